@@ -1,0 +1,452 @@
+"""Every error that leaves Logchord, as one tree.
+
+LogchordError
+├── InvalidRequestError              request; its instance names the exact code
+│   ├── NotFoundError                404, absent or out of scope alike
+│   ├── GoneError                    410, tombstone or retention passed
+│   └── ConflictError                409 and 412
+├── AccessError                      401, 403
+├── CapacityError                    429, and 503 of broker and limiter
+├── DatabaseConnectionError          Postgres cannot be reached
+├── DatabaseQueryError               a statement failed, classified by SQLSTATE
+├── EmbeddingGenerationError         the model cannot be reached or answers nonsense
+├── SearchExecutionError             every branch of a search failed
+├── SearchTimeoutError               the deadline passed with no branch in
+├── OpenSearchError                  inside branch outcomes and index work only
+├── WorkerLostError                  inside outcomes, jobs and quarantine only
+├── IngestionError
+│   └── AdapterNotFoundError
+└── ConfigurationError
+    └── ModuleNotEnabledError
+
+`retriable` governs the task: may the system try the same work again?
+`severity` governs the caller: RETRIABLE = send it again, CRITICAL = read the message.
+A class docstring is its default message.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from enum import StrEnum
+from typing import Any, ClassVar, NamedTuple
+
+JsonObject = dict[str, Any]
+
+
+class Severity(StrEnum):
+    """What the caller should do about it."""
+
+    CRITICAL = "CRITICAL"
+    RETRIABLE = "RETRIABLE"
+
+
+class Category(StrEnum):
+    """Which part of the system the error speaks of."""
+
+    DATABASE = "database"
+    EMBEDDING = "embedding"
+    SEARCH = "search"
+    INGESTION = "ingestion"
+    CONFIGURATION = "configuration"
+    TIMEOUT = "timeout"
+    ACCESS = "access"
+    CAPACITY = "capacity"
+    NETWORK = "network"
+    REQUEST = "request"
+    INTERNAL = "internal"
+
+
+class ErrorCode(NamedTuple):
+    """One row of the contract's table of codes."""
+
+    status: int
+    category: Category
+    severity: Severity
+    retriable: bool
+
+
+_R, _C = Severity.RETRIABLE, Severity.CRITICAL
+
+# Status 0 stands inside outcomes, runs and quarantine bodies only.
+CODES: dict[str, ErrorCode] = {
+    **{
+        code: ErrorCode(400, Category.REQUEST, _C, retriable=False)
+        for code in ("invalid_json", "invalid_encoding", "bad_cursor")
+    },
+    "auth_required": ErrorCode(401, Category.ACCESS, _C, retriable=False),
+    "auth_invalid": ErrorCode(401, Category.ACCESS, _C, retriable=False),
+    "scope_missing": ErrorCode(403, Category.ACCESS, _C, retriable=False),
+    "origin_refused": ErrorCode(403, Category.ACCESS, _C, retriable=False),
+    "not_found": ErrorCode(404, Category.ACCESS, _C, retriable=False),
+    "method_not_allowed": ErrorCode(405, Category.REQUEST, _C, retriable=False),
+    "entry_deleted": ErrorCode(410, Category.REQUEST, _C, retriable=False),
+    "job_expired": ErrorCode(410, Category.REQUEST, _C, retriable=False),
+    "source_is_pull": ErrorCode(409, Category.INGESTION, _C, retriable=False),
+    "idempotency_conflict": ErrorCode(409, Category.REQUEST, _C, retriable=False),
+    "idempotency_in_progress": ErrorCode(409, Category.REQUEST, _R, retriable=False),
+    "revision_mismatch": ErrorCode(412, Category.REQUEST, _C, retriable=False),
+    "body_too_large": ErrorCode(413, Category.REQUEST, _C, retriable=False),
+    "unsupported_media_type": ErrorCode(415, Category.REQUEST, _C, retriable=False),
+    **{
+        code: ErrorCode(422, Category.REQUEST, _C, retriable=False)
+        for code in (
+            "validation_failed",
+            "nul_character",
+            "lone_surrogate",
+            "naive_time",
+            "time_out_of_range",
+            "query_too_long",
+            "idempotency_key_invalid",
+            "metadata_too_wide",
+            "unknown_filter",
+        )
+    },
+    "unknown_mode": ErrorCode(422, Category.CONFIGURATION, _C, retriable=False),
+    "module_not_enabled": ErrorCode(422, Category.CONFIGURATION, _C, retriable=False),
+    "adapter_not_found": ErrorCode(422, Category.INGESTION, _C, retriable=False),
+    "rate_limited": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
+    "too_many_searches": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
+    "backlog_full": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
+    "headers_too_large": ErrorCode(431, Category.REQUEST, _C, retriable=False),
+    "internal_error": ErrorCode(500, Category.INTERNAL, _C, retriable=False),
+    "database_query_failed": ErrorCode(500, Category.DATABASE, _C, retriable=False),
+    "ingestion_failed": ErrorCode(500, Category.INGESTION, _C, retriable=False),
+    "source_unreachable": ErrorCode(502, Category.NETWORK, _R, retriable=True),
+    "database_query_retry": ErrorCode(503, Category.DATABASE, _R, retriable=True),
+    "database_unavailable": ErrorCode(503, Category.DATABASE, _C, retriable=True),
+    "schema_missing": ErrorCode(503, Category.DATABASE, _C, retriable=False),
+    "embedding_unavailable": ErrorCode(503, Category.EMBEDDING, _C, retriable=True),
+    "read_only": ErrorCode(503, Category.DATABASE, _R, retriable=True),
+    "configuration_invalid": ErrorCode(
+        503, Category.CONFIGURATION, _C, retriable=False
+    ),
+    "search_failed": ErrorCode(503, Category.SEARCH, _C, retriable=False),
+    "broker_unavailable": ErrorCode(503, Category.CAPACITY, _R, retriable=True),
+    "rate_limiter_unavailable": ErrorCode(503, Category.CAPACITY, _R, retriable=True),
+    "search_timeout": ErrorCode(504, Category.TIMEOUT, _C, retriable=False),
+    "branch_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=False),
+    "opensearch_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
+    "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
+    "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
+    "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),
+}
+
+# scheme://user:secret@host, key=value of a DSN, our own keys, and bearer tokens.
+_SECRETS = re.compile(
+    r"(?P<dsn>\w+://)[^\s@/]*:[^\s@]*@"
+    r"|\blk_\w+_[\w-]+"
+    r"|(?P<name>(?:password|passwd|secret|api_?key|token)['\"]?\s*[=:]\s*)"
+    r"(?:'[^']*'|\"[^\"]*\"|[^\s,;&}]+)"
+    r"|(?P<bearer>\bBearer\s+)[\w.~+/-]+",
+    re.IGNORECASE,
+)
+
+
+def redact(text: str) -> str:
+    """Return the text without passwords, keys and tokens."""
+
+    def masked(match: re.Match[str]) -> str:
+        if match["dsn"]:
+            return f"{match['dsn']}***@"
+        return f"{match['name'] or match['bearer'] or ''}***"
+
+    return _SECRETS.sub(masked, text)
+
+
+class LogchordError(Exception):
+    """Something went wrong inside Logchord; the log holds the details."""
+
+    code: ClassVar[str] = "internal_error"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        technical: str | None = None,
+        retriable: bool | None = None,
+        severity: Severity | None = None,
+        retry_after_seconds: int | None = None,
+        details: JsonObject | None = None,
+    ) -> None:
+        self.id = uuid.uuid4()
+        self.error_code = code or self.code
+        row = CODES[self.error_code]
+        self.status = row.status
+        self.category = row.category
+        self.severity = severity or row.severity
+        self.retriable = row.retriable if retriable is None else retriable
+        self.message = redact(message or (type(self).__doc__ or "").split("\n")[0])
+        self.technical = redact(technical) if technical else None
+        self.retry_after_seconds = retry_after_seconds
+        self.details = details or {}
+        super().__init__(self.message)
+
+    @property
+    def is_retriable(self) -> bool:
+        """The name that orchestrators of the reference use."""
+        return self.retriable
+
+    @property
+    def technical_details(self) -> str | None:
+        """The name that orchestrators of the reference use."""
+        return self.technical
+
+    def body(self, request_id: str | None = None, *, admin: bool = False) -> JsonObject:
+        """Return the one JSON shape of an error; technical text only for admins."""
+        details = dict(self.details)
+        if admin and self.technical:
+            details["technical"] = self.technical
+        error: JsonObject = {
+            "id": str(self.id),
+            "code": self.error_code,
+            "category": self.category.value,
+            "severity": self.severity.value,
+            "retriable": self.retriable,
+            "message": self.message,
+            "request_id": request_id,
+        }
+        if details:
+            error["details"] = details
+        return {"error": error}
+
+
+class InternalError(LogchordError):
+    """An unexpected error occurred; give its id to whoever runs Logchord."""
+
+
+class InvalidRequestError(LogchordError):
+    """The request cannot be understood as it stands."""
+
+    code = "validation_failed"
+
+    @classmethod
+    def field(
+        cls, path: str, code: str, message: str, *, top_code: str | None = None
+    ) -> InvalidRequestError:
+        """Name the one field that is wrong, and why."""
+        return cls(
+            message,
+            code=top_code,
+            details={"fields": [{"path": path, "code": code, "message": message}]},
+        )
+
+
+class NotFoundError(InvalidRequestError):
+    """There is nothing under this address that you may see."""
+
+    code = "not_found"
+
+
+class GoneError(InvalidRequestError):
+    """This entry was deleted in its logbook."""
+
+    code = "entry_deleted"
+
+
+class ConflictError(InvalidRequestError):
+    """The same Idempotency-Key came with another body; use a new key."""
+
+    code = "idempotency_conflict"
+
+
+class AccessError(LogchordError):
+    """This needs a key; create one with `logchord keys create`."""
+
+    code = "auth_required"
+
+
+class CapacityError(LogchordError):
+    """Too many requests just now; try again shortly."""
+
+    code = "rate_limited"
+
+
+class DatabaseConnectionError(LogchordError):
+    """Postgres is not reachable. Start it with `logchord up` or set `DATABASE_URL`, then run `logchord migrate` and `logchord push FILE`."""  # noqa: E501 - the docstring is the message, and one sentence of it
+
+    code = "database_unavailable"
+
+    def __init__(
+        self, message: str | None = None, *, technical: str | None = None
+    ) -> None:
+        super().__init__(message, technical=technical)
+        self.connection_details = self.technical
+
+
+class DatabaseQueryError(LogchordError):
+    """The query failed and is being tried again."""
+
+    code = "database_query_retry"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        technical: str | None = None,
+        retriable: bool | None = None,
+        query: str | None = None,
+    ) -> None:
+        super().__init__(
+            message, code=code, technical=technical, retriable=retriable
+        )
+        self.query = redact(query)[:500] if query else None
+
+
+class EmbeddingGenerationError(LogchordError):
+    """The embedding model cannot be reached; keyword search goes on, and `search_modules.semantic.enabled: false` switches semantic search off."""  # noqa: E501 - the docstring is the message, and one sentence of it
+
+    code = "embedding_unavailable"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        technical: str | None = None,
+        model_name: str | None = None,
+        input_text: str | None = None,
+        retriable: bool | None = None,
+    ) -> None:
+        super().__init__(message, technical=technical, retriable=retriable)
+        self.model_name = model_name
+        self.input_text = input_text[:100] if input_text else None
+
+
+class SearchExecutionError(LogchordError):
+    """No part of the search could be carried out."""
+
+    code = "search_failed"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        severity: Severity | None = None,
+        technical: str | None = None,
+        query: str | None = None,
+        search_mode: str | None = None,
+        details: JsonObject | None = None,
+    ) -> None:
+        super().__init__(
+            message, severity=severity, technical=technical, details=details
+        )
+        self.query = query[:200] if query else None
+        self.search_mode = search_mode
+
+
+class SearchTimeoutError(LogchordError):
+    """Nothing came back before the deadline. Give a longer `deadline_ms`, or submit a job to `/v1/search/jobs`."""  # noqa: E501 - the docstring is the message, and one sentence of it
+
+    code = "search_timeout"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        operation: str | None = None,
+        details: JsonObject | None = None,
+    ) -> None:
+        super().__init__(message, details=details)
+        self.timeout_seconds = timeout_seconds
+        self.operation = operation
+
+
+class OpenSearchError(LogchordError):
+    """OpenSearch does not answer; keyword search goes on in Postgres."""
+
+    code = "opensearch_unavailable"
+
+
+class WorkerLostError(LogchordError):
+    """The worker that did this work ended before it was done."""
+
+    code = "worker_lost"
+
+
+class MessageRejectedError(LogchordError):
+    """A message on a queue could not be understood and was put aside."""
+
+    code = "message_rejected"
+
+
+class IngestionError(LogchordError):
+    """The entry could not be taken in."""
+
+    code = "ingestion_failed"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        technical: str | None = None,
+        source: str | None = None,
+        entries_affected: int | None = None,
+    ) -> None:
+        super().__init__(message, code=code, technical=technical)
+        self.source = source
+        self.entries_affected = entries_affected
+
+
+class AdapterNotFoundError(IngestionError):
+    """No adapter of this name is installed."""
+
+    code = "adapter_not_found"
+
+    def __init__(self, adapter_name: str, available_adapters: list[str]) -> None:
+        super().__init__(f"No adapter is called {adapter_name!r}.")
+        self.adapter_name = adapter_name
+        self.available_adapters = available_adapters
+        self.details = {"available": available_adapters}
+
+
+class ConfigurationError(LogchordError):
+    """The configuration cannot be used as it stands; run `logchord config`."""
+
+    code = "configuration_invalid"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        config_key: str | None = None,
+        details: JsonObject | None = None,
+    ) -> None:
+        super().__init__(message, code=code, details=details)
+        self.config_key = config_key
+
+
+class ModuleNotEnabledError(ConfigurationError):
+    """This feature is off or not built in."""
+
+    code = "module_not_enabled"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        module_name: str | None = None,
+        available: list[str] | None = None,
+        code: str | None = None,
+    ) -> None:
+        super().__init__(
+            message, code=code, details={"available": available or []}
+        )
+        self.module_name = module_name
+
+
+class ErrorClassification(NamedTuple):
+    """What an orchestrator needs to know of a failure."""
+
+    severity: Severity
+    user_message: str
+
+
+def classify_error(exc: BaseException) -> ErrorClassification:
+    """Return severity and user message of any exception; never its driver text."""
+    error = exc if isinstance(exc, LogchordError) else InternalError()
+    return ErrorClassification(error.severity, error.message)

@@ -1,0 +1,133 @@
+"""Connections to Postgres: pools that check themselves, errors by SQLSTATE."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
+
+Pool = ConnectionPool[Connection[TupleRow]]
+
+# SQLSTATE classes and codes after which the same statement may succeed.
+_RETRIABLE_CLASSES = ("08", "53")
+_RETRIABLE_STATES = frozenset(
+    {"40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"}
+)
+_UNDEFINED_TABLE = "42P01"
+_READ_ONLY_TRANSACTION = "25006"
+
+
+def make_pool(
+    url: str,
+    *,
+    application: str,
+    size: int,
+    statement_timeout_ms: int = 4000,
+    lock_timeout_ms: int = 2000,
+    idle_timeout_ms: int = 10_000,
+    wait_seconds: float = 2.0,
+) -> Pool:
+    """Return an open pool whose connections are checked and bounded in time.
+
+    Make it after a fork: a connection shared by two processes answers both.
+    """
+    options = (
+        f"-c statement_timeout={statement_timeout_ms}"
+        f" -c lock_timeout={lock_timeout_ms}"
+        f" -c idle_in_transaction_session_timeout={idle_timeout_ms}"
+    )
+    pool: Pool = ConnectionPool(
+        url,
+        min_size=min(1, size),
+        max_size=size,
+        timeout=wait_seconds,
+        # A connection that the server has killed is replaced before it is used.
+        check=ConnectionPool.check_connection,
+        reconnect_timeout=5.0,
+        kwargs={
+            "application_name": f"logchord {application} {os.getpid()}",
+            "options": options,
+            "connect_timeout": 2,
+            "keepalives_idle": 10,
+            "keepalives_interval": 3,
+            "keepalives_count": 3,
+        },
+        open=True,
+        name=application,
+    )
+    return pool
+
+
+def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow]:
+    """Open one connection outside a pool, for migrations and loops."""
+    with translated_errors():
+        return psycopg.connect(
+            url,
+            application_name=f"logchord {application} {os.getpid()}",
+            connect_timeout=2,
+            **kwargs,
+        )
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn what the driver raises into our own errors, by SQLSTATE."""
+    try:
+        yield
+    except (psycopg.Error, PoolTimeout) as exc:
+        raise as_logchord_error(exc) from exc
+    except UnicodeEncodeError as exc:
+        # A lone surrogate that got past the text door: a bug, never worth a retry.
+        raise _not_retriable(exc, None) from exc
+
+
+@contextmanager
+def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
+    """Borrow a connection for one transaction; errors come out translated."""
+    with translated_errors(), pool.connection() as conn:
+        yield conn
+
+
+def as_logchord_error(exc: Exception) -> LogchordError:
+    """Classify a driver exception; no SQLSTATE is not a reason to try again."""
+    if isinstance(exc, PoolTimeout):
+        return DatabaseConnectionError(technical=str(exc))
+    state = getattr(exc, "sqlstate", None)
+    if state is None:
+        if isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
+            return DatabaseConnectionError(technical=str(exc))
+        return _not_retriable(exc, state)
+    if state == _UNDEFINED_TABLE:
+        return DatabaseQueryError(
+            "Run `logchord migrate` to create the tables, then `logchord push FILE`"
+            " to load entries.",
+            code="schema_missing",
+            technical=str(exc),
+            retriable=False,
+        )
+    if state == _READ_ONLY_TRANSACTION:
+        return DatabaseQueryError(
+            "The database takes no writes just now.",
+            code="read_only",
+            technical=str(exc),
+        )
+    if state[:2] in _RETRIABLE_CLASSES or state in _RETRIABLE_STATES:
+        return DatabaseQueryError(technical=f"{state}: {exc}")
+    return _not_retriable(exc, state)
+
+
+def _not_retriable(exc: Exception, state: str | None) -> DatabaseQueryError:
+    return DatabaseQueryError(
+        "A statement was refused by the database; this is a fault of Logchord.",
+        code="database_query_failed",
+        technical=f"{state or type(exc).__name__}: {exc}",
+        retriable=False,
+    )
