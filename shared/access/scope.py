@@ -1,0 +1,40 @@
+"""Who asks, and what they may see: it travels into every statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.errors import AccessError
+
+SCOPES = ("read", "search", "ingest", "admin")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One caller's rights; every list of theirs narrows, none of them widens."""
+
+    tenant: str
+    subject: str
+    groups: tuple[str, ...] = ()
+    logbooks: tuple[str, ...] | None = None
+    allowed: frozenset[str] = field(default_factory=frozenset)
+    key_id: str | None = None
+    key_name: str | None = None
+    rate_per_minute: int | None = None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return what every SQL constant on a tenant table takes."""
+        return {
+            "tenant": self.tenant,
+            "logbooks": None if self.logbooks is None else list(self.logbooks),
+            "principals": [self.subject, *self.groups],
+        }
+
+    def require(self, needed: str) -> None:
+        """Raise unless the caller holds this scope; admins hold all of them."""
+        if needed in self.allowed or "admin" in self.allowed:
+            return
+        message = f"This needs a key with the scope {needed!r}."
+        raise AccessError(message, code="scope_missing", details={"needed": needed})

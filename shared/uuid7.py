@@ -1,0 +1,21 @@
+"""UUIDv7 made here, so that an id is known before its row is written."""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+
+
+def uuid7(milliseconds: int | None = None) -> uuid.UUID:
+    """Return a UUID whose first 48 bits are the time in milliseconds."""
+    now = time.time_ns() // 1_000_000 if milliseconds is None else milliseconds
+    value = (now & (1 << 48) - 1) << 80 | secrets.randbits(80)
+    value = value & ~(0xF << 76) | 7 << 76
+    value = value & ~(0b11 << 62) | 0b10 << 62
+    return uuid.UUID(int=value)
+
+
+def milliseconds_of(value: uuid.UUID) -> int:
+    """Return the time in milliseconds that a UUIDv7 was made at."""
+    return value.int >> 80
