@@ -1,0 +1,309 @@
+"""Names of tasks and queues, the Celery application, nudges and the fan-out.
+
+A message is a nudge: it says where due work lies in Postgres. Losing one costs time.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from uuid import UUID
+
+import redis
+import redis.asyncio
+from celery import Celery, group
+from kombu import Queue
+from kombu.exceptions import OperationalError
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from shared.errors import CapacityError, ConfigurationError
+from shared.log import get_logger
+from shared.settings import Settings
+
+log = get_logger()
+
+EXTRACT_METADATA = "enhance.extract_metadata"
+EMBED_ENTRIES = "enhance.embed_entries"
+INDEX_ENTRIES = "index.index_entries"
+RUN_BRANCH = "search.run_branch"
+
+QUEUE_OF = {
+    EXTRACT_METADATA: "enhance.metadata",
+    EMBED_ENTRIES: "enhance.embed",
+    INDEX_ENTRIES: "index",
+    RUN_BRANCH: "search",
+}
+
+METADATA_STAGE = "metadata"
+INDEX_STAGE = "index"
+EMBED_PREFIX = "embed:"
+
+NUDGE_IDS = 128
+NUDGES_PER_PROCESS = 2
+NUDGE_EXPIRES_SECONDS = 600
+_NUDGE_BACKLOG = 1000
+
+# kombu's channel, the jobs of searches, the rate buckets: one server, three databases.
+_JOBS_DATABASE = 1
+_LIMITER_DATABASE = 2
+_RESULTS_DATABASE = 3
+LIMITER_TIMEOUT_SECONDS = 0.05
+
+
+def embed_stage(model: str) -> str:
+    """Return the stage that makes the vectors of one model due."""
+    return f"{EMBED_PREFIX}{model}"
+
+
+def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
+    """Return the task that works a stage, and what it takes before the ids."""
+    if stage.startswith(EMBED_PREFIX):
+        return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
+    if stage == METADATA_STAGE:
+        return EXTRACT_METADATA, ()
+    return INDEX_ENTRIES, ()
+
+
+def make_app(settings: Settings) -> Celery:
+    """Return the Celery application; importing and making it does no I/O."""
+    url = broker_url(settings)
+    app = Celery("logchord", broker=url, set_as_current=True)
+    app.conf.update(
+        result_backend=_with_database(search_url(settings), _RESULTS_DATABASE),
+        accept_content=["json"],
+        task_serializer="json",
+        result_serializer="json",
+        result_accept_content=["json"],
+        task_ignore_result=True,
+        task_acks_late=False,
+        task_publish_retry=False,
+        task_time_limit=60,
+        task_soft_time_limit=50,
+        task_send_sent_event=True,
+        task_create_missing_queues=True,
+        task_default_queue="chores",
+        task_queues=[Queue(name) for name in sorted(set(QUEUE_OF.values()))],
+        task_routes={name: {"queue": queue} for name, queue in QUEUE_OF.items()},
+        worker_prefetch_multiplier=1,
+        worker_disable_rate_limits=True,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+        worker_soft_shutdown_timeout=5,
+        worker_max_memory_per_child=600_000,
+        worker_cancel_long_running_tasks_on_connection_loss=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_transport_options={
+            "ack_emulation": False,
+            "priority_steps": [0],
+            "health_check_interval": 5,
+            "socket_timeout": 5,
+            "socket_connect_timeout": 2,
+            "socket_keepalive": True,
+        },
+        result_expires=300,
+        enable_utc=True,
+        timezone="UTC",
+    )
+    return app
+
+
+def broker_url(settings: Settings) -> str:
+    """Return where nudges go."""
+    if settings.broker_url is None:
+        message = "No broker is known: run `logchord up`, or set BROKER_URL."
+        raise ConfigurationError(message, config_key="BROKER_URL")
+    return settings.broker_url.get_secret_value()
+
+
+def search_url(settings: Settings) -> str:
+    """Return where searches keep their jobs: a Redis of their own, or the broker's."""
+    if settings.search_redis_url is not None:
+        return settings.search_redis_url.get_secret_value()
+    return broker_url(settings)
+
+
+def _with_database(url: str, database: int) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{database}"))
+
+
+def jobs_redis(settings: Settings, *, timeout_seconds: float = 5.0) -> redis.Redis:
+    """Return the client of jobs in flight; bounded in time, tried once."""
+    return redis.Redis.from_url(
+        _with_database(search_url(settings), _JOBS_DATABASE),
+        socket_timeout=timeout_seconds,
+        socket_connect_timeout=min(2.0, timeout_seconds),
+        socket_keepalive=True,
+        health_check_interval=5,
+        retry=Retry(NoBackoff(), 1),
+        decode_responses=True,
+    )
+
+
+def mailbox_redis(settings: Settings) -> redis.asyncio.Redis:
+    """Return the mailbox loop's own client: a blocked pop is never retried."""
+    return redis.asyncio.Redis.from_url(
+        _with_database(search_url(settings), _JOBS_DATABASE),
+        socket_timeout=None,
+        socket_connect_timeout=2.0,
+        socket_keepalive=True,
+        retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
+        decode_responses=True,
+    )
+
+
+def limiter_redis(settings: Settings) -> redis.asyncio.Redis:
+    """Return the rate limiter's client, which gives up after 50 ms."""
+    return redis.asyncio.Redis.from_url(
+        _with_database(broker_url(settings), _LIMITER_DATABASE),
+        socket_timeout=LIMITER_TIMEOUT_SECONDS,
+        socket_connect_timeout=LIMITER_TIMEOUT_SECONDS,
+        retry=redis.asyncio.retry.Retry(NoBackoff(), 0),
+        decode_responses=True,
+    )
+
+
+def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
+    """Publish one nudge; raises when the broker cannot be reached."""
+    name, first = task_of(stage)
+    app.send_task(
+        name,
+        args=[*first, [str(entry_id) for entry_id in entry_ids]],
+        queue=QUEUE_OF[name],
+        expires=NUDGE_EXPIRES_SECONDS,
+        ignore_result=True,
+        retry=False,
+    )
+
+
+class Nudger:
+    """Publishes nudges from a thread of its own, never in anybody's way."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+        self._waiting: queue.Queue[tuple[str, list[UUID]] | None] = queue.Queue(
+            _NUDGE_BACKLOG
+        )
+        self._thread: threading.Thread | None = None
+        self._start = threading.Lock()
+
+    def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
+        """Say that these entries are due; never raises, never waits."""
+        with self._start:
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="nudger", daemon=True
+                )
+                self._thread.start()
+        for start in range(0, len(entry_ids), NUDGE_IDS):
+            try:
+                chunk = list(entry_ids[start : start + NUDGE_IDS])
+                self._waiting.put_nowait((stage, chunk))
+            except queue.Full:
+                # The rows are due all the same: the sweeper will find them.
+                log.warning("nudge_dropped", stage=stage, waiting=_NUDGE_BACKLOG)
+                return
+
+    def stop(self) -> None:
+        """Publish what waits, for two seconds at most."""
+        with self._start:
+            thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        try:
+            self._waiting.put(None, timeout=1)
+        except queue.Full:
+            return
+        thread.join(timeout=2)
+
+    def _run(self) -> None:
+        while (item := self._waiting.get()) is not None:
+            stage, entry_ids = item
+            try:
+                send_nudge(self._app, stage, entry_ids)
+            except (OperationalError, redis.RedisError, OSError) as exc:
+                log.warning("nudge_lost", stage=stage, error=type(exc).__name__)
+
+
+def dispatch(
+    app: Celery,
+    job_id: UUID,
+    branches: int,
+    queue_name: str,
+    headers: Mapping[str, Any],
+) -> None:
+    """Send every branch of a flat search as one group, through one producer."""
+    signatures = [
+        app.signature(RUN_BRANCH, (str(job_id), number)).set(
+            queue=queue_name, ignore_result=True
+        )
+        for number in range(branches)
+    ]
+    try:
+        with app.producer_or_acquire() as producer:
+            group(signatures, app=app).apply_async(
+                headers=dict(headers), producer=producer, add_to_parent=False
+            )
+    except (OperationalError, redis.RedisError, OSError) as exc:
+        raise CapacityError(
+            "The message broker is not reachable; try again shortly.",
+            code="broker_unavailable",
+            technical=str(exc),
+            retry_after_seconds=1,
+        ) from exc
+
+
+def waiting(app: Celery, queue_names: Sequence[str]) -> dict[str, int]:
+    """Return how many messages lie in each queue."""
+    with app.connection_for_read() as link:
+        client = link.default_channel.client
+        return {name: int(client.llen(name)) for name in queue_names}
+
+
+class BrokerClock:
+    """The broker's time, by which every deadline is judged on every machine."""
+
+    SAMPLE_SECONDS = 30.0
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._offset = 0.0
+        self._sampled: float | None = None
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        """Return epoch seconds; between samples the monotonic clock carries them."""
+        sampled = self._sampled
+        if sampled is None or time.monotonic() - sampled > self.SAMPLE_SECONDS:
+            self._sample()
+        return time.monotonic() + self._offset
+
+    def _sample(self) -> None:
+        with self._lock:
+            before = time.monotonic()
+            if self._sampled is not None and (
+                before - self._sampled <= self.SAMPLE_SECONDS
+            ):
+                return
+            try:
+                seconds, micros = self._client.time()  # type: ignore[misc]
+            except redis.RedisError as exc:
+                if self._sampled is None:
+                    raise CapacityError(
+                        "The message broker is not reachable; try again shortly.",
+                        code="broker_unavailable",
+                        technical=str(exc),
+                        retry_after_seconds=1,
+                    ) from exc
+                # The last offset serves until the broker is back.
+                self._sampled = before
+                return
+            after = time.monotonic()
+            self._offset = seconds + micros / 1e6 - (before + after) / 2
+            self._sampled = after
