@@ -1,0 +1,86 @@
+"""Times that come in: RFC 3339, made UTC, or refused with the reason."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo
+
+from shared.errors import InvalidRequestError
+
+FIRST_YEAR, LAST_YEAR = 1900, 2200
+_LEAP_SECOND = 60
+
+_TIME = re.compile(
+    r"(?P<year>[+-]?\d{4,12})-(?P<month>\d\d)-(?P<day>\d\d)"
+    r"[Tt ](?P<hour>\d\d):(?P<minute>\d\d)"
+    r"(?::(?P<second>\d\d)(?:\.(?P<part>\d{1,18}))?)?"
+    r"(?P<zone>[Zz]|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?",
+    re.ASCII,
+)
+
+
+def parse_time(text: str, path: str, *, zone: str | None) -> datetime:
+    """Return the moment in UTC; naive times are read in `zone`, or refused."""
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise _invalid(path)
+    year = int(match["year"])
+    # A day's slack: which year it is in UTC is known only after the offset.
+    if not FIRST_YEAR - 1 <= year <= LAST_YEAR + 1 or match["year"][0] in "+-":
+        raise _out_of_range(path)
+    local = _local(match, year, path)
+    offset = _offset(match["zone"])
+    if offset is None:
+        if zone is None:
+            message = f"{path} has no offset, and its source has no time zone."
+            raise InvalidRequestError.field(
+                path, "naive_time", message, top_code="naive_time"
+            )
+        offset = ZoneInfo(zone)
+    moment = local.replace(tzinfo=offset).astimezone(UTC)
+    if match["second"] == str(_LEAP_SECOND):
+        moment += timedelta(seconds=1)
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise _out_of_range(path)
+    return moment
+
+
+def _local(match: re.Match[str], year: int, path: str) -> datetime:
+    second = int(match["second"] or 0)
+    microsecond = int((match["part"] or "0").ljust(6, "0")[:6])
+    try:
+        return datetime(  # noqa: DTZ001 - the zone is read apart from the wall time
+            year,
+            int(match["month"]),
+            int(match["day"]),
+            int(match["hour"]),
+            int(match["minute"]),
+            # The leap second is added once the offset is known.
+            59 if second == _LEAP_SECOND else second,
+            0 if second == _LEAP_SECOND else microsecond,
+        )
+    except ValueError as exc:
+        raise _invalid(path) from exc
+
+
+def _offset(text: str | None) -> tzinfo | None:
+    if text is None:
+        return None
+    if text in "Zz":
+        return UTC
+    digits = text[1:].replace(":", "")
+    size = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    return timezone(-size if text[0] == "-" else size)
+
+
+def _invalid(path: str) -> InvalidRequestError:
+    message = f"{path} is not a time such as 2026-03-02T05:10:00+01:00."
+    return InvalidRequestError.field(path, "invalid_time", message)
+
+
+def _out_of_range(path: str) -> InvalidRequestError:
+    message = f"{path} lies outside the years {FIRST_YEAR} to {LAST_YEAR}."
+    return InvalidRequestError.field(
+        path, "time_out_of_range", message, top_code="time_out_of_range"
+    )
