@@ -1,0 +1,1 @@
+"""Text to vectors: the encoders, the chunks of long texts, the vector tables."""

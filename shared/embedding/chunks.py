@@ -1,0 +1,88 @@
+"""Long texts in pieces that an encoder reads whole, so that no tail goes unfound."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from shared.embedding.encoders import Encoder, Word
+
+OVERLAP_TOKENS = 32
+# What one attempt can encode in time; a text of a megabyte stays below it.
+MAX_CHUNKS = 1_000
+# How much of a text is split into words at a time: bounds memory for huge entries.
+SEGMENT_CHARACTERS = 50_000
+LONGEST_WORD = 1_000
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of a text, by its place in characters."""
+
+    number: int
+    start: int
+    end: int
+    text: str
+
+
+def cut(
+    text: str,
+    encoder: Encoder,
+    *,
+    overlap: int = OVERLAP_TOKENS,
+    max_chunks: int = MAX_CHUNKS,
+) -> list[Chunk]:
+    """Return overlapping chunks that cover the text; none of a blank one.
+
+    Where `max_chunks` was not enough, the last chunk ends before the text does.
+    """
+    chunks: list[Chunk] = []
+    held: list[Word] = []
+    room = encoder.max_tokens
+    for word in _words(text, encoder):
+        if held and word.tokens > room:
+            chunks.append(_chunk(len(chunks), text, held))
+            if len(chunks) == max_chunks:
+                return chunks
+            held = _tail(held, min(overlap, encoder.max_tokens - word.tokens))
+            room = encoder.max_tokens - sum(kept.tokens for kept in held)
+        held.append(word)
+        room -= word.tokens
+    if held:
+        last = _chunk(len(chunks), text, held)
+        chunks.append(replace(last, end=len(text), text=text[last.start :]))
+    return chunks
+
+
+def _words(text: str, encoder: Encoder) -> Iterator[Word]:
+    """Yield the words of a text of any size without holding them all."""
+    begin = 0
+    while begin < len(text):
+        end = _segment_end(text, begin)
+        for word in encoder.words(text[begin:end]):
+            yield Word(word.start + begin, word.end + begin, word.tokens)
+        begin = end
+
+
+def _segment_end(text: str, begin: int) -> int:
+    """Return where to stop reading: between two words, if there is such a place."""
+    end = begin + SEGMENT_CHARACTERS
+    if end >= len(text):
+        return len(text)
+    for place in range(end, end - LONGEST_WORD, -1):
+        if text[place].isspace():
+            return place
+    return end
+
+
+def _chunk(number: int, text: str, words: Sequence[Word]) -> Chunk:
+    start = words[0].start if number else 0
+    end = words[-1].end
+    return Chunk(number, start, end, text[start:end])
+
+
+def _tail(words: Sequence[Word], tokens: int) -> list[Word]:
+    """Return the last words that have at most so many pieces; never all of them."""
+    first = len(words)
+    while first > 1 and words[first - 1].tokens <= tokens:
+        first -= 1
+        tokens -= words[first].tokens
+    return list(words[first:])

@@ -1,0 +1,208 @@
+"""Encoders: one unit vector a text, checked before anybody stores or compares it."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from onnxruntime.capi import onnxruntime_pybind11_state as runtime
+from tokenizers import Encoding, Tokenizer
+
+from shared.embedding import stored
+from shared.errors import ConfigurationError, EmbeddingGenerationError
+
+Vectors = NDArray[np.float32]
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2-int8"
+ALIASES = {
+    "all-MiniLM-L6-v2": DEFAULT_MODEL,
+    "sentence-transformers/all-MiniLM-L6-v2": DEFAULT_MODEL,
+}
+# The cosine below which at most 5 % of what was judged relevant lies.
+SIMILARITY_FLOORS = {"all-MiniLM-L6-v2-int8": 0.20, "all-MiniLM-L6-v2-fp32": 0.20}
+NORM_TOLERANCE = 0.01
+_RUNTIME_ERRORS = (
+    runtime.Fail,
+    runtime.RuntimeException,
+    runtime.InvalidArgument,
+    runtime.EPFail,
+)
+_HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
+
+
+class Word(NamedTuple):
+    """A word of a text: where it stands, and how many pieces the model makes of it."""
+
+    start: int
+    end: int
+    tokens: int
+
+
+class Encoder(Protocol):
+    """What turns texts into vectors; safe to share between threads."""
+
+    @property
+    def model(self) -> str:
+        """The name stored with every vector, precision included."""
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """How many pieces of a text one vector can hold; the rest would be cut."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one finite unit vector a text; the same text, the same vector."""
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many pieces the whole text has."""
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, with the pieces of each."""
+
+
+class OnnxEncoder:
+    """A converted model on onnxruntime, one text at a time on the caller's thread."""
+
+    def __init__(self, folder: Path) -> None:
+        manifest = stored.manifest_of(folder)
+        if manifest is None:
+            message = f"The folder {folder} holds no whole embedding model."
+            raise ConfigurationError(message, config_key="embedding_model")
+        self.model = manifest.model
+        self.dimension = manifest.dimension
+        self.max_tokens = manifest.max_tokens
+        self._tokenizer = Tokenizer.from_file(str(folder / stored.TOKENIZER_FILE))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+        self._first, self._last = self._tokenizer.encode("").ids
+        self._session = _session(folder / stored.GRAPH_FILE)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one finite unit vector a text; the same text, the same vector."""
+        rows = [self._encode_one(text) for text in texts]
+        return checked(rows, len(texts), self.dimension, self.model)
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many pieces the whole text has."""
+        return len(self._pieces(text).ids)
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, with the pieces of each."""
+        pieces = self._pieces(text)
+        words: list[Word] = []
+        numbered = zip(pieces.word_ids, pieces.offsets, strict=True)
+        for _, group in groupby(numbered, key=lambda piece: piece[0]):
+            spans = [span for _, span in group]
+            words.append(Word(spans[0][0], spans[-1][1], len(spans)))
+        return words
+
+    def _encode_one(self, text: str) -> Vectors:
+        # One text a run: int8 scales its numbers over a whole batch, so a vector would
+        # depend on its neighbours; and without padding bigger batches are no faster.
+        pieces = self._pieces(text).ids[: self.max_tokens]
+        ids = np.array([[self._first, *pieces, self._last]], dtype=np.int64)
+        try:
+            (vectors,) = self._session.run(
+                None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+            )
+        except _RUNTIME_ERRORS as error:
+            raise EmbeddingGenerationError(
+                technical=str(error), model_name=self.model, input_text=text
+            ) from error
+        return np.asarray(vectors[0], dtype=np.float32)
+
+    def _pieces(self, text: str) -> Encoding:
+        return self._tokenizer.encode(text, add_special_tokens=False)
+
+
+class HashingEncoder:
+    """Words hashed to directions: no meaning, no model, equal everywhere; for tests."""
+
+    max_tokens = 254
+
+    def __init__(self, dimension: int = 384) -> None:
+        self.dimension = dimension
+        self.model = f"hashing-{dimension}"
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one finite unit vector a text; the same text, the same vector."""
+        rows = [self._encode_one(text) for text in texts]
+        return checked(rows, len(texts), self.dimension, self.model)
+
+    def count_tokens(self, text: str) -> int:
+        """Return how many words the text has."""
+        return len(self.words(text))
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, one piece each."""
+        return [Word(*match.span(), 1) for match in re.finditer(r"\w+|[^\w\s]", text)]
+
+    def _encode_one(self, text: str) -> Vectors:
+        vector = np.zeros(self.dimension)
+        for start, end, _ in self.words(text)[: self.max_tokens]:
+            word = text[start:end].lower().encode("utf-8", "replace")
+            number = int.from_bytes(hashlib.blake2b(word, digest_size=8).digest())
+            vector[(number >> 1) % self.dimension] += 1.0 if number & 1 else -1.0
+        # Words may cancel out, and a blank text has none: a vector is never zero.
+        length = float(np.linalg.norm(vector))
+        if length == 0.0:
+            vector[0] = length = 1.0
+        return (vector / length).astype(np.float32)
+
+
+def load_encoder(model: str, cache: Path) -> Encoder:
+    """Return the encoder of a built-in name or a model folder, converted if need be."""
+    name = ALIASES.get(model, model)
+    hashing = _HASHING.fullmatch(name)
+    if hashing:
+        return HashingEncoder(int(hashing[1]))
+    if "/" in name:
+        return OnnxEncoder(Path(name).expanduser())
+    folder = stored.folder_of(cache, name)
+    if stored.manifest_of(folder) is None:
+        # onnx costs 1.3 s and 60 MB to import, and is needed once in a cache's life.
+        from shared.embedding import convert
+
+        folder = convert.ensure(cache, name)
+    return OnnxEncoder(folder)
+
+
+def checked(
+    vectors: Sequence[Vectors] | Vectors, count: int, dimension: int, model: str
+) -> Vectors:
+    """Return the vectors as one array, or refuse what no table should ever hold."""
+    flaw = None
+    if len(vectors) != count:
+        flaw = f"{len(vectors)} vectors for {count} texts"
+    elif any(np.shape(vector) != (dimension,) for vector in vectors):
+        shapes = sorted({np.shape(vector) for vector in vectors})
+        flaw = f"vectors of shape {shapes} where length {dimension} is wanted"
+    else:
+        array = np.asarray(vectors, dtype=np.float32).reshape(count, dimension)
+        norms = np.linalg.norm(array, axis=1)
+        if not np.isfinite(array).all():
+            flaw = "a vector with NaN or infinity"
+        elif (np.abs(norms - 1.0) > NORM_TOLERANCE).any():
+            flaw = f"a vector of length {norms[np.abs(norms - 1.0).argmax()]:.3f}"
+        else:
+            return array
+    message = f"The embedding model {model} answered with {flaw}."
+    raise EmbeddingGenerationError(message, technical=flaw, model_name=model)
+
+
+def _session(path: Path) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    # More threads of its own collapse as soon as another process burns a core.
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    return onnxruntime.InferenceSession(
+        str(path), options, providers=["CPUExecutionProvider"]
+    )
