@@ -1,0 +1,244 @@
+"""Entries as they are read: one, a listing, or what a stage of work needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import Scope
+
+Sort = Literal["newest", "oldest", "received"]
+
+_CURRENT: LiteralString = """
+    SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.url, e.kind,
+           e.logbooks, e.authors, r.title, r.text, r.text_format, e.entry_time,
+           e.event_time, e.modified_at, e.received_at, e.shift, e.level, e.category,
+           e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
+           e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
+           e.content_hash, e.deleted_at, e.text_flags, e.flags, e.origin, e.readers,
+           e.visible_from,
+           (SELECT coalesce(jsonb_object_agg(w.stage, CASE
+                       WHEN w.leased_until > now() THEN 'leased' ELSE 'due' END), '{}')
+              FROM work w WHERE w.entry_id = e.id) AS due_stages,
+           (SELECT coalesce(array_agg(q.stage), '{}')
+              FROM quarantine q
+             WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quarantined_stages
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+      LEFT JOIN entry_metadata m ON m.entry_id = e.id AND m.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+
+_ONE: LiteralString = _CURRENT + " AND e.id = %(entry_id)s"
+
+_FILTERS: LiteralString = """
+       AND (%(sources)s::text[] IS NULL OR e.source = ANY(%(sources)s))
+       AND (%(asked)s::text[] IS NULL OR e.logbooks && %(asked)s)
+       AND (%(external_id)s::text IS NULL OR e.external_id = %(external_id)s)
+       AND (%(include_deleted)s OR e.deleted_at IS NULL)"""
+
+_NEWEST: LiteralString = (
+    _CURRENT
+    + _FILTERS
+    + """
+       AND (%(after_time)s::timestamptz IS NULL
+            OR (e.entry_time, e.id) < (%(after_time)s, %(after_id)s::uuid))
+     ORDER BY e.entry_time DESC, e.id DESC
+     LIMIT %(limit)s"""
+)
+_OLDEST: LiteralString = (
+    _CURRENT
+    + _FILTERS
+    + """
+       AND (%(after_time)s::timestamptz IS NULL
+            OR (e.entry_time, e.id) > (%(after_time)s, %(after_id)s::uuid))
+     ORDER BY e.entry_time, e.id
+     LIMIT %(limit)s"""
+)
+_RECEIVED: LiteralString = (
+    _CURRENT
+    + _FILTERS
+    + """
+       AND (%(after_time)s::timestamptz IS NULL
+            OR (e.received_at, e.id) < (%(after_time)s, %(after_id)s::uuid))
+     ORDER BY e.received_at DESC, e.id DESC
+     LIMIT %(limit)s"""
+)
+_LISTINGS: dict[Sort, LiteralString] = {
+    "newest": _NEWEST,
+    "oldest": _OLDEST,
+    "received": _RECEIVED,
+}
+
+_TOTAL: LiteralString = (
+    """
+    SELECT count(*)
+      FROM entry e
+     WHERE e.tenant = %(tenant)s
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+    + _FILTERS
+)
+
+_CONTENTS: LiteralString = """
+    SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.revision,
+           e.doc_version, r.title, r.text, r.text_format, e.authors, e.tags,
+           e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
+           e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
+           e.deleted_at IS NOT NULL AS deleted
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
+     ORDER BY e.id
+     LIMIT 1000"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry as its readers see it, newest revision."""
+
+    entry_id: UUID
+    tenant: str
+    source: str
+    external_id: str
+    url: str | None
+    kind: str
+    logbooks: list[str]
+    authors: list[str]
+    title: str
+    text: str
+    text_format: str
+    entry_time: datetime
+    event_time: datetime | None
+    modified_at: datetime
+    received_at: datetime
+    shift: str | None
+    level: str | None
+    category: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    entities: list[dict[str, Any]]
+    thread_id: UUID | None
+    reply_to: str | None
+    language: str | None
+    revision: int
+    doc_version: int
+    content_hash: bytes
+    deleted_at: datetime | None
+    text_flags: list[str]
+    flags: list[str]
+    origin: str
+    readers: list[str] | None
+    visible_from: datetime | None
+    due_stages: dict[str, str]
+    quarantined_stages: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What the stages of work need of an entry."""
+
+    entry_id: UUID
+    tenant: str
+    source: str
+    external_id: str
+    revision: int
+    doc_version: int
+    title: str
+    text: str
+    text_format: str
+    authors: list[str]
+    tags: list[str]
+    logbooks: list[str]
+    kind: str
+    origin: str
+    shift: str | None
+    level: str | None
+    category: str | None
+    metadata: dict[str, Any]
+    entry_time: datetime
+    event_time: datetime | None
+    thread_id: UUID | None
+    readers: list[str] | None
+    visible_from: datetime | None
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListingFilter:
+    """Which entries a listing holds."""
+
+    sources: Sequence[str] | None = None
+    logbooks: Sequence[str] | None = None
+    external_id: str | None = None
+    include_deleted: bool = False
+    sort: Sort = "newest"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the parameters of the listing's statements."""
+        return {
+            "sources": None if self.sources is None else list(self.sources),
+            "asked": None if self.logbooks is None else list(self.logbooks),
+            "external_id": self.external_id,
+            "include_deleted": self.include_deleted,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a page of a listing ended."""
+
+    time: datetime | None = field(default=None)
+    entry_id: UUID | None = field(default=None)
+
+
+def current(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> Entry | None:
+    """Return the newest revision, tombstones too; None when absent or not theirs."""
+    with conn.cursor(row_factory=class_row(Entry)) as cur:
+        return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
+
+
+def listing(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    wanted: ListingFilter,
+    *,
+    limit: int,
+    after: Place | None = None,
+) -> list[Entry]:
+    """Return one page of entries in a total order."""
+    place = after or Place()
+    values = {
+        **scope.params,
+        **wanted.params,
+        "limit": limit,
+        "after_time": place.time,
+        "after_id": place.entry_id,
+    }
+    with conn.cursor(row_factory=class_row(Entry)) as cur:
+        return cur.execute(_LISTINGS[wanted.sort], values).fetchall()
+
+
+def total(conn: Connection[TupleRow], scope: Scope, wanted: ListingFilter) -> int:
+    """Return how many entries the listing holds."""
+    row = conn.execute(_TOTAL, {**scope.params, **wanted.params}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def contents(
+    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
+) -> dict[UUID, Content]:
+    """Return what the stages need of these entries, at most a thousand."""
+    with conn.cursor(row_factory=class_row(Content)) as cur:
+        found = cur.execute(_CONTENTS, {"tenant": tenant, "ids": list(ids)}).fetchall()
+    return {row.entry_id: row for row in found}
