@@ -1,0 +1,134 @@
+"""`logchord`: every command by name, imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, NamedTuple
+
+import click
+
+from api.cli import output
+from shared.errors import LogchordError
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in the list of commands."""
+
+    module: str
+    help: str
+    attribute: str | None = None
+
+
+# Importing every command would make `logchord --help` take a second.
+COMMANDS = {
+    "up": Entry("api.cli.stack", "Start the whole system on this machine."),
+    "down": Entry("api.cli.stack", "Stop it."),
+    "status": Entry("api.cli.status", "Say what runs and how far the work is."),
+    "logs": Entry("api.cli.logs", "Show the log of a process."),
+    "doctor": Entry("api.cli.doctor", "Name every unmet precondition, and its remedy."),
+    "serve": Entry("api.cli.serve", "Run one process in the foreground."),
+    "migrate": Entry("api.cli.migrate", "Bring the database's schema up to date."),
+    "push": Entry("api.cli.entries", "Send entries from a file."),
+    "search": Entry("api.cli.search", "Search the logbooks."),
+    "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),
+    "config": Entry("api.cli.config", "Show every setting in force, and why."),
+}
+
+
+class Commands(click.Group):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of a day's work."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command and give it the options that all commands have."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        entry = COMMANDS[cmd_name]
+        module = importlib.import_module(entry.module)
+        command: click.Command = getattr(module, entry.attribute or cmd_name)
+        return _with_global_options(command)
+
+    def format_commands(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
+        """List the commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.help) for name, row in COMMANDS.items()])
+
+
+def _set(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Keep a global option wherever on the line it was written."""
+    out = ctx.ensure_object(output.Output)
+    if param.name and value not in (None, False):
+        if param.name == "color":
+            out.color = False
+        else:
+            setattr(out, param.name, value)
+    return value
+
+
+def _global_options() -> list[click.Option]:
+    shared: dict[str, Any] = {"expose_value": False, "callback": _set}
+    flag: dict[str, Any] = {"is_flag": True, **shared}
+    return [
+        click.Option(["--url"], help="Address of the API.", **shared),
+        click.Option(["--key"], help="API key; better: LOGCHORD_API_KEY.", **shared),
+        click.Option(["--json", "as_json"], help="Print JSON.", **flag),
+        click.Option(["--quiet"], help="Print data and errors only.", **flag),
+        click.Option(["--no-color", "color"], help="Print without colour.", **flag),
+    ]
+
+
+def _with_global_options(command: click.Command) -> click.Command:
+    taken = {name for param in command.params for name in param.opts}
+    for option in _global_options():
+        if not taken.intersection(option.opts):
+            command.params.append(option)
+    if isinstance(command, click.Group):
+        for child in command.commands.values():
+            _with_global_options(child)
+    return command
+
+
+@click.command(
+    cls=Commands,
+    params=_global_options(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 88},
+)
+@click.version_option(package_name="logchord")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Logchord searches the logbooks of a facility."""
+    ctx.ensure_object(output.Output)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run one command and end the process with the code that the contract names."""
+    out = output.Output()
+    try:
+        ending = cli.main(
+            arguments, prog_name="logchord", standalone_mode=False, obj=out
+        )
+    except click.ClickException as exc:
+        exc.show()
+        sys.exit(exc.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(output.INTERRUPTED)
+    except LogchordError as exc:
+        sys.exit(output.show_error(out, exc))
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has gone: there is nobody left to tell.
+        sys.stdout = None
+        sys.exit(output.DONE)
+    sys.exit(ending if isinstance(ending, int) else output.DONE)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""`logchord serve`: become one process of the Procfile."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+_GRACEFUL_SECONDS = 10
+_FLOWER_TASKS_KEPT = 10_000
+
+
+@click.group()
+def serve() -> None:
+    """Run one process in the foreground, as the Procfile does."""
+
+
+@serve.command()
+def api() -> None:
+    """Answer requests: REST, its documentation and its health checks."""
+    import uvicorn  # noqa: PLC0415 - other processes must not pay for it
+
+    settings = _settings()
+    uvicorn.run(
+        "api.app:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http="httptools",
+        # The application writes one line per request itself, with its request id.
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Who may set X-Forwarded-For is a setting, judged by the application.
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACEFUL_SECONDS,
+    )
+
+
+@serve.command()
+@click.argument("queues")
+def worker(queues: str) -> NoReturn:
+    """Work off QUEUES, separated by commas."""
+    _become("-m", "workers.kinds", queues)
+
+
+@serve.command()
+def upkeep() -> NoReturn:
+    """Nudge what is due, finish overdue jobs; a second one stands by."""
+    _become("-m", "workers.upkeep")
+
+
+@serve.command()
+def flower() -> NoReturn:
+    """Show tasks and workers to operators, behind a login, on loopback."""
+    settings = _settings()
+    # Open without a login unless one is set; the environment keeps it out of `ps`.
+    os.environ.setdefault("FLOWER_BASIC_AUTH", _flower_login(settings.home))
+    os.environ.setdefault("FLOWER_ADDRESS", "127.0.0.1")
+    os.environ["FLOWER_PORT"] = str(settings.flower_port)
+    os.environ["FLOWER_READ_ONLY"] = "true"
+    os.environ.setdefault("FLOWER_MAX_TASKS", str(_FLOWER_TASKS_KEPT))
+    os.environ.setdefault("FLOWER_PURGE_OFFLINE_WORKERS", "60")
+    os.environ.pop("FLOWER_UNAUTHENTICATED_API", None)
+    _become("-m", "celery", "-A", "workers.app", "flower")
+
+
+def _settings() -> Settings:
+    from shared.settings import Settings  # noqa: PLC0415 - workers need no settings here
+
+    return Settings.load(os.environ)
+
+
+def _flower_login(home: Path) -> str:
+    from api.cli.secrets import flower_login  # noqa: PLC0415 - of Flower alone
+
+    return flower_login(home)
+
+
+def _become(*arguments: str) -> NoReturn:
+    """Replace this process: signals and `ps` then see the real one."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *arguments])

@@ -1,0 +1,77 @@
+"""What the runner writes down: for `status`, and for whoever must clean up after it."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypedDict
+
+import psutil
+
+WINDOW_SECONDS, FAILING_DEATHS = 60.0, 5
+# /proc counts starts in ticks since boot; the runner's own clock differs by a little.
+_SAME_START_SECONDS = 5.0
+
+
+class Row(TypedDict):
+    """One process of the Procfile: its present life, and its last deaths."""
+
+    pid: int | None
+    since: float | None
+    restarts: int
+    deaths: list[float]
+
+
+def write(path: Path, rows: dict[str, Row]) -> None:
+    """Replace the state at once: a reader sees the old one or the new one."""
+    fresh = path.with_suffix(".new")
+    state = {"pid": os.getpid(), "children": rows}
+    fresh.write_text(json.dumps(state, indent=1), encoding="utf-8")
+    fresh.replace(path)
+
+
+def read(path: Path) -> dict[str, Row]:
+    """Return the children by name; none where no runner has written."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    rows: dict[str, Row] = state["children"]
+    return rows
+
+
+def is_failing(row: Row) -> bool:
+    """Tell whether it died five times within the last minute."""
+    since = time.time() - WINDOW_SECONDS
+    return sum(death > since for death in row["deaths"]) >= FAILING_DEATHS
+
+
+def is_alive(row: Row) -> bool:
+    """Tell whether the process is there, and is the one that was started."""
+    if row["pid"] is None or row["since"] is None:
+        return False
+    try:
+        process = psutil.Process(row["pid"])
+        gap = abs(process.create_time() - row["since"])
+        return gap < _SAME_START_SECONDS and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def reclaim(path: Path, announce: Callable[[str], None]) -> None:
+    """Kill the children that a killed runner left behind, each with its group."""
+    for name, row in read(path).items():
+        if is_alive(row) and row["pid"]:
+            announce(f"Ended {name} (process {row['pid']}), left by a killed stack.")
+            kill_group(row["pid"])
+    path.unlink(missing_ok=True)
+
+
+def kill_group(pid: int) -> None:
+    """Kill a process with everything in its group; gone already is fine."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,94 @@
+"""The kinds of Celery worker: which queues each serves, in which pool, how wide.
+
+Standard library only: `python -m workers.kinds QUEUES` becomes the worker itself, and
+whatever was imported before that would have been imported for nothing.
+"""
+
+import os
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, NoReturn
+
+KIND_VARIABLE = "WORKER_KIND"
+
+
+@dataclass(frozen=True)
+class WorkerKind:
+    """How one kind of worker runs."""
+
+    name: str
+    queues: tuple[str, ...]
+    pool: Literal["threads", "prefork"]
+    concurrency: int
+    events: bool = True
+    remote_control: bool = True
+    prefetch: int = 1
+
+    def command(self) -> list[str]:
+        """Return the celery command that runs it, named after kind, host and pid."""
+        options = ["-Q", ",".join(self.queues), "-n", f"{self.name}@%h-{os.getpid()}"]
+        options += ["--pool", self.pool, "-c", str(self.concurrency)]
+        options += ["--prefetch-multiplier", str(self.prefetch)]
+        # Both make every worker talk to every other, which nothing here relies on.
+        options += ["--without-gossip", "--without-mingle"]
+        # A heartbeat is an event: Flower needs it of those it watches, of no other.
+        options.append("-E" if self.events else "--without-heartbeat")
+        return ["celery", "-A", "workers.app", "worker", *options]
+
+
+# Events cost 40 % of the throughput of small tasks, and Flower switches them on in
+# every worker that has remote control: what answers searches therefore has neither.
+KINDS = (
+    WorkerKind("search", ("search",), "threads", 8, events=False, remote_control=False),
+    WorkerKind(
+        "search-bulk",
+        ("search.bulk",),
+        "threads",
+        4,
+        events=False,
+        remote_control=False,
+    ),
+    WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
+    WorkerKind("ingest", ("ingest",), "prefork", 2),
+    WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2),
+    WorkerKind("embed", ("enhance.embed",), "threads", 2),
+    WorkerKind("alert", ("alert",), "threads", 2),
+    WorkerKind("chores", ("chores",), "prefork", 1),
+)
+
+
+def kind_of(queues: tuple[str, ...]) -> WorkerKind:
+    """Return the kind that serves these queues, narrowed to them; else ValueError."""
+    for kind in KINDS:
+        if queues and set(queues) <= set(kind.queues):
+            return replace(kind, queues=queues)
+    offers = "; ".join(",".join(kind.queues) for kind in KINDS)
+    asked = ",".join(queues) or "nothing"
+    message = f"No worker serves {asked}; one worker serves one of: {offers}."
+    raise ValueError(message)
+
+
+def current() -> WorkerKind:
+    """Return the kind of this worker process, as its starter set it."""
+    name = os.environ.get(KIND_VARIABLE, "enhance")
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+def main(arguments: list[str]) -> NoReturn:
+    """Become the Celery worker of the queues named, separated by commas."""
+    names = ",".join(arguments).split(",")
+    try:
+        kind = kind_of(tuple(name.strip() for name in names if name.strip()))
+    except ValueError as exc:
+        sys.stderr.write(f"{exc}\n")
+        sys.exit(2)
+    os.environ[KIND_VARIABLE] = kind.name
+    # Workers run as root inside containers; only JSON is accepted, so that is safe.
+    os.environ.setdefault("C_FORCE_ROOT", "1")
+    command = kind.command()
+    os.execv(str(Path(sys.executable).with_name("celery")), command)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
