@@ -1,8 +1,47 @@
+# `make help` prints the commented targets of this file.
 SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
+
+PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
+.PHONY: help setup lock check fix test faults faults-all requirements
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Make .venv with every dependency, each by its hash
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "setup: Logchord needs Python 3.11 or later, and $(PYTHON) is" \
+	    "$$($(PYTHON) --version 2>&1 || true). Choose another: make PYTHON=python3.12 setup" >&2; exit 2; }
+	@$(PYTHON) .ci/make_venv.py
+
 lock: ## Resolve the dependencies again into the hash-pinned lock files
+	$(LOCK) requirements-uv.in -o requirements-uv.txt
 	$(LOCK) pyproject.toml -o requirements.txt
 	$(LOCK) pyproject.toml --extra dev -c requirements.txt -o requirements-dev.txt
+	$(LOCK) --no-deps requirements-model.in -o requirements-model.txt
+
+check: setup ## Lint, types, layers, dead code, licences, locks, audit
+	@$(BIN)/python .ci/check.py
+
+fix: setup ## Format the code and mend what ruff can mend
+	@$(BIN)/ruff format
+	@$(BIN)/ruff check --fix
+
+test: setup ## The whole default test suite, on real servers
+	@.ci/test
+
+faults: setup ## The fault experiments of the default suite
+	@.ci/test tests/faults
+
+faults-all: setup ## Every fault experiment, the slow ones too
+	@.ci/test tests/faults -m 'slow or not slow'
+
+requirements: ## Which requirements have a passing test in the last results
+	@if [ -x ../shared/tools/requirements.py ]; then \
+	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
+	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi

@@ -1,0 +1,121 @@
+"""Every check of the house, one line each; the first lines of what failed below."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = ROOT / ".venv" / "bin"
+
+PASSED, FAILED = 0, 1
+# A check that could not look: it counts neither as passed nor as failed.
+NOT_POSSIBLE = 75
+
+# How basedpyright says that psycopg was handed a query made of a plain `str`.
+NOT_LITERAL = re.compile(r'LiteralString|"str" is not assignable to "Template"')
+
+Check = Callable[[], tuple[int, str]]
+
+
+def main() -> int:
+    """Run every check and return 1 if one failed."""
+    failed = []
+    for name, check in CHECKS.items():
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        started = time.monotonic()
+        code, said = check()
+        seconds = time.monotonic() - started
+        verdict = {PASSED: "ok", NOT_POSSIBLE: "-"}.get(code, "FAILED")
+        closing = said.strip().splitlines()[-1] if said.strip() else ""
+        print(f"{verdict:<6} {name:<10} {seconds:5.1f} s  {closing}", flush=True)
+        if verdict == "FAILED":
+            failed.append(name)
+            print(said.rstrip(), flush=True)
+    if failed:
+        print(f"check: {len(failed)} failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _run(*argv: str) -> tuple[int, str]:
+    """Run one tool of .venv and return its exit code and what it said."""
+    path = f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+    done = subprocess.run(
+        [str(BIN / argv[0]), *argv[1:]],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def literal_sql() -> tuple[int, str]:
+    """Keep of basedpyright's findings those on queries built from strings."""
+    _, said = _run("basedpyright", "--outputjson")
+    report = json.loads(said)
+    files = report["summary"]["filesAnalyzed"]
+    if not files:
+        return FAILED, "basedpyright analysed no file"
+    found = [
+        f"{Path(one['file']).relative_to(ROOT)}:{one['range']['start']['line'] + 1}:"
+        " a query must be a LiteralString or built by psycopg.sql"
+        for one in report["generalDiagnostics"]
+        if NOT_LITERAL.search(one["message"])
+    ]
+    return (FAILED if found else PASSED), "\n".join(found) or f"{files} files"
+
+
+def locks() -> tuple[int, str]:
+    """Hold that every requirement of every lock has a hash and no address."""
+    bare = []
+    pins = 0
+    for lock in sorted(ROOT.glob("requirements*.txt")):
+        text = re.sub(r"\\\n", "", lock.read_text(encoding="utf-8"))
+        for line in text.splitlines():
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            pins += 1
+            if not re.search(r"^\S+==\S+.* --hash=sha256:[0-9a-f]{64}", line):
+                bare.append(f"{lock.name}: {line[:60]}")
+    if bare or not pins:
+        return FAILED, "\n".join(bare) or "there is no lock"
+    return PASSED, f"{pins} pins, each with its hash"
+
+
+def tool(*argv: str) -> Check:
+    """Return the check that runs one tool as it is."""
+    return lambda: _run(*argv)
+
+
+def script(name: str, *argv: str) -> Check:
+    """Return the check that runs one of the scripts beside this one."""
+    return lambda: _run("python", f".ci/{name}", *argv)
+
+
+CHECKS: dict[str, Check] = {
+    "format": tool("ruff", "format", "--check"),
+    "lint": tool("ruff", "check", "--output-format=concise"),
+    "types": tool("mypy"),
+    "sql": literal_sql,
+    "layers": tool("lint-imports", "--no-cache"),
+    "dead code": tool("vulture"),
+    "patterns": tool("ast-grep", "scan", "--error", "--report-style=short"),
+    "licences": script("licences.py"),
+    "installed": tool("uv", "pip", "check", "--python", str(BIN / "python")),
+    "locks": locks,
+    "audit": script("audit.py"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,19 @@
+"""What every layer of tests shares: their order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+LAYERS = ("unit", "contract", "integration", "acceptance", "faults", "web")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the layers one after the other, each in its random order.
+
+    Unit tests block sockets, which would cut what a server's fixture has opened.
+    """
+    items.sort(key=lambda item: LAYERS.index(item.path.relative_to(TESTS).parts[0]))
