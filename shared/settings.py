@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
-import difflib
-import json
+import ipaddress
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from shared import settings_layers as layers
 from shared.errors import ConfigurationError
+from shared.settings_names import Name, environment_name
+from shared.settings_report import Report, origin_of, remarks
+from shared.settings_sections import (
+    AgenticSettings,
+    ApiSettings,
+    FusionSettings,
+    KeywordSettings,
+    PipelinesSettings,
+    ReasoningSettings,
+    RerankingSettings,
+    SearchModulesSettings,
+    SearchSettings,
+    Section,
+    SessionSettings,
+    SourceSettings,
+    SynthesisSettings,
+    TelemetrySettings,
+    TenantSettings,
+    UnifiedSearchSettings,
+    known_zone,
+)
+
+__all__ = [
+    "Report",
+    "Section",
+    "Settings",
+    "environment_name",
+    "load_report",
+    "load_with_origins",
+]
 
 DEFAULT_SCOPES = ("read", "search", "ingest")
-
-
-class Section(BaseModel):
-    """A group of settings; unknown keys are refused by `Settings.load`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _default_home() -> Path:
@@ -33,46 +63,6 @@ def _default_cache() -> Path:
     if os.geteuid() == 0:
         return Path("/var/cache/logchord")
     return Path.home() / ".cache/logchord"
-
-
-class SourceSettings(Section):
-    """One configured source of entries."""
-
-    adapter: Literal["push"] = Field(
-        "push", description="How entries arrive; `push` is POST /v1/entries."
-    )
-    timezone: str | None = Field(
-        None, description="What zone naive times mean; none refuses them."
-    )
-    origin: Literal["human", "machine"] = Field(
-        "human", description="Who writes this source when an entry does not say."
-    )
-    language: str | None = Field(
-        None, description="What language a text is in that is too short to tell."
-    )
-    entry_url_template: str | None = Field(
-        None, description="The entry in its own facility, with {external_id}."
-    )
-
-
-class SemanticSettings(Section):
-    """Settings of the semantic search module."""
-
-    similarity_threshold: float | Literal["model"] = Field(
-        "model", description="Cosine floor; `model` takes the encoder's own."
-    )
-    embedding_dimension: int | None = Field(
-        None, ge=1, description="Checked against the model, if given."
-    )
-
-
-class ModuleSettings(Section):
-    """One search module."""
-
-    enabled: bool = Field(default=True, description="Off: its use answers 422.")
-    provider: str | None = Field(None, description="Which provider embeds.")
-    model: str | None = Field(None, description="Which model embeds.")
-    settings: SemanticSettings = SemanticSettings()
 
 
 class Settings(Section):
@@ -223,145 +213,159 @@ class Settings(Section):
     )
 
     rrf_k: int = Field(60, ge=1, description="The k of reciprocal rank fusion.")
-    keyword: ModuleSettings = Field(
-        ModuleSettings(), description="The keyword search module."
-    )
-    semantic: ModuleSettings = Field(
-        ModuleSettings(), description="The semantic search module."
-    )
+    search_modules: SearchModulesSettings = SearchModulesSettings()
     sources: dict[str, SourceSettings] = Field(
         {"api": SourceSettings()}, description="Where entries come from, by name."
     )
+
+    agentic: AgenticSettings = AgenticSettings()
+    api: ApiSettings = ApiSettings()
+    fusion: FusionSettings = FusionSettings()
+    keyword: KeywordSettings = KeywordSettings()
+    pipelines: PipelinesSettings = PipelinesSettings()
+    reasoning: ReasoningSettings = ReasoningSettings()
+    reranking: RerankingSettings = RerankingSettings()
+    search: SearchSettings = SearchSettings()
+    session: SessionSettings = SessionSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    tenants: dict[str, TenantSettings] = Field(
+        {}, description="What a tenant may use, by its name."
+    )
+    unified_search: UnifiedSearchSettings = UnifiedSearchSettings()
 
     database_pool_size: int = Field(
         10, ge=1, description="Connections of one process, at most."
     )
 
+    @field_validator("home", "cache", "opensearch_zip")
     @classmethod
-    def load(
-        cls, environ: Mapping[str, str], file: Path | None = None
-    ) -> Settings:
+    def _expanded(cls, value: Path | None) -> Path | None:
+        return value.expanduser() if value else value
+
+    @field_validator("facility_timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        return known_zone(value)
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _lower(cls, value: Any) -> Any:
+        text = value.lower() if isinstance(value, str) else value
+        return "warning" if text == "warn" else text
+
+    @field_validator("opensearch_url", "log_queries", mode="before")
+    @classmethod
+    def _word(cls, value: Any, info: ValidationInfo) -> Any:
+        """Undo YAML, which reads `off` as false."""
+        if isinstance(value, bool) and info.field_name == "log_queries":
+            return "true" if value else "false"
+        return "off" if value is False else value
+
+    @field_validator("database_url", "broker_url", "search_redis_url", "opensearch_url")
+    @classmethod
+    def _known_scheme(
+        cls, value: SecretStr | None, info: ValidationInfo
+    ) -> SecretStr | None:
+        schemes = _SCHEMES[str(info.field_name)]
+        if value and not value.get_secret_value().startswith(schemes):
+            # Never the value itself, which may hold a password.
+            message = f"an address begins with {' or '.join(schemes)}"
+            raise ValueError(message)
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.anonymous_loopback and not _is_loopback(self.host):
+            message = (
+                f"anonymous_loopback answers without a key, so host {self.host} must"
+                " be a loopback address"
+            )
+            raise ValueError(message)
+        known = {"keyword", "semantic", *self.search_modules.plugins}
+        for leaf in self.pipelines.leaves():
+            if leaf.name[-1] == "retrieval_modules" and set(leaf.value) - known:
+                wrong = ", ".join(sorted(set(leaf.value) - known))
+                message = f"pipelines.{leaf.dotted} names {wrong}, no search module"
+                raise ValueError(message)
+        if self.max_query_chars > self.max_query_chars_hard:
+            message = "max_query_chars must not exceed max_query_chars_hard"
+            raise ValueError(message)
+        if self.default_limit > self.max_limit:
+            message = "default_limit must not exceed max_limit"
+            raise ValueError(message)
+        return self
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str], file: Path | None = None) -> Settings:
         """Read every layer once; an unknown key names the nearest valid one."""
-        return load_with_origins(environ, file)[0]
+        return load_report(environ, file).settings
+
+
+_SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "database_url": ("postgresql://", "postgres://"),
+    "broker_url": ("redis://", "rediss://", "amqp://", "amqps://"),
+    "search_redis_url": ("redis://", "rediss://"),
+    "opensearch_url": ("http://", "https://", "off"),
+}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def load_with_origins(
     environ: Mapping[str, str], file: Path | None = None
 ) -> tuple[Settings, dict[str, str]]:
-    """Return the settings, and for each name which layer it came from."""
-    layers: list[tuple[str, dict[str, Any]]] = []
-    values = _from_environment(environ)
-    path = file or _config_path(environ)
-    if path is not None:
-        layers.append((str(path), _from_file(path)))
-    layers.append(("environment", values))
-    merged: dict[str, Any] = {}
-    origins = dict.fromkeys(Settings.model_fields, "default")
-    for name, layer in layers:
-        for key, value in layer.items():
-            merged[key] = value
-            origins[key] = name
-    probe = _validated(merged)
-    stack = _from_stack(probe.home)
-    for key, value in stack.items():
-        if origins[key] == "default":
-            merged[key] = value
-            origins[key] = "running stack"
-    return _validated(merged), origins
+    """Return the settings, and for each dotted name which layer it came from."""
+    report = load_report(environ, file)
+    return report.settings, report.origins
 
 
-def _config_path(environ: Mapping[str, str]) -> Path | None:
-    named = environ.get("LOGCHORD_CONFIG")
-    if named:
-        if not Path(named).is_file():
-            message = f"LOGCHORD_CONFIG names {named}, which is not a file."
-            raise ConfigurationError(message, config_key="LOGCHORD_CONFIG")
-        return Path(named)
-    for candidate in ("logchord.yaml", "config.yml"):
-        if Path(candidate).is_file():
-            return Path(candidate)
-    return None
+def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
+    """Read every layer once, and keep what an operator should be told."""
+    path = file or layers.config_path(environ)
+    read = [layers.from_file(path, Settings)] if path is not None else []
+    read.append(layers.from_environment(environ, Settings))
+    home = next(
+        (
+            Path(layer.values[("home",)].value)
+            for layer in reversed(read)
+            if ("home",) in layer.values
+        ),
+        _default_home(),
+    )
+    read.insert(0, layers.from_stack(home.expanduser(), Settings))
+    merged = {name: text for layer in read for name, text in layer.values.items()}
+    origins = {name: layer.origin for layer in read for name in layer.values}
+    settings = _validated(merged, origins)
+    warnings = [text for layer in read for text in layer.warnings]
+    return Report(
+        settings,
+        {leaf.dotted: origin_of(leaf.name, origins) for leaf in settings.leaves()},
+        {".".join(name): text.spelled for name, text in merged.items()},
+        (*warnings, *remarks(settings, Settings(), origins)),
+    )
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    names = {environment_name(name): name for name in Settings.model_fields}
-    ours = {"LOGCHORD_CONFIG", "LOGCHORD_URL", "LOGCHORD_API_KEY"}
-    values: dict[str, Any] = {}
-    for key, text in environ.items():
-        if key in names:
-            values[names[key]] = _parsed(text, Settings.model_fields[names[key]])
-        elif (
-            key.startswith("LOGCHORD_")
-            and key not in ours
-            and not key.startswith("LOGCHORD_TEST_")
-        ):
-            raise _unknown(key, [*names, *ours], "the environment")
-    return values
-
-
-def environment_name(field: str) -> str:
-    """Return the variable that sets a field; two are ours alone by their prefix."""
-    return f"LOGCHORD_{field.upper()}" if field in {"home", "cache"} else field.upper()
-
-
-def _parsed(text: str, field: Any) -> Any:
-    """Read lists and sections as YAML, everything else as the text it is."""
-    annotation = str(field.annotation)
-    if "tuple" in annotation and not text.lstrip().startswith("["):
-        return [part for part in text.replace(",", " ").split() if part]
-    if "tuple" in annotation or "Settings" in annotation:
-        return yaml.safe_load(text)
-    return text
-
-
-def _from_file(path: Path) -> dict[str, Any]:
+def _validated(
+    merged: Mapping[Name, layers.Written], origins: Mapping[Name, str]
+) -> Settings:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as exc:
-        message = f"{path} cannot be read: {exc}"
-        raise ConfigurationError(message) from exc
-    if not isinstance(values, dict):
-        message = f"{path} must hold names and values."
-        raise ConfigurationError(message)
-    for key in values:
-        if key not in Settings.model_fields:
-            raise _unknown(str(key), list(Settings.model_fields), str(path))
-    return values
-
-
-def _from_stack(home: Path) -> dict[str, Any]:
-    """Read where a stack of this home listens; absent or unreadable means none."""
-    path = home / "run" / "stack.json"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return {}
-    except json.JSONDecodeError as exc:
-        message = f"{path} is damaged; run `logchord down`, then `logchord up`."
-        raise ConfigurationError(message) from exc
-    return {k: v for k, v in values.items() if k in Settings.model_fields}
-
-
-def _unknown(key: str, allowed: list[str], where: str) -> ConfigurationError:
-    near = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    message = f"{key} in {where} is not a setting.{hint}"
-    return ConfigurationError(message, config_key=key)
-
-
-def _validated(values: dict[str, Any]) -> Settings:
-    try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(layers.nested(merged))
     except ValidationError as exc:
         first = exc.errors(include_url=False, include_input=False)[0]
-        path = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            owner: Any = Settings
-            for part in first["loc"][:-1]:
-                info = owner.model_fields.get(part) if owner else None
-                found = info.annotation if info else None
-                owner = found if hasattr(found, "model_fields") else None
-            allowed = list(owner.model_fields) if owner else []
-            raise _unknown(path, allowed, "the configuration") from exc
-        message = f"{path}: {first['msg']}."
-        raise ConfigurationError(message, config_key=path) from exc
+        where = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        for name, written in merged.items():
+            if name == first["loc"][: len(name)]:
+                origin = origins[name]
+                place = "the environment" if origin == "environment" else origin
+                where = f"{written.spelled} in {place}"
+        message = f"{where}: {reason}." if where else f"{reason}."
+        raise ConfigurationError(
+            message, config_key=where.split(" ", maxsplit=1)[0] or None
+        ) from exc

@@ -1,0 +1,329 @@
+"""The sections of `logchord.yaml`, one frozen model each."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic.fields import FieldInfo
+
+Domain = Literal[
+    "logbook",
+    "shift_summary",
+    "procedure",
+    "maintenance",
+    "incident",
+    "device",
+    "attachment",
+    "ops_memory",
+]
+
+
+class Section(BaseModel):
+    """A group of settings; unknown keys are refused when a layer is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    def leaves(self, above: tuple[str, ...] = ()) -> Iterator[Leaf]:
+        """Go through every value below, in the order in which it is declared."""
+        for key in (*type(self).model_fields, *(self.__pydantic_extra__ or {})):
+            info = type(self).model_fields.get(key)
+            yield from _leaves((*above, key), getattr(self, key), info)
+
+
+class Leaf(NamedTuple):
+    """One value of a setting, by its whole name."""
+
+    name: tuple[str, ...]
+    value: Any
+    help: str
+
+    @property
+    def dotted(self) -> str:
+        """The name as it is written in documents."""
+        return ".".join(self.name)
+
+
+def _leaves(
+    name: tuple[str, ...], value: Any, info: FieldInfo | None
+) -> Iterator[Leaf]:
+    if isinstance(value, Section):
+        yield from value.leaves(name)
+    elif isinstance(value, dict) and any(
+        isinstance(v, Section) for v in value.values()
+    ):
+        for key, below in value.items():
+            yield from _leaves((*name, key), below, None)
+    else:
+        yield Leaf(name, value, (info.description if info else None) or "")
+
+
+class SourceSettings(Section):
+    """One configured source of entries."""
+
+    adapter: Literal["push"] = Field(
+        "push", description="How entries arrive; `push` is POST /v1/entries."
+    )
+    timezone: str | None = Field(
+        None, description="What zone naive times mean; none refuses them."
+    )
+    origin: Literal["human", "machine"] = Field(
+        "human", description="Who writes this source when an entry does not say."
+    )
+    language: str | None = Field(
+        None, description="What language a text is in that is too short to tell."
+    )
+    entry_url_template: str | None = Field(
+        None, description="The entry in its own facility, with {external_id}."
+    )
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        return known_zone(value) if value else value
+
+
+def known_zone(value: str) -> str:
+    """Return the name of a time zone, if it is one."""
+    try:
+        zoneinfo.ZoneInfo(value)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as exc:
+        message = f"{value!r} is no time zone such as Europe/Zurich"
+        raise ValueError(message) from exc
+    return value
+
+
+class SemanticSettings(Section):
+    """Settings of the semantic search module."""
+
+    similarity_threshold: float | Literal["model"] = Field(
+        "model", description="Cosine floor; `model` takes the encoder's own."
+    )
+    embedding_dimension: int | None = Field(
+        None, ge=1, description="Checked against the model, if given."
+    )
+
+
+class ModuleSettings(Section):
+    """One search module."""
+
+    enabled: bool = Field(default=True, description="Off: its use answers 422.")
+
+
+class SemanticModuleSettings(ModuleSettings):
+    """The semantic search module."""
+
+    provider: str | None = Field(
+        None, description="Who embeds; none is the built-in encoder."
+    )
+    settings: SemanticSettings = SemanticSettings()
+
+
+class PluginSettings(Section):
+    """A module or pipeline that another package brings."""
+
+    enabled: bool = Field(default=False, description="Off until asked for.")
+    retrieval_modules: tuple[str, ...] = Field(
+        (), description="The modules it searches; pipelines only."
+    )
+
+
+class PluginSection(Section):
+    """A section that also holds one `PluginSettings` per installed plug-in."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    __pydantic_extra__: dict[str, PluginSettings]
+    plugin_group: ClassVar[str]
+
+    @property
+    def plugins(self) -> dict[str, PluginSettings]:
+        """Return what the file says about plug-ins, by name."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class SearchModulesSettings(PluginSection):
+    """The search modules, built in and plugged in."""
+
+    plugin_group = "logchord.search_modules"
+
+    keyword: ModuleSettings = ModuleSettings()
+    semantic: SemanticModuleSettings = SemanticModuleSettings()
+
+
+class PipelineSettings(Section):
+    """One pipeline."""
+
+    enabled: bool = Field(default=True, description="Off: its mode answers 422.")
+    retrieval_modules: tuple[str, ...] = Field(
+        ("keyword", "semantic"), description="The modules it searches."
+    )
+
+
+class PipelinesSettings(PluginSection):
+    """The pipelines, built in and plugged in."""
+
+    plugin_group = "logchord.pipelines"
+
+    rag: PipelineSettings = PipelineSettings()
+    agent: PipelineSettings = PipelineSettings()
+
+
+class ReasoningSettings(Section):
+    """The model that reasons in `rag` and `agent`."""
+
+    provider: str | None = Field(
+        None, description="Name under `api.providers`; none answers without a model."
+    )
+    model_id: str | None = Field(None, description="The provider's name of the model.")
+    temperature: float = Field(0.1, ge=0, le=2, description="Of the model's words.")
+    max_iterations: int = Field(5, ge=1, le=100, description="Turns of an agent.")
+    total_timeout_seconds: float = Field(
+        120, gt=0, description="One absolute deadline for all turns of an agent."
+    )
+
+
+class ProviderSettings(Section):
+    """Where a provider of models listens, and our key for it."""
+
+    base_url: str | None = Field(None, description="Address of its interface.")
+    api_key: SecretStr | None = Field(None, description="Our key; kept out of logs.")
+    timeout_seconds: float = Field(30, gt=0, description="Of one call.")
+
+
+class ApiSettings(Section):
+    """The providers of models, in one place for all who use them."""
+
+    providers: dict[str, ProviderSettings] = Field(
+        {}, description="Providers of models, by name."
+    )
+
+
+class SearchSettings(Section):
+    """What a search does when it does not say."""
+
+    default_method: Literal["vector", "keyword", "hybrid"] = Field(
+        "hybrid", description="Method of `POST /search` when none is named."
+    )
+    min_relevance_score: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Calibrated score below which `POST /search` cuts; elsewhere "
+        "only after a cross-encoder.",
+    )
+
+
+class KeywordSettings(Section):
+    """How words are matched."""
+
+    algorithm: Literal["bm25"] = Field(
+        "bm25", description="How OpenSearch scores words."
+    )
+    fuzzy_threshold: float = Field(
+        0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
+    )
+
+
+class AgenticSettings(Section):
+    """The rule-based agentic search."""
+
+    validation_threshold: float = Field(
+        0.25, ge=0, le=1, description="Cosine to the whole question that is kept."
+    )
+
+
+class FusionSettings(Section):
+    """How the branches of a search become one list."""
+
+    method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
+
+
+class RerankingSettings(Section):
+    """The second look at the fused list."""
+
+    enabled: bool = Field(default=True, description="Off: fused order stands.")
+    model: str = Field(
+        "cross-encoder/ms-marco-MiniLM-L-6-v2",
+        description="The cross-encoder, where one is installed.",
+    )
+
+
+class SynthesisSettings(Section):
+    """Answers made of results."""
+
+    enabled: bool = Field(default=True, description="Off: never any answer.")
+    model: str = Field("gpt-3.5-turbo", description="The provider's model.")
+    max_tokens: int = Field(500, ge=1, description="Length of a model's answer.")
+    max_sources: int = Field(5, ge=1, description="Results that an answer reads.")
+    temperature: float = Field(0.3, ge=0, le=2, description="Of the model's words.")
+    quota_per_day: int = Field(
+        200, ge=0, description="Answers by a model a day and tenant."
+    )
+    quota_per_minute: int = Field(
+        10, ge=0, description="Answers by a model a minute and tenant."
+    )
+
+
+class TelemetrySettings(Section):
+    """What is kept of how people search."""
+
+    enabled: bool = Field(default=True, description="Off: no analytics at all.")
+
+
+class SessionSettings(Section):
+    """What a search remembers of the one before."""
+
+    inactivity_seconds: int = Field(
+        900, ge=1, description="Then a session's context is forgotten."
+    )
+
+
+class TenantSettings(Section):
+    """What one tenant may use."""
+
+    enabled: bool = Field(default=True, description="Unified search.")
+    federation_enabled: bool = Field(default=False, description="Other back-ends.")
+    synthesis_enabled: bool = Field(default=True, description="Answers by a model.")
+
+
+class WeightingSettings(Section):
+    """Factors of a hit's score; 1 changes nothing."""
+
+    domain: float = Field(1.0, ge=0.5, le=1.5, description="Of the asked domain.")
+    intent: float = Field(1.0, ge=0.5, le=1.5, description="Fits the intent.")
+    entity: float = Field(1.0, ge=0.5, le=1.5, description="Names an asked entity.")
+    role: float = Field(1.0, ge=0.5, le=1.5, description="Fits the caller's role.")
+
+
+class FederationSettings(Section):
+    """Other back-ends as branches of a search."""
+
+    enabled: bool = Field(default=False, description="Ask them at all.")
+
+
+class GravityBoostSettings(Section):
+    """The pull of strong neighbours in threads and device graph."""
+
+    enabled: bool = Field(default=True, description="Apply it.")
+    max_factor: float = Field(1.2, ge=1, le=1.5, description="At most.")
+
+
+class IngestionSettings(Section):
+    """What unified search takes in."""
+
+    enabled: bool = Field(default=True, description="Take in new entries.")
+
+
+class UnifiedSearchSettings(Section):
+    """Search over all kinds of entries at once."""
+
+    enabled: bool = Field(default=True, description="Off: its routes answer 422.")
+    base_domain_weights: dict[Domain, float] = Field(
+        {}, description="Weight of a domain's lists; 1.0 where none is given."
+    )
+    weighting: WeightingSettings = WeightingSettings()
+    federation: FederationSettings = FederationSettings()
+    gravity_boost: GravityBoostSettings = GravityBoostSettings()
+    ingestion: IngestionSettings = IngestionSettings()
