@@ -1,0 +1,72 @@
+"""What `celery -A workers.app worker` runs: one process of one kind."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import socket
+import warnings
+from typing import Any
+
+from celery import signals
+
+from shared import log as logs
+from shared.broker import make_app
+from shared.due.processes import Identity, Reporter
+from shared.settings import Settings
+from shared.version import VERSION
+from workers import kinds, metrics, task
+from workers.context import Context, Resources, database_url
+
+# redis-py 8 says so of celery's own use of `setex`, at every stored result.
+warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
+
+_MODULES = ("workers.enhance", "workers.index", "workers.search")
+
+settings = Settings.load(os.environ)
+kind = kinds.current()
+app = make_app(settings)
+app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
+resources = Resources(settings, app, kind.name)
+for _module in _MODULES:
+    importlib.import_module(_module)
+task.register(app, resources)
+app.conf.worker_enable_remote_control = kind.remote_control
+
+_reporter: list[Reporter] = []
+
+
+@signals.setup_logging.connect
+def _configure_logs(**_: Any) -> None:
+    logs.configure(kind.name, settings.log_level)
+
+
+@signals.worker_ready.connect
+def _on_ready(sender: Any, **_: Any) -> None:
+    queues = sorted(queue.name for queue in sender.app.amqp.queues.consume_from.values())
+    reporter = Reporter(
+        database_url(settings),
+        Identity(kind.name, queues, os.getpid(), socket.gethostname(), VERSION),
+    )
+    reporter.start()
+    _reporter.append(reporter)
+    with contextlib.suppress(OSError):
+        port = metrics.serve(int(os.environ.get("WORKER_METRICS_PORT", "0")))
+        logs.get_logger().info("worker_ready", queues=queues, metrics_port=port)
+
+
+@signals.worker_init.connect
+def _warm(**_: Any) -> None:
+    # The first query after a start must not pay for loading the model; a thread of
+    # a threads pool shares it, and a prefork parent keeps none open over the fork.
+    if kind.name in {"search", "embed"}:
+        task.attempt(Context(resources, {}).encoder)
+
+
+@signals.worker_shutdown.connect
+def _on_shutdown(**_: Any) -> None:
+    for reporter in _reporter:
+        reporter.stop()
+    resources.close()
+    metrics.forget()

@@ -1,0 +1,130 @@
+"""What a task is given: pools, clients and settings of its process."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from shared import broker
+from shared.broker import BrokerClock, Nudger
+from shared.embedding.encoders import Encoder, load_encoder
+from shared.errors import ConfigurationError
+from shared.opensearch.client import make_client
+from shared.postgres import Pool, make_pool
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    import redis
+    from celery import Celery
+    from opensearchpy import OpenSearch
+
+
+def database_url(settings: Settings) -> str:
+    """Return where Postgres is, or say how to have one."""
+    if settings.database_url is None:
+        message = "No database is known: run `logchord up`, or set DATABASE_URL."
+        raise ConfigurationError(message, config_key="DATABASE_URL")
+    return settings.database_url.get_secret_value()
+
+
+class Resources:
+    """Clients of one worker process, each opened at its first use, after the fork."""
+
+    def __init__(self, settings: Settings, app: Celery, kind: str) -> None:
+        self.settings = settings
+        self.app = app
+        self.kind = kind
+        self._lock = threading.RLock()
+        self._made: dict[str, Any] = {}
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make a client once per process, whichever thread asks first."""
+        made = self._made.get(name)
+        if made is None:
+            with self._lock:
+                made = self._made.get(name)
+                if made is None:
+                    made = self._made[name] = make()
+        return made
+
+    def close(self) -> None:
+        """Publish what waits and let go of every connection."""
+        with self._lock:
+            made, self._made = self._made, {}
+        if nudger := made.get("nudger"):
+            nudger.stop()
+        if pool := made.get("pool"):
+            pool.close()
+
+
+class Context:
+    """The resources, and the headers of the message at hand."""
+
+    def __init__(self, resources: Resources, headers: Mapping[str, Any]) -> None:
+        self._resources = resources
+        self.headers = headers
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this process."""
+        return self._resources.settings
+
+    @property
+    def app(self) -> Celery:
+        """The Celery application, to publish by name."""
+        return self._resources.app
+
+    @property
+    def pool(self) -> Pool:
+        """The process's Postgres pool."""
+        resources = self._resources
+
+        def make() -> Pool:
+            return make_pool(
+                database_url(resources.settings),
+                application=f"worker {resources.kind}",
+                size=resources.settings.database_pool_size,
+            )
+
+        return resources.once("pool", make)  # type: ignore[no-any-return]
+
+    @property
+    def redis(self) -> redis.Redis:
+        """The client of searches in flight."""
+        make = functools.partial(broker.jobs_redis, self.settings)
+        return self._resources.once("redis", make)  # type: ignore[no-any-return]
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The broker's time, by which deadlines are judged."""
+        client = self.redis
+        return self._resources.once("clock", lambda: BrokerClock(client))  # type: ignore[no-any-return]
+
+    @property
+    def opensearch(self) -> OpenSearch | None:
+        """The OpenSearch client, or None where the system runs on Postgres alone."""
+        make = functools.partial(make_client, self.settings)
+        return self._resources.once("opensearch", lambda: (make(),))[0]  # type: ignore[no-any-return]
+
+    def encoder(self) -> Encoder:
+        """Return the embedding model; the first caller of a process loads it."""
+        settings = self.settings
+        make = functools.partial(
+            load_encoder, settings.embedding_model, settings.cache
+        )
+        return self._resources.once("encoder", make)  # type: ignore[no-any-return]
+
+    def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
+        """Say that rows are due; from a thread, never in the way, may be lost."""
+        nudger: Nudger = self._resources.once("nudger", lambda: Nudger(self.app))
+        nudger.nudge(stage, entry_ids)
+
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what a room keeps for as long as this process lives."""
+        return self._resources.once(f"kept:{name}", make)
+
+    def checkpoint(self, name: str) -> None:
+        """Do nothing; experiments put a fault at these named points."""

@@ -1,0 +1,61 @@
+"""Prometheus figures of a worker process, on loopback, in every pool."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+# The library decides at its import whether children share their figures by files.
+MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_OWN_FOLDER: list[Path] = []
+if MULTIPROCESS_VARIABLE not in os.environ:
+    _OWN_FOLDER.append(Path(tempfile.mkdtemp(prefix="logchord-metrics-")))
+    os.environ[MULTIPROCESS_VARIABLE] = str(_OWN_FOLDER[0])
+
+from prometheus_client import (  # noqa: E402 - see above
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    start_http_server,
+)
+from prometheus_client.multiprocess import MultiProcessCollector  # noqa: E402
+
+if TYPE_CHECKING:
+    from shared.errors import LogchordError
+
+TASKS = Counter("logchord_tasks_total", "Tasks run, by outcome.", ["task", "outcome"])
+TASK_SECONDS = Histogram("logchord_task_seconds", "How long a task ran.", ["task"])
+BRANCH_SECONDS = Histogram(
+    "logchord_branch_seconds",
+    "How long a search branch ran.",
+    ["branch", "status"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+
+
+def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
+    """Count one task by how it ended."""
+    TASKS.labels(name, error.error_code if error else "ok").inc()
+    TASK_SECONDS.labels(name).observe(seconds)
+
+
+def branch_done(branch: str, status: str, seconds: float) -> None:
+    """Count one branch by its outcome."""
+    BRANCH_SECONDS.labels(branch, status).observe(seconds)
+
+
+def serve(port: int = 0) -> int:
+    """Answer /metrics for this worker and its children; return the port."""
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    server, _ = start_http_server(port, addr="127.0.0.1", registry=registry)
+    return int(server.server_port)
+
+
+def forget() -> None:
+    """Remove the folder of figures, when the worker that made it ends."""
+    for folder in _OWN_FOLDER:
+        shutil.rmtree(folder, ignore_errors=True)

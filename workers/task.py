@@ -1,0 +1,169 @@
+"""The task base: context in, one classification of every exception, never a raise.
+
+This is the one place in the workers that catches everything.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import typing
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+import structlog
+from billiard.exceptions import SoftTimeLimitExceeded
+from celery import Celery
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from shared.due import quarantine, rows
+from shared.due.rows import Claim
+from shared.errors import (
+    Category,
+    InternalError,
+    LogchordError,
+    MessageRejectedError,
+)
+from shared.log import get_logger
+from shared.postgres import connection
+from workers import metrics
+from workers.context import Context, Resources
+
+log = get_logger()
+
+Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
+
+MAX_OWN_ATTEMPTS = 3
+# What fails for everybody is not the entry's fault: the attempt is given back.
+_BACKEND_CATEGORIES = frozenset(
+    {Category.DATABASE, Category.NETWORK, Category.CAPACITY}
+)
+
+Function = Callable[..., None]
+_FUNCTIONS: dict[str, Function] = {}
+
+
+def task(name: str) -> Callable[[Function], Function]:
+    """Make a function the body of a task; its first argument is the context."""
+
+    def keep(function: Function) -> Function:
+        _FUNCTIONS[name] = function
+        return function
+
+    return keep
+
+
+def attempt(step: Callable[..., object], *args: object) -> LogchordError | None:
+    """Run a step and return its error, classified; never raises an exception."""
+    try:
+        step(*args)
+    except LogchordError as exc:
+        return exc
+    except SoftTimeLimitExceeded:
+        return LogchordError("The task ran into its time limit.", code="branch_timeout")
+    except Exception as exc:
+        log.exception("unexpected_error", error=type(exc).__name__)
+        return InternalError(technical=f"{type(exc).__name__}: {exc}")
+    return None
+
+
+def each(
+    ctx: Context, claims: Sequence[Claim], step: Callable[[Claim], object]
+) -> None:
+    """Run the step for every claim; one entry's failure is its own alone."""
+    for claim in claims:
+        error = attempt(step, claim)
+        if error is not None:
+            settle(ctx, claim, error)
+
+
+def settle(ctx: Context, claim: Claim, error: LogchordError) -> None:
+    """Make a failed row due again, or put it aside with the reason."""
+    backend = error.retriable and error.category in _BACKEND_CATEGORIES
+    give_up = not error.retriable or (
+        not backend and claim.attempts >= MAX_OWN_ATTEMPTS
+    )
+    log.warning(
+        "entry_put_aside" if give_up else "entry_due_again",
+        entry_id=str(claim.entry_id),
+        stage=claim.stage,
+        attempts=claim.attempts,
+        code=error.error_code,
+        technical=error.technical,
+    )
+    with connection(ctx.pool) as conn:
+        if give_up:
+            quarantine.put_aside(conn, claim, error)
+        else:
+            rows.retry_later(conn, claim, error, backend=backend)
+
+
+def register(app: Celery, resources: Resources) -> None:
+    """Make a Celery task of every function known; called once per process."""
+    for name, function in _FUNCTIONS.items():
+        app.task(
+            _body(function, name, resources),
+            name=name,
+            bind=True,
+            ignore_result=True,
+            shared=False,
+            Strategy="workers.consumer:strategy",
+        )
+
+
+def _body(function: Function, name: str, resources: Resources) -> Callable[..., None]:
+    read = _reader(function)
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> None:
+        headers = self.request.headers or {}
+        structlog.contextvars.bind_contextvars(
+            task=name, task_id=self.request.id, request_id=headers.get("request_id")
+        )
+        started = time.perf_counter()
+        ctx = Context(resources, headers)
+        try:
+            given = read(args, kwargs)
+        except (TypeError, ValidationError) as exc:
+            error: LogchordError | None = MessageRejectedError(technical=str(exc))
+            attempt(_record, ctx, name, error, args)
+        else:
+            error = attempt(function, ctx, *given)
+        if error is not None:
+            log.error("task_failed", code=error.error_code, technical=error.technical)
+        metrics.task_done(name, error, time.perf_counter() - started)
+        structlog.contextvars.unbind_contextvars("task", "task_id", "request_id")
+
+    run.__name__ = function.__name__
+    run.__doc__ = function.__doc__
+    return run
+
+
+def _record(ctx: Context, name: str, error: LogchordError, args: object) -> None:
+    with connection(ctx.pool) as conn:
+        quarantine.record_message(conn, name, error, repr(args)[:1000])
+
+
+def _reader(function: Function) -> Callable[..., list[Any]]:
+    """Return what checks a message's arguments against the function's types."""
+    signature = inspect.signature(function)
+    hints = typing.get_type_hints(function, include_extras=True)
+    names = list(signature.parameters)[1:]
+    config = ConfigDict(arbitrary_types_allowed=True)
+    adapters = {
+        name: TypeAdapter(
+            hints[name], config=None if _plain(hints[name]) else config
+        )
+        for name in names
+    }
+
+    def read(args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        bound = signature.bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        return [adapters[n].validate_python(bound.arguments[n]) for n in names]
+
+    return read
+
+
+def _plain(hint: Any) -> bool:
+    return hasattr(hint, "model_config")

@@ -1,0 +1,160 @@
+"""A plain process: nudges what is due, ends overdue jobs, keeps partitions.
+
+Each loop holds an advisory lock, so that a second upkeep stands by. None of them
+needs the broker to be alive.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, LiteralString
+
+import redis
+from kombu.exceptions import OperationalError
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared import broker, log as logs
+from shared.due import processes, rows
+from shared.due.processes import Identity, Reporter
+from shared.jobs import closing, partitions
+from shared.postgres import connect, translated_errors
+from shared.settings import Settings
+from shared.version import VERSION
+from workers.context import database_url
+from workers.task import attempt
+
+log = logs.get_logger()
+
+SWEEP_SECONDS = 1.0
+SWEEP_GRACE_SECONDS = 1.0
+FINISH_SECONDS = 1.0
+PARTITION_SECONDS = 60.0
+_STANDBY_SECONDS = 1.0
+_LOCK_SPACE = 0x10C0
+
+Turn = Callable[[Connection[TupleRow]], None]
+
+_LOCK: LiteralString = "SELECT pg_try_advisory_lock(%(space)s, hashtext(%(name)s))"
+_TURN: LiteralString = """
+    INSERT INTO upkeep_loop (name, last_turn_at, holder)
+    VALUES (%(name)s, now(), %(holder)s)
+        ON CONFLICT (name) DO UPDATE
+       SET last_turn_at = now(), holder = excluded.holder"""
+
+
+class Loop:
+    """One duty, done again and again by whoever holds its lock."""
+
+    def __init__(self, url: str, name: str, every_seconds: float, turn: Turn) -> None:
+        self._url = url
+        self._name = name
+        self._every = every_seconds
+        self._turn = turn
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def _run(self) -> None:
+        while not self.stop.is_set():
+            error = attempt(self._hold_and_turn)
+            if error is not None:
+                log.warning("upkeep_loop_failed", loop=self._name, code=error.error_code)
+            self.stop.wait(_STANDBY_SECONDS)
+
+    def _hold_and_turn(self) -> None:
+        with (
+            translated_errors(),
+            connect(
+                self._url,
+                application=f"upkeep {self._name}",
+                autocommit=True,
+                options="-c statement_timeout=5000 -c lock_timeout=2000",
+            ) as conn,
+        ):
+            row = conn.execute(
+                _LOCK, {"space": _LOCK_SPACE, "name": self._name}
+            ).fetchone()
+            if row is None or not row[0]:
+                return
+            log.info("upkeep_loop_held", loop=self._name)
+            holder = f"{socket.gethostname()} {os.getpid()}"
+            while True:
+                began = time.monotonic()
+                self._turn(conn)
+                conn.execute(_TURN, {"name": self._name, "holder": holder})
+                if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
+                    return
+
+
+def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for what nobody works on, at most two messages per worker process."""
+    late = rows.overdue(conn, grace_seconds=SWEEP_GRACE_SECONDS)
+    if not late:
+        return
+    alive = [one for one in processes.listing(conn) if not one.stale]
+    try:
+        _nudge(app, late, alive)
+    except (OperationalError, redis.RedisError, OSError) as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("sweep_without_broker", error=type(exc).__name__)
+
+
+def _nudge(app: Any, late: dict[str, int], alive: list[processes.Process]) -> None:
+    queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
+    lengths = broker.waiting(app, sorted(set(queue_of.values())))
+    for stage in late:
+        queue = queue_of[stage]
+        serving = sum(queue in one.queues for one in alive)
+        room = broker.NUDGES_PER_PROCESS * max(1, serving) - lengths[queue]
+        for _ in range(min(room, broker.NUDGES_PER_PROCESS)):
+            broker.send_nudge(app, stage)
+            lengths[queue] += 1
+
+
+def loops(settings: Settings) -> list[Loop]:
+    """Return every duty of upkeep."""
+    url = database_url(settings)
+    app = broker.make_app(settings)
+    client = broker.jobs_redis(settings, timeout_seconds=2.0)
+
+    def sweep(conn: Connection[TupleRow]) -> None:
+        sweep_due_work(conn, app)
+
+    def finish(conn: Connection[TupleRow]) -> None:
+        closing.finish_overdue_jobs(conn, client)
+
+    def keep(conn: Connection[TupleRow]) -> None:
+        partitions.keep(conn, retention_hours=settings.job_retention_hours)
+
+    return [
+        Loop(url, "sweeper", SWEEP_SECONDS, sweep),
+        Loop(url, "finisher", FINISH_SECONDS, finish),
+        Loop(url, "partitions", PARTITION_SECONDS, keep),
+    ]
+
+
+def main(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT."""
+    logs.configure("upkeep", settings.log_level)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    reporter = Reporter(
+        database_url(settings),
+        Identity("upkeep", [], os.getpid(), socket.gethostname(), VERSION),
+    )
+    reporter.start()
+    running = loops(settings)
+    for loop in running:
+        loop.thread.start()
+    ended.wait()
+    for loop in running:
+        loop.stop.set()
+    for loop in running:
+        loop.thread.join(timeout=10)
+    reporter.stop()
