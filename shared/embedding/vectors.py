@@ -1,0 +1,381 @@
+"""Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+import numpy as np
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import Scope
+from shared.embedding.chunks import Chunk
+from shared.embedding.encoders import SIMILARITY_FLOORS, Vectors, checked
+from shared.errors import ConfigurationError
+
+# pgvector indexes no longer halfvec.
+MAX_DIMENSION = 4_000
+# Up to so many rows reading them all is faster than the index, and misses none.
+EXACT_ROWS = 20_000
+MIN_EF_SEARCH, MAX_EF_SEARCH = 100, 1_000
+# More in one statement would run into its time limit on a large index.
+STORE_BATCH = 200
+# How often the page of chunks grows fourfold when long entries fill it.
+MAX_ROUNDS = 4
+_LONGEST_TABLE_NAME = 54
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """A model in use, and the table that holds its vectors."""
+
+    model: str
+    table_name: str
+    dimension: int
+    active: bool
+    similarity_floor: float
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Near:
+    """An entry by its chunk nearest to a question."""
+
+    entry_id: UUID
+    chunk: int
+    revision: int
+    start_at: int
+    end_at: int
+    cosine: float
+    source: str
+    kind: str
+    origin: str
+    entry_time: datetime
+
+
+_REGISTERED: LiteralString = """
+    SELECT model, table_name, dimension, active, similarity_floor, created_at
+      FROM embedding_model
+     WHERE model = %(model)s"""
+
+_ACTIVE: LiteralString = """
+    SELECT model, table_name, dimension, active, similarity_floor, created_at
+      FROM embedding_model
+     WHERE active
+     ORDER BY created_at, model
+     LIMIT 100"""
+
+# CREATE TABLE IF NOT EXISTS still fails when two sessions create at once.
+_LOCK_REGISTRY: LiteralString = """
+    SELECT pg_advisory_xact_lock(hashtextextended('embedding_model', 0))"""
+
+_NAME_TAKEN: LiteralString = """
+    SELECT count(*) FROM embedding_model WHERE table_name = %(table)s"""
+
+_REGISTER: LiteralString = """
+    INSERT INTO embedding_model (model, table_name, dimension, similarity_floor)
+    VALUES (%(model)s, %(table)s, %(dimension)s, %(floor)s)"""
+
+_CREATE_TABLE: LiteralString = """
+    CREATE TABLE {table} (
+        tenant text NOT NULL,
+        entry_id uuid NOT NULL REFERENCES entry (id) ON DELETE CASCADE,
+        revision integer NOT NULL,
+        chunk integer NOT NULL,
+        start_at integer NOT NULL,
+        end_at integer NOT NULL,
+        embedding halfvec({dimension}) NOT NULL,
+        PRIMARY KEY (entry_id, chunk)
+    )"""
+
+# Serves: the nearest chunks to a question.
+_CREATE_NEAREST: LiteralString = """
+    CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)"""
+
+# Serves: the count of a tenant's vectors, which chooses between index and exact scan.
+_CREATE_TENANT: LiteralString = """
+    CREATE INDEX {index} ON {table} (tenant, entry_id)"""
+
+
+def registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
+    """Return a model's row, None if nothing was ever stored for it."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_REGISTERED, {"model": model}).fetchone()
+
+
+def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+    """Return the models in use, oldest first."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_ACTIVE).fetchall()
+
+
+def ensure_table(
+    conn: Connection[TupleRow], prefix: str, model: str, dimension: int
+) -> str:
+    """Return the table of a model, made and registered now if new; idempotent."""
+    known = registered(conn, model)
+    if known is None:
+        conn.execute(_LOCK_REGISTRY)
+        known = registered(conn, model)
+    if known is None:
+        return _create(conn, prefix, model, dimension)
+    if known.dimension != dimension:
+        message = (
+            f"The model {model} now gives vectors of length {dimension}, but its table "
+            f"{known.table_name} holds vectors of length {known.dimension}. "
+            "Give the new model a name of its own."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    return known.table_name
+
+
+def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int) -> str:
+    if not 1 <= dimension <= MAX_DIMENSION:
+        message = (
+            f"The model {model} gives vectors of length {dimension}; "
+            f"the index takes 1 to {MAX_DIMENSION}."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    name = _table_name(conn, prefix, model)
+    table = sql.Identifier(name)
+    conn.execute(
+        sql.SQL(_CREATE_TABLE).format(table=table, dimension=sql.Literal(dimension))
+    )
+    for statement, purpose in (
+        (_CREATE_NEAREST, "nearest"),
+        (_CREATE_TENANT, "tenant"),
+    ):
+        index = sql.Identifier(f"{name}_{purpose}")
+        conn.execute(sql.SQL(statement).format(table=table, index=index))
+    floor = SIMILARITY_FLOORS.get(model, 0.0)
+    row = {"model": model, "table": name, "dimension": dimension, "floor": floor}
+    conn.execute(_REGISTER, row)
+    return name
+
+
+def _table_name(conn: Connection[TupleRow], prefix: str, model: str) -> str:
+    """Return a readable name; a digest tells apart what would read the same."""
+    slug = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")
+    name = f"{prefix}_{slug}"
+    taken = conn.execute(_NAME_TAKEN, {"table": name}).fetchone()
+    if len(name) <= _LONGEST_TABLE_NAME and taken == (0,):
+        return name
+    digest = hashlib.sha256(model.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_TABLE_NAME - 9]}_{digest}"
+
+
+# An edit or deletion waits until the vectors are in, and a late or superseded attempt
+# finds no row: without the lock two revisions could leave chunks side by side.
+_LOCK_ENTRY: LiteralString = """
+    SELECT id
+      FROM entry
+     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+       AND deleted_at IS NULL AND revision <= %(revision)s
+       FOR NO KEY UPDATE"""
+
+_DELETE: LiteralString = """
+    DELETE FROM {table} WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s"""
+
+_INSERT: LiteralString = """
+    INSERT INTO {table}
+           (tenant, entry_id, revision, chunk, start_at, end_at, embedding)
+    SELECT %(tenant)s, %(entry_id)s, %(revision)s,
+           c.number, c.start_at, c.end_at, c.embedding::halfvec
+      FROM unnest(%(numbers)s::int[], %(starts)s::int[], %(ends)s::int[],
+                  %(embeddings)s::text[]) AS c (number, start_at, end_at, embedding)
+     ORDER BY c.number"""
+
+
+def store(
+    conn: Connection[TupleRow],
+    table: str,
+    tenant: str,
+    entry_id: UUID,
+    revision: int,
+    chunks: Sequence[Chunk],
+    vectors: Vectors,
+) -> bool:
+    """Replace the vectors of an entry; idempotent. False if it has moved on or gone."""
+    dimension = vectors.shape[-1]
+    embeddings = [_text(v) for v in checked(vectors, len(chunks), dimension, table)]
+    row: dict[str, Any] = {
+        "tenant": tenant,
+        "entry_id": entry_id,
+        "revision": revision,
+    }
+    if conn.execute(_LOCK_ENTRY, row).fetchone() is None:
+        return False
+    conn.execute(_on(_DELETE, table), row)
+    for first in range(0, len(chunks), STORE_BATCH):
+        batch = chunks[first : first + STORE_BATCH]
+        row["numbers"] = [chunk.number for chunk in batch]
+        row["starts"] = [chunk.start for chunk in batch]
+        row["ends"] = [chunk.end for chunk in batch]
+        row["embeddings"] = embeddings[first : first + STORE_BATCH]
+        conn.execute(_on(_INSERT, table), row)
+    return True
+
+
+def remove(conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID) -> None:
+    """Remove the vectors of an entry; idempotent."""
+    conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_id": entry_id})
+
+
+# Of `count(*)` only so much as it takes to know that there are more than EXACT_ROWS.
+_COUNT_TENANT: LiteralString = """
+    SELECT count(*)
+      FROM (SELECT FROM {table} AS v
+             WHERE v.tenant = %(tenant)s
+             LIMIT %(cap)s) AS capped"""
+
+_COUNT_FILTERED: LiteralString = """
+    SELECT count(*)
+      FROM (SELECT FROM entry AS e
+             WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+               AND (%(in_sources)s::text[] IS NULL OR e.source = ANY (%(in_sources)s))
+               AND (%(in_logbooks)s::text[] IS NULL OR e.logbooks && %(in_logbooks)s)
+             LIMIT %(cap)s) AS capped"""
+
+_TUNE: LiteralString = """
+    SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
+           set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
+
+_NEAREST: LiteralString = """
+    SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
+           1 - (v.embedding <=> %(vector)s::halfvec) AS cosine,
+           e.source, e.kind, e.origin, e.entry_time
+      FROM {table} AS v
+      JOIN entry AS e ON e.id = v.entry_id
+     WHERE v.tenant = %(tenant)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND (%(in_sources)s::text[] IS NULL OR e.source = ANY (%(in_sources)s))
+       AND (%(in_logbooks)s::text[] IS NULL OR e.logbooks && %(in_logbooks)s)
+     ORDER BY {order}
+     LIMIT %(page)s"""
+
+# A second key would switch the index off: ties are broken after the page is read.
+_BY_INDEX: LiteralString = "v.embedding <=> %(vector)s::halfvec"
+# The `+ 0` keeps the planner from the index, which would miss rows behind a filter.
+_EXACTLY: LiteralString = """
+    (v.embedding <=> %(vector)s::halfvec) + 0, e.kind, v.entry_id, v.chunk"""
+
+
+def nearest(
+    conn: Connection[TupleRow],
+    table: str,
+    scope: Scope,
+    vector: Vectors,
+    limit: int,
+    *,
+    sources: Sequence[str] | None = None,
+    logbooks: Sequence[str] | None = None,
+    floor: float = -1.0,
+) -> list[Near]:
+    """Return the entries nearest to a vector, each by its best chunk, in total order.
+
+    Filters given as None do not narrow; only cosines of at least `floor` are returned.
+    """
+    params: dict[str, Any] = {
+        **scope.params,
+        "in_sources": None if sources is None else list(sources),
+        "in_logbooks": None if logbooks is None else list(logbooks),
+        "vector": _text(vector),
+    }
+    with conn.transaction():
+        order = _EXACTLY if _is_small(conn, table, params) else _BY_INDEX
+        best = _best_chunks(conn, table, params, limit, order)
+    best = [near for near in best if near.cosine >= floor]
+    best.sort(key=lambda near: (-near.cosine, near.kind, near.entry_id, near.chunk))
+    return best[:limit]
+
+
+def _is_small(conn: Connection[TupleRow], table: str, params: dict[str, Any]) -> bool:
+    """Say whether so few rows pass the filter that reading them all is best."""
+    filters = ("logbooks", "in_sources", "in_logbooks")
+    narrowed = any(params[name] is not None for name in filters)
+    statement = _COUNT_FILTERED if narrowed else _COUNT_TENANT
+    capped = {**params, "cap": EXACT_ROWS + 1}
+    row = conn.execute(_on(statement, table), capped, prepare=False).fetchone()
+    return row is not None and row[0] <= EXACT_ROWS
+
+
+def _best_chunks(
+    conn: Connection[TupleRow],
+    table: str,
+    params: dict[str, Any],
+    limit: int,
+    order: LiteralString,
+) -> list[Near]:
+    """Return one chunk an entry, reading on while long entries fill the page."""
+    statement = sql.SQL(_NEAREST).format(
+        table=sql.Identifier(table), order=sql.SQL(order)
+    )
+    page = limit + limit // 2
+    best: dict[UUID, Near] = {}
+    for _ in range(MAX_ROUNDS):
+        ef_search = min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, page))
+        conn.execute(_TUNE, {"ef_search": str(ef_search)})
+        with conn.cursor(row_factory=class_row(Near)) as cursor:
+            # Planned with the values at hand: a generic plan cannot know that the
+            # page is short, and reads the whole table.
+            rows = cursor.execute(
+                statement, {**params, "page": page}, prepare=False
+            ).fetchall()
+        best = {}
+        for near in rows:
+            known = best.get(near.entry_id)
+            if known is None or _rank(near) < _rank(known):
+                best[near.entry_id] = near
+        if len(best) >= limit or len(rows) < page:
+            break
+        page *= 4
+    return list(best.values())
+
+
+def _rank(near: Near) -> tuple[float, int]:
+    return -near.cosine, near.chunk
+
+
+_COSINES: LiteralString = """
+    SELECT v.entry_id, max(1 - (v.embedding <=> %(vector)s::halfvec))
+      FROM {table} AS v
+     WHERE v.tenant = %(tenant)s AND v.entry_id = ANY (%(entry_ids)s)
+     GROUP BY v.entry_id"""
+
+
+def cosines(
+    conn: Connection[TupleRow],
+    table: str,
+    tenant: str,
+    vector: Vectors,
+    entry_ids: Sequence[UUID],
+) -> dict[UUID, float]:
+    """Return the cosine of each entry's best chunk; entries without one are absent."""
+    params = {"tenant": tenant, "vector": _text(vector), "entry_ids": list(entry_ids)}
+    rows = conn.execute(_on(_COSINES, table), params).fetchall()
+    return {entry_id: float(cosine) for entry_id, cosine in rows}
+
+
+_EMBEDDED: LiteralString = """
+    SELECT count(*) FROM {table} WHERE tenant = %(tenant)s AND chunk = 0"""
+
+
+def embedded_entries(conn: Connection[TupleRow], table: str, tenant: str) -> int:
+    """Return how many entries of a tenant have vectors."""
+    row = conn.execute(_on(_EMBEDDED, table), {"tenant": tenant}).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _on(statement: LiteralString, table: str) -> sql.Composed:
+    return sql.SQL(statement).format(table=sql.Identifier(table))
+
+
+def _text(vector: Vectors) -> str:
+    return "[" + ",".join(f"{number:.7g}" for number in np.ravel(vector).tolist()) + "]"
