@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ("tests.fix_servers",)
+
 TESTS = Path(__file__).parent
 LAYERS = ("unit", "contract", "integration", "acceptance", "faults", "web")
 

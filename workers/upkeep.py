@@ -158,3 +158,7 @@ def main(settings: Settings) -> None:
     for loop in running:
         loop.thread.join(timeout=10)
     reporter.stop()
+
+
+if __name__ == "__main__":
+    main(Settings.load(os.environ))

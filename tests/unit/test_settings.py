@@ -281,6 +281,6 @@ def test_a_file_in_the_working_folder_is_read(name, nowhere):
 def test_the_settings_are_frozen(nowhere):
     settings = load({}, nowhere)
     with pytest.raises(ValidationError):
-        settings.port = 1
+        settings.port = 1  # type: ignore[misc]
     with pytest.raises(ValidationError):
-        settings.search_modules.keyword.enabled = False
+        settings.search_modules.keyword.enabled = False  # type: ignore[misc]

@@ -1,0 +1,139 @@
+"""Work rows: claimed once, never lost by an update that comes meanwhile."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.due import quarantine, rows
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import InternalError, OpenSearchError
+
+TENANT = "default"
+STAGES = ["metadata"]
+
+
+@pytest.fixture
+def entry_id(conn: Connection[TupleRow]):
+    draft = EntryDraft(source="api", external_id="A-1", text="RF cavity 3 tripped")
+    saved = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
+    conn.commit()
+    return saved[0].entry_id
+
+
+def claim(conn, entry_ids=None):
+    taken = rows.claim(conn, "metadata", limit=10, entry_ids=entry_ids)
+    conn.commit()
+    return taken
+
+
+def test_a_claimed_row_is_not_claimed_again_while_its_lease_runs(conn, entry_id):
+    first = claim(conn)
+
+    assert [one.entry_id for one in first] == [entry_id]
+    assert claim(conn) == []
+
+
+def test_a_row_whose_lease_ran_out_is_claimed_again_and_counts_the_attempt(
+    conn, entry_id
+):
+    claim(conn)
+    conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
+    conn.commit()
+
+    (again,) = claim(conn)
+
+    assert again.attempts == 2
+
+
+def test_finishing_deletes_the_row(conn, entry_id):
+    (taken,) = claim(conn)
+
+    assert rows.finish(conn, taken)
+    assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
+
+
+def test_an_update_while_the_stage_runs_is_not_lost(conn, entry_id):
+    (taken,) = claim(conn)
+    rows.add(conn, TENANT, [entry_id], STAGES)
+
+    assert not rows.finish(conn, taken)
+    assert [one.entry_id for one in claim(conn)] == [entry_id]
+
+
+def test_a_lost_claim_finishes_nothing(conn, entry_id):
+    (lost,) = claim(conn)
+    conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
+    (ours,) = claim(conn)
+
+    assert not rows.finish(conn, lost)
+    assert rows.finish(conn, ours)
+
+
+def test_a_backends_failure_gives_the_attempt_back(conn, entry_id):
+    (taken,) = claim(conn)
+
+    rows.retry_later(conn, taken, OpenSearchError(), backend=True)
+
+    row = conn.execute(
+        "SELECT attempts, claim, due_at > now(), last_error ->> 'code' FROM work"
+    ).fetchone()
+    assert row == (0, None, True, "opensearch_unavailable")
+
+
+def test_putting_aside_keeps_the_reason_and_ends_the_row(conn, entry_id):
+    (taken,) = claim(conn)
+
+    assert quarantine.put_aside(conn, taken, InternalError(technical="boom"))
+
+    row = conn.execute(
+        "SELECT entry_id, stage, error ->> 'code', error -> 'details' ->> 'technical'"
+        " FROM quarantine"
+    ).fetchone()
+    assert row == (entry_id, "metadata", "internal_error", "boom")
+    assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
+
+
+def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
+    (taken,) = claim(conn)
+    rows.add(conn, TENANT, [entry_id], STAGES)
+
+    assert not quarantine.put_aside(conn, taken, InternalError())
+    assert [one.entry_id for one in claim(conn)] == [entry_id]
+
+
+def test_two_sessions_claim_disjoint_rows(conn, database):
+    drafts = [
+        EntryDraft(source="api", external_id=str(number), text="x")
+        for number in range(20)
+    ]
+    save_page(conn, TENANT, drafts, stages=STAGES, editor="test")
+    conn.commit()
+
+    with psycopg.connect(database) as other:
+        mine = rows.claim(conn, "metadata", limit=12)
+        theirs = rows.claim(other, "metadata", limit=12)
+
+    assert len(mine) == 12
+    assert len(theirs) == 8
+    assert not {one.entry_id for one in mine} & {one.entry_id for one in theirs}
+
+
+def test_live_work_is_claimed_before_bulk_work(conn):
+    for number, work_class in enumerate((rows.BULK, rows.LIVE)):
+        draft = EntryDraft(source="api", external_id=str(number), text="x")
+        save_page(
+            conn,
+            TENANT,
+            [draft],
+            stages=STAGES,
+            editor="test",
+            work_class=work_class,
+        )
+
+    (first,) = rows.claim(conn, "metadata", limit=1)
+
+    assert first.work_class == rows.LIVE

@@ -1,0 +1,54 @@
+"""Wait for a condition, to a deadline; tests never just sleep."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_POLL_SECONDS = 0.05
+
+
+def until(
+    probe: Callable[[], T | None], *, within_seconds: float, what: str = ""
+) -> T:
+    """Return the first truthy answer; fail with the last one at the deadline."""
+    deadline = time.monotonic() + within_seconds
+    while True:
+        answer = probe()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            message = f"{what or probe}: still {answer!r} after {within_seconds} s"
+            raise AssertionError(message)
+        _pause.wait(_POLL_SECONDS)
+
+
+def eventually(
+    probe: Callable[[], T], *, equals: T, within_seconds: float
+) -> bool:
+    """Return True once the probe answers this; fail with what it said last."""
+    deadline = time.monotonic() + within_seconds
+    while (answer := probe()) != equals:
+        if time.monotonic() > deadline:
+            message = f"{answer!r} is not {equals!r} after {within_seconds} s"
+            raise AssertionError(message)
+        _pause.wait(_POLL_SECONDS)
+    return True
+
+
+class _Pause:
+    """A wait that nothing ends early: the clock between two probes."""
+
+    def __init__(self) -> None:
+        import threading
+
+        self._event = threading.Event()
+
+    def wait(self, seconds: float) -> None:
+        self._event.wait(seconds)
+
+
+_pause = _Pause()
