@@ -24,7 +24,7 @@ def serve() -> None:
 @serve.command()
 def api() -> None:
     """Answer requests: REST, its documentation and its health checks."""
-    import uvicorn  # noqa: PLC0415 - other processes must not pay for it
+    import uvicorn
 
     settings = _settings()
     uvicorn.run(
@@ -62,26 +62,27 @@ def flower() -> NoReturn:
     """Show tasks and workers to operators, behind a login, on loopback."""
     settings = _settings()
     # Open without a login unless one is set; the environment keeps it out of `ps`.
-    os.environ.setdefault("FLOWER_BASIC_AUTH", _flower_login(settings.home))
+    if not os.environ.get("FLOWER_BASIC_AUTH"):
+        os.environ["FLOWER_BASIC_AUTH"] = _flower_login(settings.home)
     os.environ.setdefault("FLOWER_ADDRESS", "127.0.0.1")
     os.environ["FLOWER_PORT"] = str(settings.flower_port)
     os.environ["FLOWER_READ_ONLY"] = "true"
     os.environ.setdefault("FLOWER_MAX_TASKS", str(_FLOWER_TASKS_KEPT))
     os.environ.setdefault("FLOWER_PURGE_OFFLINE_WORKERS", "60")
     os.environ.pop("FLOWER_UNAUTHENTICATED_API", None)
-    _become("-m", "celery", "-A", "workers.app", "flower")
+    _become("-m", "celery", "-A", "workers.monitor", "flower")
 
 
 def _settings() -> Settings:
-    from shared.settings import Settings  # noqa: PLC0415 - workers need no settings here
+    from shared.settings import Settings
 
     return Settings.load(os.environ)
 
 
 def _flower_login(home: Path) -> str:
-    from api.cli.secrets import flower_login  # noqa: PLC0415 - of Flower alone
+    from local import secrets
 
-    return flower_login(home)
+    return secrets.of_home(home).flower_login
 
 
 def _become(*arguments: str) -> NoReturn:

@@ -1,0 +1,161 @@
+"""API keys: 32 random bytes shown once; Postgres keeps their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import SCOPES, Scope
+from shared.errors import AccessError, InvalidRequestError
+
+ANY_TENANT = "*"
+DEFAULT_TENANT = "default"
+
+_TOKEN = re.compile(r"^lk_([a-z0-9]{12})_([A-Za-z0-9_-]{43})$")
+
+_CREATE: LiteralString = """
+    INSERT INTO api_key (key_id, tenant, subject, name, hash, scopes, logbooks,
+                         rate_per_minute, expires_at)
+    VALUES (%(key_id)s, %(tenant)s, %(subject)s, %(name)s, %(hash)s, %(scopes)s,
+            %(logbooks)s, %(rate)s, %(expires_at)s)"""
+# The tenant is what the key tells; nothing is known of the caller before.
+_FIND: LiteralString = """
+    SELECT key_id, tenant, subject, groups, name, hash, scopes, logbooks,
+           rate_per_minute,
+           revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS valid
+      FROM api_key
+     WHERE key_id = %(key_id)s"""
+_LISTING: LiteralString = """
+    SELECT key_id, tenant, subject, name, scopes, logbooks, rate_per_minute, created_at,
+           expires_at, revoked_at, last_used_at
+      FROM api_key
+     WHERE %(tenant)s = '*' OR tenant = %(tenant)s
+     ORDER BY created_at DESC, key_id
+     LIMIT 1000"""
+_REVOKE: LiteralString = """
+    UPDATE api_key SET revoked_at = now()
+     WHERE key_id = %(key_id)s AND revoked_at IS NULL
+       AND (%(tenant)s = '*' OR tenant = %(tenant)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedKey:
+    """A new key; the token is shown this once."""
+
+    key_id: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """One key as it is listed: never its secret, never its hash."""
+
+    key_id: str
+    tenant: str
+    subject: str
+    name: str
+    scopes: list[str]
+    logbooks: list[str] | None
+    rate_per_minute: int | None
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    key_id: str
+    tenant: str
+    subject: str
+    groups: list[str]
+    name: str
+    hash: bytes
+    scopes: list[str]
+    logbooks: list[str] | None
+    rate_per_minute: int | None
+    valid: bool
+
+
+def create_key(
+    conn: Connection[TupleRow],
+    *,
+    tenant: str,
+    name: str,
+    subject: str | None = None,
+    scopes: Sequence[str],
+    logbooks: Sequence[str] | None = None,
+    rate_per_minute: int | None = None,
+    expires_at: datetime | None = None,
+) -> CreatedKey:
+    """Store a new key and return its token; the caller commits."""
+    unknown = sorted(set(scopes) - set(SCOPES))
+    if unknown or not scopes:
+        message = f"Scopes are {', '.join(SCOPES)}; not {', '.join(unknown) or 'none'}."
+        raise InvalidRequestError.field("scopes", "unknown", message)
+    key_id = secrets.token_hex(6)
+    secret = secrets.token_urlsafe(32)
+    conn.execute(
+        _CREATE,
+        {
+            "key_id": key_id,
+            "tenant": tenant,
+            "subject": subject or name,
+            "name": name,
+            "hash": hashlib.sha256(secret.encode()).digest(),
+            "scopes": sorted(set(scopes)),
+            "logbooks": None if logbooks is None else list(logbooks),
+            "rate": rate_per_minute,
+            "expires_at": expires_at,
+        },
+    )
+    return CreatedKey(key_id, f"lk_{key_id}_{secret}")
+
+
+def find(conn: Connection[TupleRow], token: str) -> Scope:
+    """Return whose key it is; garbage, expired and revoked are one and the same."""
+    match = _TOKEN.match(token)
+    stored = None
+    if match is not None:
+        with conn.cursor(row_factory=class_row(_Stored)) as cur:
+            stored = cur.execute(_FIND, {"key_id": match[1]}).fetchone()
+    given = hashlib.sha256(match[2].encode() if match else b"").digest()
+    if (
+        stored is None
+        or not hmac.compare_digest(stored.hash, given)
+        or not stored.valid
+    ):
+        message = "This key is not valid; create one with `logchord keys create`."
+        raise AccessError(message, code="auth_invalid")
+    return Scope(
+        # An installation's admin has no facility: requests act on the default one.
+        tenant=DEFAULT_TENANT if stored.tenant == ANY_TENANT else stored.tenant,
+        subject=stored.subject,
+        groups=tuple(stored.groups),
+        logbooks=None if stored.logbooks is None else tuple(stored.logbooks),
+        allowed=frozenset(stored.scopes),
+        key_id=stored.key_id,
+        key_name=stored.name,
+        rate_per_minute=stored.rate_per_minute,
+    )
+
+
+def listing(conn: Connection[TupleRow], tenant: str) -> list[KeyRow]:
+    """Return the keys of a tenant, or of all with `*`."""
+    with conn.cursor(row_factory=class_row(KeyRow)) as cur:
+        return cur.execute(_LISTING, {"tenant": tenant}).fetchall()
+
+
+def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
+    """Revoke a key of the tenant, or of any with `*`; false if there was none."""
+    values = {"key_id": key_id, "tenant": tenant}
+    return conn.execute(_REVOKE, values).rowcount > 0

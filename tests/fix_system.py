@@ -1,0 +1,241 @@
+"""The whole system as processes, driven from outside and killed by their group."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from local.server import Place, Server, free_port
+from shared.access.keys import create_key
+from tests.fix_servers import Reap, create_database, drop_database, of_database
+from tests.waiting import until
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+
+COMMANDS = {
+    "api": ("serve", "api"),
+    "search": ("serve", "worker", "search"),
+    "enhance": ("serve", "worker", "enhance.metadata,index"),
+    "embed": ("serve", "worker", "enhance.embed"),
+    "upkeep": ("serve", "upkeep"),
+    "flower": ("serve", "flower"),
+}
+CORE = ("api", "search", "enhance", "embed", "upkeep")
+
+READY_SECONDS = 60.0
+
+
+@dataclass
+class System:
+    """Processes of one stack over given servers; each in a session of its own."""
+
+    environment: dict[str, str]
+    logs: Path
+    reap: Reap
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Where the API listens."""
+        return f"http://127.0.0.1:{self.environment['LOGCHORD_PORT']}"
+
+    @property
+    def database(self) -> str:
+        """The address of this system's database."""
+        return self.environment["DATABASE_URL"]
+
+    def start(self, *names: str, command: str | None = None, **extra: str) -> None:
+        """Start processes by the name of the Procfile; further variables may follow."""
+        for name in names:
+            log = (self.logs / f"{name}.log").open("ab")
+            process = subprocess.Popen(
+                [str(BIN / "logchord"), *COMMANDS[command or name]],
+                env={**self.environment, **extra},
+                cwd=self.logs,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            log.close()
+            self.processes[name] = process
+            self.reap(process.pid)
+
+    def kill(self, name: str) -> None:
+        """Kill a process and all of its children at once, without a word."""
+        process = self.processes.pop(name)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait(timeout=10)
+
+    def stop(self, name: str, *, within_seconds: float = 30) -> int:
+        """Ask a process to end, wait for it, and return its exit status."""
+        process = self.processes.pop(name)
+        process.terminate()
+        try:
+            return process.wait(timeout=within_seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def stop_all(self) -> None:
+        """Ask every process to end at once, then see that none is left."""
+        for process in self.processes.values():
+            process.terminate()
+        for name, process in list(self.processes.items()):
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.kill(name)
+        for process in self.processes.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self.processes.clear()
+
+    def wait_ready(self, *kinds: str) -> None:
+        """Return once the API answers and a worker of each kind has said so."""
+        if "api" in self.processes:
+            until(self._api_ready, within_seconds=READY_SECONDS, what="the API")
+        for kind in kinds:
+            until(
+                lambda kind=kind: self._alive(kind),  # type: ignore[misc]
+                within_seconds=READY_SECONDS,
+                what=f"worker {kind}\n{self.tail(kind)}",
+            )
+
+    def tail(self, name: str, lines: int = 20) -> str:
+        """Return the end of a process's log."""
+        path = self.logs / f"{name}.log"
+        text = path.read_text(errors="replace") if path.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def key(self, *, tenant: str = "default", scopes: tuple[str, ...] = ()) -> str:
+        """Create a key and return its token."""
+        with psycopg.connect(self.database) as conn:
+            made = create_key(
+                conn,
+                tenant=tenant,
+                name=f"test {secrets.token_hex(3)}",
+                subject="tester",
+                scopes=scopes or ("read", "search", "ingest"),
+                rate_per_minute=0,
+            )
+        return made.token
+
+    def client(self, key: str | None = None, **options: Any) -> httpx.Client:
+        """Return an HTTP client of the API, with a key unless it is empty."""
+        token = self.key() if key is None else key
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        options.setdefault("timeout", 40)
+        return httpx.Client(base_url=self.url, headers=headers, **options)
+
+    def _api_ready(self) -> bool:
+        process = self.processes["api"]
+        if process.poll() is not None:
+            message = f"the API ended with {process.returncode}:\n{self.tail('api')}"
+            raise AssertionError(message)
+        with suppress(httpx.TransportError):
+            return httpx.get(f"{self.url}/health/live", timeout=2).status_code == 200
+        return False
+
+    def _alive(self, kind: str) -> bool:
+        with psycopg.connect(self.database) as conn:
+            row = conn.execute(
+                "SELECT count(*) FROM worker_process WHERE kind = %s"
+                " AND seen_at > now() - interval '15 s'",
+                (kind,),
+            ).fetchone()
+        return bool(row and row[0])
+
+
+@pytest.fixture(scope="session")
+def make_system(
+    place: Place,
+    postgres: Server,
+    valkey: Server,
+    template: str,
+    reap: Reap,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[..., System]]:
+    """Make systems with a database each; what is left is stopped at the end."""
+    made: list[tuple[System, str]] = []
+
+    def make(*, opensearch: str = "off", **extra: str) -> System:
+        name = f"system_{secrets.token_hex(6)}"
+        create_database(postgres.url, name, template)
+        folder = tmp_path_factory.mktemp("system")
+        environment = {
+            **_bare_environment(),
+            "DATABASE_URL": of_database(postgres.url, name),
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": opensearch,
+            "OPENSEARCH_INDEX": f"t{secrets.token_hex(5)}",
+            "LOGCHORD_HOME": str(folder),
+            "LOGCHORD_CACHE": str(place.cache),
+            "LOGCHORD_PORT": str(free_port()),
+            "FLOWER_PORT": str(free_port()),
+            "LOGCHORD_SOURCES": '{"api": {}, "operations": {}, "beamlines": {}}',
+            **extra,
+        }
+        system = System(environment, folder, reap)
+        made.append((system, name))
+        return system
+
+    yield make
+    for system, name in made:
+        system.stop_all()
+        drop_database(postgres.url, name)
+
+
+def _bare_environment() -> Mapping[str, str]:
+    return {
+        "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "PYTHONUNBUFFERED": "1",
+        "C_FORCE_ROOT": "1",
+    }
+
+
+@pytest.fixture(scope="session")
+def running(
+    make_system: Callable[..., System], opensearch: Server
+) -> System:
+    """One whole running system, shared: each test brings a tenant of its own."""
+    system = make_system(opensearch=opensearch.url, LOGCHORD_FAULT_INJECTION="true")
+    system.start(*CORE)
+    system.wait_ready("search", "enhance", "embed", "upkeep")
+    return system
+
+
+@pytest.fixture
+def tenant() -> str:
+    """A facility that no other test writes to."""
+    return f"t{secrets.token_hex(4)}"
+
+
+@pytest.fixture
+def client(running: System, tenant: str) -> Iterator[httpx.Client]:
+    """A caller of that facility who may read, search and write."""
+    with running.client(running.key(tenant=tenant)) as client:
+        yield client
+
+
+@pytest.fixture
+def admin(running: System, tenant: str) -> Iterator[httpx.Client]:
+    """A caller of that facility who may do everything."""
+    with running.client(running.key(tenant=tenant, scopes=("admin",))) as client:
+        yield client
