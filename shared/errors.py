@@ -132,13 +132,16 @@ CODES: dict[str, ErrorCode] = {
     "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),
 }
 
-# scheme://user:secret@host, key=value of a DSN, our own keys, and bearer tokens.
+# scheme://user:secret@host up to its last @ (a password may hold one), name=value,
+# our own keys, keys of providers, and the two common Authorization headers.
 _SECRETS = re.compile(
-    r"(?P<dsn>\w+://)[^\s@/]*:[^\s@]*@"
+    r"(?P<dsn>\w+://[^\s@/:\"']*:)[^\s\"']*@"
     r"|\blk_\w+_[\w-]+"
-    r"|(?P<name>(?:password|passwd|secret|api_?key|token)['\"]?\s*[=:]\s*)"
+    r"|\bsk-[\w-]{8,}"
+    r"|(?P<name>(?:passw(?:or)?d|secret|api[_-]?key|token)['\"]?\s*[=:]\s*)"
     r"(?:'[^']*'|\"[^\"]*\"|[^\s,;&}]+)"
-    r"|(?P<bearer>\bBearer\s+)[\w.~+/-]+",
+    r"|(?P<header>\bBearer\s+|authorization['\"]?\s*[=:]\s*['\"]?basic\s+)"
+    r"[\w.~+/=-]+",
     re.IGNORECASE,
 )
 
@@ -149,7 +152,7 @@ def redact(text: str) -> str:
     def masked(match: re.Match[str]) -> str:
         if match["dsn"]:
             return f"{match['dsn']}***@"
-        return f"{match['name'] or match['bearer'] or ''}***"
+        return f"{match['name'] or match['header'] or ''}***"
 
     return _SECRETS.sub(masked, text)
 
@@ -289,9 +292,7 @@ class DatabaseQueryError(LogchordError):
         retriable: bool | None = None,
         query: str | None = None,
     ) -> None:
-        super().__init__(
-            message, code=code, technical=technical, retriable=retriable
-        )
+        super().__init__(message, code=code, technical=technical, retriable=retriable)
         self.query = redact(query)[:500] if query else None
 
 
@@ -433,9 +434,7 @@ class ModuleNotEnabledError(ConfigurationError):
         available: list[str] | None = None,
         code: str | None = None,
     ) -> None:
-        super().__init__(
-            message, code=code, details={"available": available or []}
-        )
+        super().__init__(message, code=code, details={"available": available or []})
         self.module_name = module_name
 
 

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
+from collections.abc import MutableMapping
 from typing import Any
 
 import structlog
 
 from shared.errors import redact
 
+# A key of a log line whose value is a secret, whatever it looks like.
+_SECRET_KEY = re.compile(
+    r"passw|secret|api_?key|token$|authorization|cookie", re.IGNORECASE
+)
+_MAX_DEPTH = 6
+
 
 def configure(process: str, level: str, *, stream: Any = None) -> None:
     """Write every log line of this process as JSON, redacted, to stderr."""
     number = logging.getLevelName(level.upper())
-    chain = [
+
+    def name_process(
+        _logger: object, _method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        # Not a context variable: threads of a pool begin with an empty context.
+        event.setdefault("process", process)
+        return event
+
+    chain: list[structlog.typing.Processor] = [
+        name_process,
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -27,7 +44,6 @@ def configure(process: str, level: str, *, stream: Any = None) -> None:
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
         cache_logger_on_first_use=True,
     )
-    structlog.contextvars.bind_contextvars(process=process)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -48,9 +64,23 @@ def get_logger() -> Any:
 
 
 def _without_secrets(
-    _logger: object, _method: str, event: dict[str, Any]
+    _logger: object, _method: str, event: MutableMapping[str, Any]
 ) -> dict[str, Any]:
+    # What begins with an underscore is structlog's own and never written.
     return {
-        key: redact(value) if isinstance(value, str) else value
+        key: value if key.startswith("_") else _shown(key, value)
         for key, value in event.items()
     }
+
+
+def _shown(key: str, value: Any, depth: int = 0) -> Any:
+    """Return a value as a log may keep it, however deep a secret lies."""
+    if isinstance(value, bool | int | float | None):
+        return value
+    if _SECRET_KEY.search(key):
+        return "***"
+    if depth < _MAX_DEPTH and isinstance(value, dict):
+        return {str(k): _shown(str(k), below, depth + 1) for k, below in value.items()}
+    if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
+        return [_shown("", below, depth + 1) for below in value]
+    return redact(str(value))
