@@ -173,13 +173,18 @@ def make_system(
     """Make systems with a database each; what is left is stopped at the end."""
     made: list[tuple[System, str]] = []
 
-    def make(*, opensearch: str = "off", **extra: str) -> System:
-        name = f"system_{secrets.token_hex(6)}"
-        create_database(postgres.url, name, template)
+    def make(
+        *, opensearch: str = "off", database: str | None = None, **extra: str
+    ) -> System:
+        name = ""
+        if database is None:
+            name = f"system_{secrets.token_hex(6)}"
+            create_database(postgres.url, name, template)
+            database = of_database(postgres.url, name)
         folder = tmp_path_factory.mktemp("system")
         environment = {
             **_bare_environment(),
-            "DATABASE_URL": of_database(postgres.url, name),
+            "DATABASE_URL": database,
             "BROKER_URL": valkey.url,
             "OPENSEARCH_URL": opensearch,
             "OPENSEARCH_INDEX": f"t{secrets.token_hex(5)}",
@@ -197,7 +202,8 @@ def make_system(
     yield make
     for system, name in made:
         system.stop_all()
-        drop_database(postgres.url, name)
+        if name:
+            drop_database(postgres.url, name)
 
 
 def _bare_environment() -> Mapping[str, str]:
