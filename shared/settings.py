@@ -69,11 +69,14 @@ class Settings(Section):
     """Everything that can be configured."""
 
     home: Path = Field(
-        default_factory=_default_home, description="State of the stack on this machine."
+        default_factory=_default_home,
+        description="State of the stack on this machine: `~/.local/share/logchord`, as"
+        " root `/var/lib/logchord`.",
     )
     cache: Path = Field(
         default_factory=_default_cache,
-        description="Downloads and converted models, shared by all stacks.",
+        description="Downloads and converted models, shared by all stacks:"
+        " `~/.cache/logchord`, as root `/var/cache/logchord`.",
     )
     database_url: SecretStr | None = Field(
         None, description="Postgres; unset: the embedded server of `logchord up`."
