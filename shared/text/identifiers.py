@@ -1,0 +1,147 @@
+"""Names of things: PVs, devices, beamlines, document numbers, as one token each.
+
+Every spelling of a device is one canonical token; its spellings and parts are idents,
+by which it is found as well. PVs and document numbers keep their zeros: there a
+near miss is another thing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+MAX_IDENT_CHARS = 128
+# A name has few parts; a kilobyte of dashes is no name.
+_MAX_PARTS = 12
+_MAX_NAME_CHARS = 100
+_MAX_PREFIX_LETTERS = 6
+
+_UNITS = (
+    "mA|uA|nA|A|kV|mV|V|GHz|MHz|kHz|Hz|kW|MW|mW|W|K|C|degC|deg|mm|um|nm|cm|km|m|"
+    "ms|us|ns|s|sec|min|h|hrs?|hours?|days?|Torr|mTorr|mbar|bar|kPa|MPa|Pa|psi|"
+    "GeV|MeV|keV|eV|pC|nC|dB|T|G|l|lpm|rpm|am|pm|AM|PM|times|counts"
+)
+_NO_NAMES = (
+    "at|on|in|of|to|by|for|the|and|or|no|all|up|am|pm|is|was|be|as|an|if|it|we|"
+    "after|from|with|till|until|about|over|only|than|then|took|last|next|near|"
+    "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|"
+    "one|two|not|now|off|per|max|min|approx|circa|around|under|down|out|day|"
+    "une|des|les|der|die|das|bei|von|um|mit|und|del|con|per|los|las|el|la|le|de"
+)
+# Two words that are one name: capitals and a number, or a beamline in any case.
+SPACED = (
+    r"(?:(?i:\b(?:BL|beamline)[ \u00a0_-]?)\d{1,3}(?:\.\d{1,3}){0,4}"
+    rf"|\b(?!(?i:{_NO_NAMES})\b)[A-Z]{{2,6}}[ \u00a0]\d{{1,4}})"
+    rf"(?![\w:]|[.,-]\w|[ \u00a0]?(?:{_UNITS})\b|[ \u00a0]?%)"
+)
+_BEAMLINE = re.compile(
+    r"(?:bl|beamline)[ \u00a0_-]?(\d{1,3}(?:\.\d{1,3}){0,4})", re.IGNORECASE
+)
+_DEVICE = re.compile(
+    r"([A-Za-z]{1,16})[ \u00a0_-]?(\d{1,9})([A-Za-z][A-Za-z0-9]{0,15})?"
+)
+_NUMBERED = re.compile(r"([a-z]{1,16})(\d{1,9})([a-z][a-z0-9]{0,15})?")
+_DOCUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++")
+_PARTS = re.compile(r"[^:._{}\s\u00a0-]+")
+_ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
+_LOOSE_NAME = re.compile(rf"(?!(?:{_NO_NAMES})\b)[a-z]{{2,6}}")
+_LOOSE_NUMBER = re.compile(r"\d{1,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """A name: its one token, and everything else that it is found by."""
+
+    kind: str
+    canonical: str
+    idents: tuple[str, ...]
+
+
+def identify(written: str) -> Identifier | None:
+    """Return the name that a run of characters is, or None for plain words."""
+    if not written.isascii() or len(written) > _MAX_NAME_CHARS:
+        return None
+    if written.isalpha() or written.isdigit():
+        return None
+    return _beamline(written) or _device(written) or _pv(written) or _document(written)
+
+
+def loose_name(first: str, second: str) -> str | None:
+    """Return what `hcm 03`, typed apart and small, may be the name of."""
+    if _LOOSE_NAME.fullmatch(first) and _LOOSE_NUMBER.fullmatch(second):
+        return first + (second.lstrip("0") or "0")
+    return None
+
+
+def _beamline(written: str) -> Identifier | None:
+    match = _BEAMLINE.fullmatch(written)
+    if match is None:
+        return None
+    numbers = ".".join(part.lstrip("0") or "0" for part in match[1].split("."))
+    found = {f"bl{match[1]}", f"bl{numbers}", match[1], numbers, "bl", "beamline"}
+    return Identifier("beamline", f"bl{numbers}", _sorted(found))
+
+
+def _device(written: str) -> Identifier | None:
+    match = _DEVICE.fullmatch(written)
+    if match is None:
+        return None
+    letters, number, rest = match[1].lower(), match[2], (match[3] or "").lower()
+    is_word = len(letters) > _MAX_PREFIX_LETTERS and not match[1].isupper()
+    if is_word and not written.isalnum():
+        # `section-2` is a word and a number.
+        return None
+    short = number.lstrip("0") or "0"
+    canonical = f"{letters}{short}{_ZEROS.sub('', rest)}"
+    found = {
+        canonical,
+        f"{letters}{number}{rest}",
+        letters,
+        f"{letters}{short}",
+        f"{number}{rest}",
+        f"{short}{rest}",
+        number,
+        short,
+    }
+    return Identifier("device", canonical, _sorted(found))
+
+
+def _pv(written: str) -> Identifier | None:
+    head, colon, tail = written.partition(":")
+    if not colon or not written[0].isalpha():
+        return None
+    # `note:see` is prose; a PV has a number, a second colon, or capitals in front.
+    if not (head.isupper() or ":" in tail or any(c.isdigit() for c in written)):
+        return None
+    return _parted("pv", written.lower())
+
+
+def _document(written: str) -> Identifier | None:
+    if not _DOCUMENT.fullmatch(written) or not any(c.isdigit() for c in written):
+        return None
+    words = [part for part in _PARTS.findall(written) if part.isalpha()]
+    if any(len(word) > _MAX_PREFIX_LETTERS and not word.isupper() for word in words):
+        # `post-shutdown-2` is words and a number.
+        return None
+    return _parted("document", written.lower().replace("_", "-"))
+
+
+def _parted(kind: str, canonical: str) -> Identifier | None:
+    spans = [match.span() for match in _PARTS.finditer(canonical)]
+    if len(spans) > _MAX_PARTS:
+        return None
+    found = {canonical}
+    for start, end in spans:
+        part = canonical[start:end]
+        found |= {canonical[:end], part}
+        numbered = _NUMBERED.fullmatch(part)
+        if numbered:
+            rest = _ZEROS.sub("", numbered[3] or "")
+            found.add(f"{numbered[1]}{numbered[2].lstrip('0') or '0'}{rest}")
+        elif part.isdigit():
+            found.add(part.lstrip("0") or "0")
+    return Identifier(kind, canonical, _sorted(found))
+
+
+def _sorted(found: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(one[:MAX_IDENT_CHARS] for one in found if one))

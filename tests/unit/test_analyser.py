@@ -1,0 +1,198 @@
+"""The analyser keeps names whole, finds words by their stems, and always ends."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.text import analyser
+from shared.text.analyser import Sections, analyse, plain_split
+from shared.text.languages import detect
+from shared.text.tokens import scan
+
+
+def terms(text: str, language: str = "en") -> list[str]:
+    return [token.term for token in scan(text, language)]
+
+
+@pytest.mark.parametrize(
+    "spelling", ["HCM03", "HCM3", "HCM 03", "HCM-03", "hcm3", "hcm_003"]
+)
+def test_every_spelling_of_a_device_is_one_token(spelling: str) -> None:
+    assert terms(f"reset of {spelling}, then beam")[2:3] == ["hcm3"]
+
+
+def test_a_device_typed_small_and_apart_is_found_by_its_name() -> None:
+    assert "hcm3" in analyse(Sections(text="swapped hcm 03 today"), "en").idents
+
+
+@pytest.mark.parametrize("spelling", ["BL 5.0.2", "BL5.0.2", "BL-5.0.2", "bl5.0.2"])
+def test_every_spelling_of_a_beamline_is_one_token(spelling: str) -> None:
+    assert terms(f"shutter of {spelling} closed") == [
+        "shutter",
+        "of",
+        "bl5.0.2",
+        "close",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "token", "some_idents"),
+    [
+        ("SR:C01-RF:Trip", "sr:c01-rf:trip", {"sr:c01-rf", "c01", "c1", "rf", "trip"}),
+        ("SR:C03-VA:HCM2", "sr:c03-va:hcm2", {"sr:c03", "hcm2", "va"}),
+        ("LOTO-2024-0312", "loto-2024-0312", {"0312", "2024", "loto"}),
+        ("IP14", "ip14", {"ip", "14"}),
+        ("MAG{Q1}:I-SP", "mag{q1}:i-sp", {"q1", "sp", "mag"}),
+    ],
+)
+def test_a_name_is_one_token_and_found_by_its_parts(
+    text: str, token: str, some_idents: set[str]
+) -> None:
+    analysis = analyse(Sections(text=f"see {text}."), "en")
+    assert analysis.stream == f"see {token}"
+    assert some_idents <= set(analysis.idents)
+
+
+def test_a_near_miss_number_is_another_name() -> None:
+    idents = analyse(Sections(text="HCM04 and LOTO-2024-0312"), "en").idents
+    assert not {"hcm3", "hcm03", "loto-2024-0313"} & set(idents)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("500mA", ["500", "ma"]),
+        ("500 mA", ["500", "ma"]),
+        ("2e-7 Torr", ["2e-7", "torr"]),
+        ("RF 500 MHz", ["rf", "500", "mhz"]),
+        ("at 12:30", ["at", "12", "30"]),
+        ("beam down again, not on", ["beam", "down", "again", "not", "on"]),
+        ("note:see", ["note", "see"]),
+        ("HCM03.The", ["hcm3", "the"]),
+        ("the beam\u2019s cavity's", ["the", "beam", "caviti"]),
+        ("L'aimant", ["l", "aimant"]),
+        ("真空漏れ", ["真空", "空漏", "漏れ"]),
+        ("ca\u200bvities", ["caviti"]),
+        ("\u200b \u202e _ -- {}", []),
+    ],
+)
+def test_text_becomes_these_tokens(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_accents_and_case_do_not_matter() -> None:
+    german = [
+        "Kühlwasserausfälle",
+        "Ku\u0308hlwasserausfa\u0308lle",
+        "KÜHLWASSERAUSFÄLLE",
+    ]
+    assert len({terms(word, "de")[0] for word in german}) == 1
+    assert terms("défaut", "fr") == terms("defaut", "fr")
+
+
+def test_tokens_stand_where_the_text_has_them() -> None:
+    text = "Ärger: HCM 03 trips, 500mA 真空"
+    spans = [text[token.start : token.end] for token in scan(text, "en")]
+    assert spans == ["Ärger", "HCM 03", "trips", "500", "mA", "真空"]
+
+
+def test_sections_are_lines_a_hundred_positions_apart() -> None:
+    analysis = analyse(
+        Sections("Beam lost", "RF trip", tags=["rf"], authors=["J. Ruiz"]), "en"
+    )
+    assert analysis.stream == "beam lost\nrf trip\nrf\nj ruiz"
+    assert "'lost':2 'rf':103,205 'trip':104 'j':306" in analysis.tsvector_literal
+
+
+def test_a_word_keeps_255_positions_and_leaves_fillers() -> None:
+    analysis = analyse(Sections(text="beam " * 300 + "trip"), "en")
+    words = analysis.stream.split(" ")
+    assert words.count("beam") == 255
+    assert words.count(analyser.FILLER) == 45
+    assert "'trip':301" in analysis.tsvector_literal
+
+
+def test_late_words_are_found_but_make_no_phrase() -> None:
+    text = " ".join(f"w{i} x" for i in range(8000)) + " last word"
+    analysis = analyse(Sections(text=text), "en")
+    assert analysis.stream.endswith("\nlast\nword")
+    assert " 'last' 'word' " in analysis.tsvector_literal
+    positions = [int(n) for n in re.findall(r"[:,](\d+)", analysis.tsvector_literal)]
+    assert max(positions) <= 16_383
+
+
+def test_a_text_beyond_what_postgres_takes_is_cut_and_says_so() -> None:
+    words = " ".join(f"{i:06x}" for i in range(142_000))
+    analysis = analyse(Sections(text=words), "en")
+    assert analysis.cut
+    assert len(analysis.stream.encode()) <= 900_000
+
+
+@pytest.mark.requirement("B7")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 1_000_000,
+        "e" + "\u0301" * 10_000,
+        "\n" * 100_000,
+        "a" * 50_000 + "!",
+        "a-" * 50_000,
+        "a:" * 50_000,
+        "1." * 50_000,
+        "_" * 100_000,
+        "bl1.1.1" * 10_000,
+        "{" * 50_000,
+    ],
+    ids=lambda text: f"{text[:3]!r} x {len(text)}",
+)
+def test_hostile_texts_are_analysed_into_short_tokens(text: str) -> None:
+    analysis = analyse(Sections(text=text), "en")
+    assert all(len(word) <= 128 for word in analysis.stream.split())
+    assert not analysis.cut
+
+
+@given(st.text(), st.sampled_from(["en", "de", "fr", "it", "es", "ja", "unknown"]))
+def test_any_text_gives_terms_without_space_inside_their_text(
+    text: str, language: str
+) -> None:
+    ends = 0
+    for token in scan(text, language):
+        assert ends <= token.end
+        assert 0 <= token.start < token.end <= len(text)
+        ends = token.start
+        for one in (token.term, *token.idents):
+            assert one
+            assert not re.search(r"\s", one)
+            assert len(one) <= 128
+
+
+@given(st.text())
+def test_the_plain_split_is_total_and_says_what_it_is(text: str) -> None:
+    analysis = plain_split(Sections(text=text))
+    assert analysis.plain
+    assert not analysis.idents
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "language"),
+    [
+        ("Beam tripped", None, "en"),
+        ("Pompa da vuoto", "it", "it"),
+        ("Kühlwasser ausgefallen am Klystron 3", "en", "de"),
+        ("La pompa ionica della camera da vuoto si è spenta", "en", "it"),
+        ("Le faisceau est perdu depuis ce matin", "en", "fr"),
+        ("Se perdió el vacío en la cámara principal", "en", "es"),
+        ("RF cavity 2 tripped, reset done and back at 500 mA", "de", "en"),
+        ("SR:C03-VA:HCM2 HCM03", "de", "de"),
+        ("真空漏れが発生", "en", "ja"),
+        ("Вакуум потерян ночью", "en", "unknown"),
+        ("", "fr", "fr"),
+        ("12345 ---", None, "en"),
+    ],
+)
+def test_the_language_is_told_or_the_expected_one_stands(
+    text: str, expected: str | None, language: str
+) -> None:
+    assert detect(text, expected) == language
