@@ -17,11 +17,11 @@ class Footprint:
     unreadable: int = 0
 
 
-def footprint(name: str, pid: int) -> Footprint:
-    """Sum the memory of a process and all its descendants."""
+def footprint(name: str, pid: int, *, alone: bool = False) -> Footprint:
+    """Sum the memory of a process and, unless alone, of all its descendants."""
     try:
         root = psutil.Process(pid)
-        family = [root, *root.children(recursive=True)]
+        family = [root, *([] if alone else root.children(recursive=True))]
     except psutil.NoSuchProcess:
         return Footprint(name, 0, 0)
     sizes = [_proportional(process.pid) for process in family]

@@ -140,7 +140,7 @@ class Runner:
     def _start(self, child: Child, environ: Mapping[str, str]) -> None:
         name = child.command.name
         try:
-            child.process = subprocess.Popen(  # noqa: S603 - from our own Procfile
+            child.process = subprocess.Popen(
                 child.command.argv,
                 env={**environ, "PYTHONUNBUFFERED": "1"},
                 stdin=subprocess.DEVNULL,

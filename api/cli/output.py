@@ -24,7 +24,7 @@ class CommandError(click.ClickException):
 
     def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
         super().__init__(message)
-        self.exit_code = exit_code
+        self.exit_code = exit_code  # type: ignore[misc]  # click: one a class
 
     def show(self, file: Any = None) -> None:
         """Print the message alone: it is a sentence already."""

@@ -1,0 +1,137 @@
+"""What `doctor` asks of Postgres: schema, extensions, locale, clock, pools, vectors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, LiteralString
+
+from api.cli.checks import Check
+from shared import migrations
+from shared.embedding import vectors
+from shared.errors import LogchordError
+from shared.postgres import connect, translated_errors
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.settings import Settings
+
+_TENANT = "default"
+_SPARE_CONNECTIONS = 10
+_DRIFT_SECONDS = 1.0
+_EXTENSIONS = ("vector", "pg_trgm")
+
+_VERSION: LiteralString = "SELECT current_setting('server_version')"
+_INSTALLED: LiteralString = "SELECT extname FROM pg_extension"
+_LOCALE: LiteralString = """
+    SELECT datlocprovider::text, coalesce(datlocale, ''), datctype
+      FROM pg_database WHERE datname = current_database()"""
+_CLOCK: LiteralString = "SELECT extract(epoch FROM clock_timestamp())::float8"
+# Each process names itself and its pid: as many names, as many pools.
+_POOLS: LiteralString = """
+    SELECT count(DISTINCT application_name) FILTER (
+               WHERE application_name LIKE 'logchord %%'),
+           current_setting('max_connections')::int
+      FROM pg_stat_activity"""
+_MODELS: LiteralString = "SELECT model, table_name FROM embedding_model WHERE active"
+_ENTRIES: LiteralString = """
+    SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
+
+
+def of_database(settings: Settings) -> Iterator[Check]:
+    """Look at the database; where it does not answer, only that is said."""
+    if settings.database_url is None:
+        remedy = "Start it with `logchord up`, or set DATABASE_URL."
+        yield Check("Postgres", "failed", "no address is known", remedy)
+        return
+    try:
+        url = settings.database_url.get_secret_value()
+        with connect(url, application="doctor", autocommit=True) as conn:
+            with translated_errors():
+                yield from _server(conn, settings.database_pool_size)
+            yield from _schema(conn)
+    except LogchordError as exc:
+        remedy = "Start it with `logchord up`, or correct DATABASE_URL."
+        yield Check("Postgres", "failed", exc.message, remedy)
+
+
+def _server(conn: Connection[TupleRow], pool_size: int) -> Iterator[Check]:
+    yield Check("Postgres", "ok", f"version {_one(conn, _VERSION)}")
+    installed = {row[0] for row in conn.execute(_INSTALLED).fetchall()}
+    for name in _EXTENSIONS:
+        if name in installed:
+            yield Check(f"extension {name}", "ok", "present")
+        else:
+            remedy = "Install it on the server, then run `logchord migrate`."
+            yield Check(f"extension {name}", "failed", "absent", remedy)
+    yield _locale(conn)
+    yield _clock(conn)
+    yield _pools(conn, pool_size)
+
+
+def _schema(conn: Connection[TupleRow]) -> Iterator[Check]:
+    todo = [migration.name for migration in migrations.pending(conn)]
+    if todo:
+        found = f"{len(todo)} pending, the first is {todo[0]}"
+        yield Check("migrations", "failed", found, "Run `logchord migrate`.")
+        return
+    yield Check("migrations", "ok", "all applied")
+    with translated_errors():
+        yield from _vectors(conn)
+
+
+def _locale(conn: Connection[TupleRow]) -> Check:
+    row = conn.execute(_LOCALE).fetchone()
+    provider, locale, ctype = row or ("", "", "")
+    found = f"provider {provider}, locale {locale or ctype}"
+    if "UTF" in (locale or ctype).upper():
+        return Check("locale", "ok", found)
+    remedy = (
+        "Make the cluster with `initdb --locale-provider=builtin "
+        "--builtin-locale=C.UTF-8`: under C, umlauts are neither folded nor found."
+    )
+    return Check("locale", "failed", found, remedy)
+
+
+def _clock(conn: Connection[TupleRow]) -> Check:
+    before = time.time()
+    theirs = float(_one(conn, _CLOCK))
+    ours = (before + time.time()) / 2
+    found = f"{theirs - ours:+.3f} s between the database and this machine"
+    if abs(theirs - ours) <= _DRIFT_SECONDS:
+        return Check("clock", "ok", found)
+    remedy = "Synchronise both clocks (NTP): deadlines and leases compare them."
+    return Check("clock", "failed", found, remedy)
+
+
+def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
+    row = conn.execute(_POOLS).fetchone()
+    pools, allowed = row or (0, 0)
+    need, most = pools * pool_size, allowed - _SPARE_CONNECTIONS
+    found = f"{pools} of up to {pool_size} connections each, {most} may be used"
+    if need <= most:
+        return Check("pools", "ok", found)
+    remedy = "Raise max_connections, or lower LOGCHORD_DATABASE_POOL_SIZE."
+    return Check("pools", "failed", found, remedy)
+
+
+def _vectors(conn: Connection[TupleRow]) -> Iterator[Check]:
+    row = conn.execute(_ENTRIES, {"tenant": _TENANT}).fetchone()
+    entries = row[0] if row else 0
+    models = conn.execute(_MODELS).fetchall()
+    if not models:
+        remedy = "The embed worker makes it at its start: `logchord logs embed`."
+        yield Check("vectors", "failed", "no model has a table yet", remedy)
+    for model, table in models:
+        embedded = vectors.embedded_entries(conn, table, _TENANT)
+        share = embedded / entries if entries else 1.0
+        found = f"{model}: {embedded} of {entries} entries ({share:.0%})"
+        # Blank entries have none, and what is due will have: so this is no failure.
+        yield Check("vectors", "ok" if share == 1.0 else "note", found)
+
+
+def _one(conn: Connection[TupleRow], statement: LiteralString) -> str:
+    row = conn.execute(statement).fetchone()
+    return str(row[0]) if row else ""
