@@ -1,0 +1,93 @@
+"""Idempotency keys: the same request again gets the same answer, built anew."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.errors import ConflictError, InvalidRequestError
+
+_KEY = re.compile(r"^[\x21-\x7e]{1,128}$")
+
+_BEGIN: LiteralString = """
+    INSERT INTO idempotency (tenant, caller, route, key, body_hash)
+    VALUES (%(tenant)s, %(caller)s, %(route)s, %(key)s, %(body_hash)s)
+        ON CONFLICT (tenant, caller, route, key) DO NOTHING"""
+_FIND: LiteralString = """
+    SELECT body_hash, answer FROM idempotency
+     WHERE tenant = %(tenant)s AND caller = %(caller)s AND route = %(route)s
+       AND key = %(key)s"""
+_END: LiteralString = """
+    UPDATE idempotency SET answer = %(answer)s::jsonb
+     WHERE tenant = %(tenant)s AND caller = %(caller)s AND route = %(route)s
+       AND key = %(key)s"""
+_FORGET: LiteralString = """
+    DELETE FROM idempotency
+     WHERE created_at < now() - make_interval(hours => %(hours)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a key is bound to: caller, route and body."""
+
+    tenant: str
+    caller: str
+    route: str
+    key: str
+    body_hash: bytes
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return the parameters of the statements."""
+        return {
+            "tenant": self.tenant,
+            "caller": self.caller,
+            "route": self.route,
+            "key": self.key,
+            "body_hash": self.body_hash,
+        }
+
+
+def request(
+    tenant: str, caller: str, route: str, key: str, body: bytes
+) -> Request:
+    """Return the request of a key, or refuse a key that cannot be one."""
+    if not _KEY.match(key):
+        message = "An Idempotency-Key is 1 to 128 visible ASCII characters."
+        raise InvalidRequestError(message, code="idempotency_key_invalid")
+    return Request(tenant, caller, route, key, hashlib.sha256(body).digest())
+
+
+def begin(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
+    """Return the kept answer of an equal request, or None: then it is ours to do.
+
+    A second request with the same key waits here for the first one's commit.
+    """
+    if conn.execute(_BEGIN, asked.params).rowcount:
+        return None
+    row = conn.execute(_FIND, asked.params).fetchone()
+    if row is None or row[1] is None:
+        message = "A request with this Idempotency-Key is still running; try again."
+        raise ConflictError(
+            message, code="idempotency_in_progress", retry_after_seconds=1
+        )
+    if row[0] != asked.body_hash:
+        raise ConflictError
+    answer: dict[str, Any] = row[1]
+    return answer
+
+
+def end(conn: Connection[TupleRow], asked: Request, answer: dict[str, Any]) -> None:
+    """Keep ids and statuses in the commit of the effect itself."""
+    conn.execute(_END, {**asked.params, "answer": json.dumps(answer)})
+
+
+def forget(conn: Connection[TupleRow], *, hours: int) -> None:
+    """Forget keys past their time."""
+    conn.execute(_FORGET, {"hours": hours})

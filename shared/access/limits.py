@@ -1,0 +1,127 @@
+"""Rate limits by key: buckets in Redis, and in this process while Redis is away."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from redis.exceptions import RedisError
+
+from shared.errors import CapacityError
+from shared.log import get_logger
+
+if TYPE_CHECKING:
+    import redis.asyncio
+
+log = get_logger()
+
+WINDOW_SECONDS = 60
+_BREAKER_SECONDS = 1.0
+_LOCAL_BUCKETS = 10_000
+
+# One bucket that refills evenly: a burst of a minute's worth, then the steady rate.
+_TAKE = """
+local time = redis.call('TIME')
+local now = time[1] + time[2] / 1000000
+local limit, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = tonumber(kept[1]) or limit
+local at = tonumber(kept[2]) or now
+tokens = math.min(limit, tokens + math.max(0, now - at) * limit / window)
+local taken = 0
+if tokens >= 1 then
+    tokens = tokens - 1
+    taken = 1
+end
+redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
+redis.call('EXPIRE', KEYS[1], window * 2)
+return {taken, tostring(tokens)}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What is left of a limit after this request; a limit of 0 never ends."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int
+    allowed: bool
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers that every answer carries."""
+        if self.limit == 0:
+            return {}
+        return {
+            "RateLimit-Limit": str(self.limit),
+            "RateLimit-Remaining": str(self.remaining),
+            "RateLimit-Reset": str(self.reset_seconds),
+        }
+
+
+@dataclass(slots=True)
+class _Bucket:
+    tokens: float
+    at: float
+
+
+class Limiter:
+    """Takes one token a request; opens a breaker when Redis is slow or gone."""
+
+    def __init__(self, client: redis.asyncio.Redis) -> None:
+        self._take = client.register_script(_TAKE)
+        self._open_until = 0.0
+        self._local: dict[str, _Bucket] = {}
+
+    async def take(self, bucket: str, limit: int, *, may_go_local: bool) -> Allowance:
+        """Take a token; without Redis from this process's bucket, or 503."""
+        if limit == 0:
+            return Allowance(0, 0, 0, allowed=True)
+        if time.monotonic() >= self._open_until:
+            try:
+                taken, left = await self._take(
+                    keys=[f"rate:{bucket}"], args=[limit, WINDOW_SECONDS]
+                )
+            except (RedisError, OSError) as exc:
+                self._open_until = time.monotonic() + _BREAKER_SECONDS
+                log.warning("limiter_without_redis", error=type(exc).__name__)
+            else:
+                return _allowance(limit, float(left), bool(taken))
+        if not may_go_local:
+            raise CapacityError(
+                "The rate limiter is not reachable; try again shortly.",
+                code="rate_limiter_unavailable",
+                retry_after_seconds=1,
+            )
+        return self._take_locally(bucket, limit)
+
+    def _take_locally(self, name: str, limit: int) -> Allowance:
+        now = time.monotonic()
+        if len(self._local) >= _LOCAL_BUCKETS:
+            self._local.clear()
+        bucket = self._local.setdefault(name, _Bucket(float(limit), now))
+        refill = (now - bucket.at) * limit / WINDOW_SECONDS
+        bucket.tokens = min(limit, bucket.tokens + refill)
+        bucket.at = now
+        taken = bucket.tokens >= 1
+        bucket.tokens -= taken
+        return _allowance(limit, bucket.tokens, taken)
+
+
+def _allowance(limit: int, tokens: float, taken: bool) -> Allowance:  # noqa: FBT001
+    missing = max(0.0, (1 if not taken else limit) - tokens)
+    return Allowance(
+        limit, int(tokens), math.ceil(missing * WINDOW_SECONDS / limit), taken
+    )
+
+
+def refuse(allowance: Allowance) -> CapacityError:
+    """Return the 429 of a spent bucket."""
+    return CapacityError(
+        f"More than {allowance.limit} requests a minute; try again shortly.",
+        code="rate_limited",
+        retry_after_seconds=max(1, allowance.reset_seconds),
+    )
