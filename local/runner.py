@@ -95,10 +95,10 @@ class Runner:
         """Tell whether every child runs just now."""
         return all(c.process and c.process.poll() is None for c in self._children)
 
-    def stop(self) -> None:
-        """End all children, politely for 25 s, what takes requests first."""
+    def stop(self, patience_seconds: float = STOP_SECONDS) -> None:
+        """End all children, politely at first, what takes requests before the rest."""
         self._stopping = True
-        deadline = time.monotonic() + STOP_SECONDS
+        deadline = time.monotonic() + patience_seconds
         running = [child.process for child in self._children if child.process]
         names = {c.process: c.command.name for c in self._children if c.process}
         first = [p for p in running if names[p] in FIRST_TO_STOP]

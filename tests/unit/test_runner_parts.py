@@ -1,0 +1,183 @@
+"""The Procfile, the kinds of worker, what the runner writes down, and its lines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from api.cli import lines, output
+from local import procfile, runner_state
+from shared.broker import QUEUE_OF
+from shared.errors import AccessError, ConfigurationError, NotFoundError
+from workers import kinds
+
+
+def test_procfile_names_every_process_of_the_system() -> None:
+    commands = {command.name: command.argv for command in procfile.read()}
+    assert list(commands) == ["api", "search", "enhance", "embed", "upkeep", "flower"]
+    assert all(argv[:2] == ("logchord", "serve") for argv in commands.values())
+
+
+def test_every_queue_with_tasks_has_a_worker_in_the_procfile() -> None:
+    served = {
+        queue
+        for command in procfile.read()
+        if command.argv[2] == "worker"
+        for queue in command.argv[3].split(",")
+    }
+    assert set(QUEUE_OF.values()) <= served
+
+
+@pytest.mark.parametrize("line", ["no colon", "Upper: x", "a:", ": x"])
+def test_a_line_that_is_no_process_is_refused_by_its_number(
+    tmp_path: Path, line: str
+) -> None:
+    path = tmp_path / "Procfile"
+    path.write_text(f"# comment\n\nweb: true\n{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 4"):
+        procfile.read(path)
+
+
+def test_a_process_that_comes_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "Procfile"
+    path.write_text("web: true\nweb: false\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="web comes twice"):
+        procfile.read(path)
+
+
+def test_search_workers_have_neither_events_nor_remote_control() -> None:
+    for queue in ("search", "search.bulk", "answer"):
+        kind = kinds.kind_of((queue,))
+        assert (kind.events, kind.remote_control, kind.pool) == (
+            False,
+            False,
+            "threads",
+        )
+        assert "-E" not in kind.command()
+
+
+def test_a_worker_is_named_after_kind_host_and_process() -> None:
+    command = kinds.kind_of(("enhance.metadata", "index")).command()
+    assert command[:4] == ["celery", "-A", "workers.app", "worker"]
+    assert command[command.index("-Q") + 1] == "enhance.metadata,index"
+    assert command[command.index("-n") + 1].startswith("enhance@%h-")
+    assert "-E" in command
+
+
+def test_a_worker_may_serve_some_of_the_queues_of_its_kind_alone() -> None:
+    assert kinds.kind_of(("index",)).queues == ("index",)
+
+
+@pytest.mark.parametrize("queues", [(), ("nonsense",), ("search", "index")])
+def test_queues_of_no_one_kind_are_refused_and_the_kinds_named(
+    queues: tuple[str, ...],
+) -> None:
+    with pytest.raises(ValueError, match=r"one of: search; search\.bulk"):
+        kinds.kind_of(queues)
+
+
+def test_nothing_heavy_is_imported_before_a_worker_becomes_celery() -> None:
+    code = (
+        "import sys, workers.kinds\n"
+        "print([name for name in ('celery', 'pydantic', 'psycopg', 'click') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_lists_every_command_without_importing_one() -> None:
+    code = (
+        "import sys\nfrom api.cli.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
+        "print([name for name in sys.modules if name in "
+        "('pydantic', 'httpx', 'rich', 'psycopg', 'celery')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().endswith("[]")
+    for name in ("up", "down", "status", "doctor", "serve"):
+        assert f"\n  {name}" in done.stdout
+
+
+def row(*deaths: float, pid: int | None = None) -> runner_state.Row:
+    return {"pid": pid, "since": None, "restarts": len(deaths), "deaths": list(deaths)}
+
+
+def test_five_deaths_within_a_minute_make_a_process_failing() -> None:
+    now = time.time()
+    assert runner_state.is_failing(row(*[now - n for n in (50, 40, 30, 20, 10)]))
+    assert not runner_state.is_failing(row(*[now - n for n in (40, 30, 20, 10)]))
+    assert not runner_state.is_failing(row(*[now - n for n in (61, 40, 30, 20, 10)]))
+
+
+def test_state_that_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "runner.json"
+    rows = {"api": row(1.0, pid=7)}
+    runner_state.write(path, rows)
+    assert runner_state.read(path) == rows
+    assert runner_state.read(tmp_path / "absent.json") == {}
+
+
+def test_a_reused_process_number_is_not_taken_for_a_child(tmp_path: Path) -> None:
+    path = tmp_path / "runner.json"
+    mine: runner_state.Row = {
+        "pid": 1,
+        "since": time.time() + 3600,
+        "restarts": 0,
+        "deaths": [],
+    }
+    runner_state.write(path, {"api": mine})
+    told: list[str] = []
+    runner_state.reclaim(path, told.append)
+    assert told == []
+    assert not path.exists()
+
+
+def test_a_json_line_is_shown_as_time_event_and_the_rest() -> None:
+    line = json.dumps(
+        {
+            "event": "entry_indexed",
+            "level": "info",
+            "timestamp": "2026-03-02T05:10:07.123Z",
+            "revision": 2,
+        }
+    )
+    shown = click.unstyle(lines.pretty("enhance", line))
+    assert shown == "enhance  05:10:07 entry_indexed revision=2"
+
+
+def test_other_lines_stay_as_they_are_without_control_characters() -> None:
+    shown = click.unstyle(lines.pretty("api", "plain\x1b]0;title\x07 {text"))
+    assert shown == "api      plain]0;title {text"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ConfigurationError(), output.USAGE),
+        (NotFoundError(), output.NOT_FOUND),
+        (AccessError(), output.NOT_ALLOWED),
+        (AccessError(code="rate_limited"), output.TRY_AGAIN),
+    ],
+)
+def test_an_error_prints_message_code_and_id_and_decides_the_exit_code(
+    capsys: pytest.CaptureFixture[str], error: ConfigurationError, code: int
+) -> None:
+    assert output.show_error(output.Output(), error) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.splitlines() == [
+        error.message,
+        f"code: {error.error_code}",
+        f"id: {error.id}",
+    ]
