@@ -1,0 +1,176 @@
+"""What the index holds of an entry, read from Postgres just before it is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.entries import reading
+from shared.entries.reading import Content
+from shared.errors import InvalidRequestError
+from shared.opensearch.mapping import MAX_KEYWORD_CHARS
+from shared.text.times import parse_time
+
+# A flat_object takes 32,766 bytes a value, and a character has up to four.
+MAX_VALUE_CHARS = 8191
+_EPOCH_SHIFT = 40
+# What readers say that no list can: an empty one is indexed as missing.
+EVERYBODY, NOBODY = "*", "-"
+
+# Of the revision that is current, or not at all.
+_TEXTS: LiteralString = """
+    SELECT t.entry_id, t.language, t.stream, t.idents
+      FROM entry_text t
+      JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision
+     WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+       AND t.entry_id = ANY(%(ids)s)
+     LIMIT 1000"""
+
+_EPOCH: LiteralString = "SELECT epoch FROM installation"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document and the version that keeps an older one from replacing it."""
+
+    entry_id: UUID
+    version: int
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    entry_id: UUID
+    language: str
+    stream: str
+    idents: list[str]
+
+
+def load(
+    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
+) -> list[Document]:
+    """Return the documents of these entries; those not analysed yet are absent.
+
+    The metadata stage makes them due again, so nothing is written from an older text.
+    """
+    contents = reading.contents(conn, tenant, ids)
+    with conn.cursor(row_factory=class_row(_Text)) as cur:
+        rows = cur.execute(_TEXTS, {"tenant": tenant, "ids": list(ids)}).fetchall()
+    texts = {row.entry_id: row for row in rows}
+    row = conn.execute(_EPOCH).fetchone()
+    epoch = int(row[0]) if row else 0
+    documents = []
+    for content in contents.values():
+        version = epoch << _EPOCH_SHIFT | content.doc_version
+        text = texts.get(content.entry_id)
+        if content.deleted:
+            documents.append(Document(content.entry_id, version, _tombstone(content)))
+        elif text is not None:
+            documents.append(Document(content.entry_id, version, _body(content, text)))
+    return documents
+
+
+def _tombstone(content: Content) -> dict[str, Any]:
+    """A deletion by the index itself is forgotten after a minute; this is not."""
+    return {
+        "tenant": content.tenant,
+        "entry_id": str(content.entry_id),
+        "deleted": True,
+        "doc_version": content.doc_version,
+    }
+
+
+def _body(content: Content, text: _Text) -> dict[str, Any]:
+    flat, pairs = _metadata(content.metadata)
+    return {
+        "tenant": content.tenant,
+        "entry_id": str(content.entry_id),
+        "source": content.source,
+        "external_id": content.external_id,
+        "kind": content.kind,
+        "origin": content.origin,
+        "logbooks": content.logbooks,
+        "authors": content.authors,
+        "tags": content.tags,
+        "shift": content.shift,
+        "level": content.level,
+        "category": content.category,
+        "entry_time": _time(content.entry_time),
+        "event_time": _time(content.event_time),
+        "visible_from": _time(content.visible_from),
+        "readers": _readers(content.readers),
+        "deleted": False,
+        "doc_version": content.doc_version,
+        "language": text.language,
+        "stream": text.stream.split("\n"),
+        "idents": text.idents,
+        "metadata": flat,
+        **pairs,
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _readers(readers: list[str] | None) -> list[str]:
+    if readers is None:
+        return [EVERYBODY]
+    return readers or [NOBODY]
+
+
+def _metadata(metadata: dict[str, Any]) -> tuple[Any, dict[str, list[Any]]]:
+    numbers, dates = [], []
+    for key, value in _leaves(metadata, ""):
+        if isinstance(value, bool) or len(key) > MAX_KEYWORD_CHARS:
+            continue
+        if isinstance(value, int | float):
+            number = _finite(value)
+            if number is not None:
+                numbers.append({"key": key, "value": number})
+        elif isinstance(value, str) and (moment := _date(value)):
+            dates.append({"key": key, "value": _time(moment)})
+    return _cut(metadata), {"meta_num": numbers, "meta_date": dates}
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, path)
+    else:
+        yield path, value
+
+
+def _finite(value: float) -> float | None:
+    try:
+        number = float(value)
+    except OverflowError:
+        # More digits than a double has; the flat value keeps them.
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _date(value: str) -> datetime | None:
+    try:
+        return parse_time(value, "metadata", zone=None)
+    except InvalidRequestError:
+        return None
+
+
+def _cut(value: Any) -> Any:
+    """Shorten what the index cannot take; Postgres keeps the whole value."""
+    if isinstance(value, dict):
+        return {key[:MAX_KEYWORD_CHARS]: _cut(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cut(inner) for inner in value]
+    return value[:MAX_VALUE_CHARS] if isinstance(value, str) else value
