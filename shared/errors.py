@@ -28,109 +28,15 @@ from __future__ import annotations
 
 import re
 import uuid
-from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
+
+from shared.error_codes import CODES, Category, ErrorCode, Severity
+
+# Whoever handles errors finds these beside them.
+__all__ = ["CODES", "Category", "ErrorCode", "Severity"]
 
 JsonObject = dict[str, Any]
 
-
-class Severity(StrEnum):
-    """What the caller should do about it."""
-
-    CRITICAL = "CRITICAL"
-    RETRIABLE = "RETRIABLE"
-
-
-class Category(StrEnum):
-    """Which part of the system the error speaks of."""
-
-    DATABASE = "database"
-    EMBEDDING = "embedding"
-    SEARCH = "search"
-    INGESTION = "ingestion"
-    CONFIGURATION = "configuration"
-    TIMEOUT = "timeout"
-    ACCESS = "access"
-    CAPACITY = "capacity"
-    NETWORK = "network"
-    REQUEST = "request"
-    INTERNAL = "internal"
-
-
-class ErrorCode(NamedTuple):
-    """One row of the contract's table of codes."""
-
-    status: int
-    category: Category
-    severity: Severity
-    retriable: bool
-
-
-_R, _C = Severity.RETRIABLE, Severity.CRITICAL
-
-# Status 0 stands inside outcomes, runs and quarantine bodies only.
-CODES: dict[str, ErrorCode] = {
-    **{
-        code: ErrorCode(400, Category.REQUEST, _C, retriable=False)
-        for code in ("invalid_json", "invalid_encoding", "bad_cursor")
-    },
-    "auth_required": ErrorCode(401, Category.ACCESS, _C, retriable=False),
-    "auth_invalid": ErrorCode(401, Category.ACCESS, _C, retriable=False),
-    "scope_missing": ErrorCode(403, Category.ACCESS, _C, retriable=False),
-    "origin_refused": ErrorCode(403, Category.ACCESS, _C, retriable=False),
-    "not_found": ErrorCode(404, Category.ACCESS, _C, retriable=False),
-    "method_not_allowed": ErrorCode(405, Category.REQUEST, _C, retriable=False),
-    "entry_deleted": ErrorCode(410, Category.REQUEST, _C, retriable=False),
-    "job_expired": ErrorCode(410, Category.REQUEST, _C, retriable=False),
-    "source_is_pull": ErrorCode(409, Category.INGESTION, _C, retriable=False),
-    "idempotency_conflict": ErrorCode(409, Category.REQUEST, _C, retriable=False),
-    "idempotency_in_progress": ErrorCode(409, Category.REQUEST, _R, retriable=False),
-    "revision_mismatch": ErrorCode(412, Category.REQUEST, _C, retriable=False),
-    "body_too_large": ErrorCode(413, Category.REQUEST, _C, retriable=False),
-    "unsupported_media_type": ErrorCode(415, Category.REQUEST, _C, retriable=False),
-    **{
-        code: ErrorCode(422, Category.REQUEST, _C, retriable=False)
-        for code in (
-            "validation_failed",
-            "nul_character",
-            "lone_surrogate",
-            "naive_time",
-            "time_out_of_range",
-            "query_too_long",
-            "idempotency_key_invalid",
-            "metadata_too_wide",
-            "unknown_filter",
-        )
-    },
-    "unknown_mode": ErrorCode(422, Category.CONFIGURATION, _C, retriable=False),
-    "module_not_enabled": ErrorCode(422, Category.CONFIGURATION, _C, retriable=False),
-    "adapter_not_found": ErrorCode(422, Category.INGESTION, _C, retriable=False),
-    "rate_limited": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
-    "too_many_searches": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
-    "backlog_full": ErrorCode(429, Category.CAPACITY, _R, retriable=True),
-    "headers_too_large": ErrorCode(431, Category.REQUEST, _C, retriable=False),
-    "internal_error": ErrorCode(500, Category.INTERNAL, _C, retriable=False),
-    "database_query_failed": ErrorCode(500, Category.DATABASE, _C, retriable=False),
-    "ingestion_failed": ErrorCode(500, Category.INGESTION, _C, retriable=False),
-    "source_unreachable": ErrorCode(502, Category.NETWORK, _R, retriable=True),
-    "database_query_retry": ErrorCode(503, Category.DATABASE, _R, retriable=True),
-    "database_unavailable": ErrorCode(503, Category.DATABASE, _C, retriable=True),
-    "schema_missing": ErrorCode(503, Category.DATABASE, _C, retriable=False),
-    "embedding_unavailable": ErrorCode(503, Category.EMBEDDING, _C, retriable=True),
-    "read_only": ErrorCode(503, Category.DATABASE, _R, retriable=True),
-    "configuration_invalid": ErrorCode(
-        503, Category.CONFIGURATION, _C, retriable=False
-    ),
-    "search_failed": ErrorCode(503, Category.SEARCH, _C, retriable=False),
-    "broker_unavailable": ErrorCode(503, Category.CAPACITY, _R, retriable=True),
-    "rate_limiter_unavailable": ErrorCode(503, Category.CAPACITY, _R, retriable=True),
-    "search_timeout": ErrorCode(504, Category.TIMEOUT, _C, retriable=False),
-    "branch_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=False),
-    "opensearch_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
-    "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
-    "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
-    "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),
-}
 
 # scheme://user:secret@host up to its last @ (a password may hold one), name=value,
 # our own keys, keys of providers, and the two common Authorization headers.
@@ -186,6 +92,10 @@ class LogchordError(Exception):
         self.details = details or {}
         super().__init__(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Cross from a prefork child to its parent whole, whatever __init__ takes."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     @property
     def is_retriable(self) -> bool:
         """The name that orchestrators of the reference use."""
@@ -213,6 +123,14 @@ class LogchordError(Exception):
         if details:
             error["details"] = details
         return {"error": error}
+
+
+def _restored(
+    kind: type[LogchordError], args: tuple[Any, ...], state: JsonObject
+) -> LogchordError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class InternalError(LogchordError):
@@ -312,7 +230,7 @@ class EmbeddingGenerationError(LogchordError):
     ) -> None:
         super().__init__(message, technical=technical, retriable=retriable)
         self.model_name = model_name
-        self.input_text = input_text[:100] if input_text else None
+        self.input_text = redact(input_text)[:100] if input_text else None
 
 
 class SearchExecutionError(LogchordError):
@@ -333,7 +251,7 @@ class SearchExecutionError(LogchordError):
         super().__init__(
             message, severity=severity, technical=technical, details=details
         )
-        self.query = query[:200] if query else None
+        self.query = redact(query)[:200] if query else None
         self.search_mode = search_mode
 
 

@@ -99,28 +99,28 @@ def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
 def as_logchord_error(exc: Exception) -> LogchordError:
     """Classify a driver exception; no SQLSTATE is not a reason to try again."""
     if isinstance(exc, PoolTimeout):
-        return DatabaseConnectionError(technical=str(exc))
+        return DatabaseConnectionError(technical=_driver_text(exc))
     state = getattr(exc, "sqlstate", None)
     if state is None:
         if isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
-            return DatabaseConnectionError(technical=str(exc))
+            return DatabaseConnectionError(technical=_driver_text(exc))
         return _not_retriable(exc, state)
     if state == _UNDEFINED_TABLE:
         return DatabaseQueryError(
             "Run `logchord migrate` to create the tables, then `logchord push FILE`"
             " to load entries.",
             code="schema_missing",
-            technical=str(exc),
+            technical=_driver_text(exc),
             retriable=False,
         )
     if state == _READ_ONLY_TRANSACTION:
         return DatabaseQueryError(
             "The database takes no writes just now.",
             code="read_only",
-            technical=str(exc),
+            technical=_driver_text(exc),
         )
     if state[:2] in _RETRIABLE_CLASSES or state in _RETRIABLE_STATES:
-        return DatabaseQueryError(technical=f"{state}: {exc}")
+        return DatabaseQueryError(technical=f"{state}: {_driver_text(exc)}")
     return _not_retriable(exc, state)
 
 
@@ -128,6 +128,13 @@ def _not_retriable(exc: Exception, state: str | None) -> DatabaseQueryError:
     return DatabaseQueryError(
         "A statement was refused by the database; this is a fault of Logchord.",
         code="database_query_failed",
-        technical=f"{state or type(exc).__name__}: {exc}",
+        technical=f"{state or type(exc).__name__}: {_driver_text(exc)}",
         retriable=False,
     )
+
+
+def _driver_text(exc: Exception) -> str:
+    """Return what the driver says without its DETAIL, which quotes whole rows."""
+    if isinstance(exc, psycopg.Error) and exc.diag.message_primary:
+        return exc.diag.message_primary
+    return str(exc)

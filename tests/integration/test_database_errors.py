@@ -1,0 +1,74 @@
+"""What the driver really raises, as our own errors."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.postgres import connect, translated_errors
+
+
+@pytest.mark.requirement("S2-52")
+def test_a_missing_table_says_to_migrate(database):
+    with connect(database, application="test") as conn:
+        with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+            conn.execute("SELECT 1 FROM no_such_table")
+        conn.rollback()
+    assert caught.value.error_code == "schema_missing"
+    assert "`logchord migrate`" in caught.value.message
+    assert not caught.value.retriable
+
+
+def test_the_row_that_a_constraint_refuses_is_not_quoted(database):
+    with connect(database, application="test") as conn:
+        conn.execute("CREATE TEMP TABLE note (text text CHECK (text <> 'secret text'))")
+        with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+            conn.execute("INSERT INTO note VALUES ('secret text')")
+        conn.rollback()
+    assert "secret text" in str(caught.value.__cause__)
+    assert "secret text" not in (caught.value.technical or "")
+    assert "23514" in (caught.value.technical or "")
+
+
+def test_a_statement_that_takes_too_long_may_be_tried_again(database):
+    with connect(database, application="test") as conn:
+        conn.execute("SET statement_timeout = '20ms'")
+        with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+            conn.execute("SELECT pg_sleep(5)")
+        conn.rollback()
+    assert caught.value.retriable
+    assert caught.value.error_code == "database_query_retry"
+
+
+def test_nul_and_a_lone_surrogate_are_never_tried_again(database):
+    with connect(database, application="test") as conn:
+        for text in ("a\x00b", "a\ud800b"):
+            with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+                conn.execute("SELECT %s::text", (text,))
+            assert not caught.value.retriable
+            conn.rollback()
+
+
+def test_a_connection_that_the_server_ended_may_be_tried_again(database):
+    with (
+        connect(database, application="test") as victim,
+        connect(database, application="test", autocommit=True) as other,
+    ):
+        other.execute(
+            "SELECT pg_terminate_backend(%s)", (victim.info.backend_pid,)
+        ).fetchone()
+        with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+            victim.execute("SELECT 1")
+    assert caught.value.retriable
+
+
+@pytest.mark.requirement("S2-51", "S2-59")
+def test_a_server_that_is_not_there_says_how_to_start_one(place):
+    url = f"postgresql://logchord:planted-password@localhost/logchord?host={place.home}"
+    with pytest.raises(DatabaseConnectionError) as caught:
+        connect(url, application="test")
+    assert isinstance(caught.value.__cause__, psycopg.OperationalError)
+    assert "`logchord up`" in caught.value.message
+    assert caught.value.retriable
+    assert "planted" not in f"{caught.value.message} {caught.value.technical}"
