@@ -151,12 +151,19 @@ def test_the_graph_computes_what_the_plain_formula_computes(
     assert encoder.encode([text])[0] @ plain > 0.97
 
 
-def test_a_second_conversion_gives_the_same_bytes(
+def test_two_at_once_convert_once_and_to_the_same_bytes_as_ever(
     model_cache: Path, tmp_path: Path
 ) -> None:
-    again = convert.ensure(tmp_path)
-    first = stored.folder_of(model_cache, convert.INT8)
-    assert files_of(again) == files_of(first)
+    steps: list[str] = []
+
+    def ensure(_: int) -> Path:
+        return convert.ensure(tmp_path, progress=lambda step, *_: steps.append(step))
+
+    with ThreadPoolExecutor(2) as pool:
+        again, same = pool.map(ensure, range(2))
+    assert again == same
+    assert steps.count("building the graph") == 1
+    assert files_of(again) == files_of(stored.folder_of(model_cache, convert.INT8))
     assert not list(again.parent.glob(".making-*"))
 
 

@@ -1,6 +1,8 @@
 """Vectors are stored once, follow their entry, and are found within scope."""
 
+import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -8,7 +10,7 @@ from uuid import UUID, uuid4
 import numpy as np
 import psycopg
 import pytest
-from psycopg import Connection
+from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
@@ -87,6 +89,18 @@ def stored_of(conn: Connection[TupleRow], table: str, entry_id: UUID) -> list[Tu
         " ORDER BY chunk",
         [entry_id],
     ).fetchall()
+
+
+def eventually_waits_for_a_lock(database: str, who: Connection[TupleRow]) -> None:
+    """Return once the session waits; fail after five seconds."""
+    pid = who.info.backend_pid
+    deadline = time.monotonic() + 5
+    with psycopg.connect(database, autocommit=True) as watch:
+        while time.monotonic() < deadline:
+            waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
+            if watch.execute(waits, [pid]).fetchone() == ("Lock",):
+                return
+    pytest.fail("the late attempt never met the lock")
 
 
 def ids(found: list[vectors.Near]) -> list[UUID]:
@@ -212,6 +226,36 @@ def test_a_vector_of_another_dimension_is_refused_by_the_table(
     assert len(stored_of(conn, table, entry_id)) == 1
 
 
+def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, database: str
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    conn.commit()
+    older, newer = unit((1,), (1,), (1,)), unit((0, 1))
+    with psycopg.connect(database) as late, ThreadPoolExecutor(1) as pool:
+        conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
+        assert vectors.store(conn, table, "lab", entry_id, 2, chunks_of(1), newer)
+        waiting = pool.submit(
+            vectors.store, late, table, "lab", entry_id, 1, chunks_of(3), older
+        )
+        eventually_waits_for_a_lock(database, late)
+        conn.commit()
+        assert waiting.result(timeout=5) is False
+    assert stored_of(conn, table, entry_id) == [(2, 0, 0, 12)]
+
+
+def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
+    conn: Connection[TupleRow], database: str
+) -> None:
+    def ensure(_: int) -> str:
+        with psycopg.connect(database) as own:
+            return vectors.ensure_table(own, "knowledge_base", "fresh", DIMENSION)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ensure, range(4))) == {"knowledge_base_fresh"}
+    assert vectors.registered(conn, "fresh") is not None
+
+
 def test_removing_twice_equals_removing_once(
     conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
 ) -> None:
@@ -256,6 +300,33 @@ def test_ties_come_in_one_order_whatever_the_order_of_insertion(
         found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], limit)
         assert [(n.kind, n.entry_id) for n in found] == sorted(entries)[:limit]
         assert {near.chunk for near in found} == {0}
+
+
+@pytest.mark.requirement("C37", "S0-36")
+def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    for number in range(300):
+        make_vector_entry([(1, number)])
+    conn.execute("ANALYZE entry")
+    conn.execute(f"ANALYZE {table}")
+    statement = sql.SQL(vectors._NEAREST).format(
+        table=sql.Identifier(table), order=sql.SQL(vectors._BY_INDEX)
+    )
+    params = {
+        **EVERYBODY.params,
+        "in_sources": None,
+        "in_logbooks": None,
+        "vector": vectors._text(unit((1,))[0]),
+        "page": 5,
+    }
+    conn.execute("SET enable_seqscan = off")
+    explain = sql.SQL("EXPLAIN (COSTS OFF) ") + statement
+    plan = [row[0].strip() for row in conn.execute(explain, params, prepare=False)]
+    index = next(place for place, line in enumerate(plan) if f"{table}_nearest" in line)
+    assert "Index Scan using" in plan[index]
+    assert plan[0] == "Limit"
+    assert "Sort" in plan[1]
 
 
 def test_only_what_the_caller_may_see_is_found(
@@ -331,13 +402,13 @@ def test_a_narrow_filter_still_fills_the_page(
     random = np.random.default_rng(7)
     rare = {}
     for number in range(600):
-        row = random.normal(size=DIMENSION)
+        row = random.normal(size=DIMENSION).tolist()
         source = "rare" if number % 100 == 0 else "common"
         entry_id = make_vector_entry([row], source=source)
         if source == "rare":
             rare[entry_id] = float(unit(row)[0, 0])
     conn.execute(f"ANALYZE {table}")
-    conn.execute("SET LOCAL enable_seqscan = off")
+    conn.execute("SET enable_seqscan = off")
     query = unit((1,))[0]
     found = vectors.nearest(conn, table, EVERYBODY, query, 6, sources=["rare"])
     assert ids(found) == sorted(rare, key=lambda e: -rare[e])

@@ -22,7 +22,9 @@ def test_weights_that_were_changed_are_refused(tmp_path: Path, spoiled: str) -> 
     files[spoiled].write_bytes(content)
 
     with pytest.raises(ConfigurationError, match="not the one"):
-        convert.ensure(tmp_path / "cache", source=Weights(**files))
+        convert.ensure(
+            tmp_path / "cache", source=Weights(files["safetensors"], files["tokenizer"])
+        )
     assert (
         stored.manifest_of(stored.folder_of(tmp_path / "cache", convert.INT8)) is None
     )

@@ -1,0 +1,138 @@
+"""The registry of embedding models, and the table that each of them fills."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow, class_row
+
+from shared.embedding.encoders import SIMILARITY_FLOORS
+from shared.errors import ConfigurationError
+
+# pgvector indexes no longer halfvec.
+MAX_DIMENSION = 4_000
+_LONGEST_TABLE_NAME = 54
+
+
+@dataclass(frozen=True)
+class EmbeddingModel:
+    """A model in use, and the table that holds its vectors."""
+
+    model: str
+    table_name: str
+    dimension: int
+    active: bool
+    similarity_floor: float
+    created_at: datetime
+
+
+_REGISTERED: LiteralString = """
+    SELECT model, table_name, dimension, active, similarity_floor, created_at
+      FROM embedding_model
+     WHERE model = %(model)s"""
+
+_ACTIVE: LiteralString = """
+    SELECT model, table_name, dimension, active, similarity_floor, created_at
+      FROM embedding_model
+     WHERE active
+     ORDER BY created_at, model
+     LIMIT 100"""
+
+# CREATE TABLE IF NOT EXISTS still fails when two sessions create at once.
+_LOCK_REGISTRY: LiteralString = """
+    SELECT pg_advisory_xact_lock(hashtextextended('embedding_model', 0))"""
+
+_NAME_TAKEN: LiteralString = """
+    SELECT count(*) FROM embedding_model WHERE table_name = %(table)s"""
+
+_REGISTER: LiteralString = """
+    INSERT INTO embedding_model (model, table_name, dimension, similarity_floor)
+    VALUES (%(model)s, %(table)s, %(dimension)s, %(floor)s)"""
+
+_CREATE_TABLE: LiteralString = """
+    CREATE TABLE {table} (
+        tenant text NOT NULL,
+        entry_id uuid NOT NULL REFERENCES entry (id) ON DELETE CASCADE,
+        revision integer NOT NULL,
+        chunk integer NOT NULL,
+        start_at integer NOT NULL,
+        end_at integer NOT NULL,
+        embedding halfvec({dimension}) NOT NULL,
+        PRIMARY KEY (entry_id, chunk)
+    )"""
+
+# Serves: the nearest chunks to a question.
+_CREATE_NEAREST: LiteralString = """
+    CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)"""
+
+# Serves: the count of a tenant's vectors, which chooses between index and exact scan.
+_CREATE_TENANT: LiteralString = """
+    CREATE INDEX {index} ON {table} (tenant, entry_id)"""
+
+
+def registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
+    """Return a model's row, None if nothing was ever stored for it."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_REGISTERED, {"model": model}).fetchone()
+
+
+def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+    """Return the models in use, oldest first."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_ACTIVE).fetchall()
+
+
+def ensure_table(
+    conn: Connection[TupleRow], prefix: str, model: str, dimension: int
+) -> str:
+    """Return the table of a model, made and registered now if new; idempotent."""
+    known = registered(conn, model)
+    if known is None:
+        conn.execute(_LOCK_REGISTRY)
+        known = registered(conn, model)
+    if known is None:
+        return _create(conn, prefix, model, dimension)
+    if known.dimension != dimension:
+        message = (
+            f"The model {model} now gives vectors of length {dimension}, but its table "
+            f"{known.table_name} holds vectors of length {known.dimension}. "
+            "Give the new model a name of its own."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    return known.table_name
+
+
+def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int) -> str:
+    if not 1 <= dimension <= MAX_DIMENSION:
+        message = (
+            f"The model {model} gives vectors of length {dimension}; "
+            f"the index takes 1 to {MAX_DIMENSION}."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    name = _table_name(conn, prefix, model)
+    table = sql.Identifier(name)
+    conn.execute(
+        sql.SQL(_CREATE_TABLE).format(table=table, dimension=sql.Literal(dimension))
+    )
+    index = sql.Identifier(f"{name}_nearest")
+    conn.execute(sql.SQL(_CREATE_NEAREST).format(table=table, index=index))
+    index = sql.Identifier(f"{name}_tenant")
+    conn.execute(sql.SQL(_CREATE_TENANT).format(table=table, index=index))
+    floor = SIMILARITY_FLOORS.get(model, 0.0)
+    row = {"model": model, "table": name, "dimension": dimension, "floor": floor}
+    conn.execute(_REGISTER, row)
+    return name
+
+
+def _table_name(conn: Connection[TupleRow], prefix: str, model: str) -> str:
+    """Return a readable name; a digest tells apart what would read the same."""
+    slug = re.sub(r"[^a-z0-9]+", "_", model.lower()).strip("_")
+    name = f"{prefix}_{slug}"
+    taken = conn.execute(_NAME_TAKEN, {"table": name}).fetchone()
+    if len(name) <= _LONGEST_TABLE_NAME and taken == (0,):
+        return name
+    digest = hashlib.sha256(model.encode()).hexdigest()[:8]
+    return f"{name[: _LONGEST_TABLE_NAME - 9]}_{digest}"
