@@ -1,0 +1,264 @@
+"""Search requests and responses as the contract words them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from shared.errors import ModuleNotEnabledError
+from shared.query.fault import Fault
+from shared.query.plan import Question
+from shared.text import door
+
+_ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
+# Fields of the contract whose feature is not there yet, and the values that ask for
+# nothing: any other is refused, none is ignored.
+_NEUTRAL: dict[str, tuple[object, ...]] = {
+    "sort": (None, "relevance"),
+    "detail": (None, "full"),
+    "fields": (None,),
+    "max_chars": (None,),
+    "scope": (None, {}),
+    "ambient": (None, {}),
+    "session_id": (None,),
+    "min_relevance_score": (None,),
+    "strict": (None, False),
+    "similarity_threshold": (None,),
+    "validation_threshold": (None,),
+    "fuzzy_threshold": (None,),
+    "rerank": (None, False),
+    "synthesize": (None, False),
+    "include_citations": (None, True),
+    "citation_style": (None, "id"),
+    "collapse": (None, "entry"),
+    "modules": (None,),
+    "validate": (None, True),
+    "exhaustive": (None, False),
+    "facets": (None, []),
+    "debug": (None, False),
+}
+_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
+
+
+def _whole(value: object) -> object:
+    """Refuse what only looks like a number."""
+    if isinstance(value, bool | str):
+        message = "a whole number is needed"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+
+
+class SearchRequest(BaseModel):
+    """A question; everything but `query` is optional."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
+                {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
+            ]
+        },
+    )
+
+    query: str = Field("", description="What is searched for; alias `q`.")
+    mode: str = Field(
+        "auto",
+        description="keyword, semantic, hybrid or auto; aliases `method`, `vector`.",
+    )
+    limit: Whole = Field(
+        10, ge=1, le=100, description="Results returned; alias `max_results`."
+    )
+    filters: dict[str, Any] = Field(
+        {}, description="`source` and `logbook`: a text, or {in: [...]}."
+    )
+    deadline_ms: Whole | None = Field(
+        None, ge=1, description="100 to twice the mode's default."
+    )
+    wait_ms: Whole | None = Field(
+        None, ge=0, le=30_000, description="Then a job is answered instead: 202."
+    )
+    rerank: Literal[False] | None = Field(None, description="Not built in yet.")
+    synthesize: Literal[False] | None = Field(None, description="Not built in yet.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, values: object) -> object:
+        """Resolve aliases, and refuse what is not built in."""
+        if not isinstance(values, dict):
+            return values
+        resolved: dict[str, object] = {}
+        for key, value in values.items():
+            name = _HUMP.sub(lambda hump: "_" + hump[0].lower(), key)
+            name = _ALIASES.get(name, name)
+            if name in resolved:
+                message = f"{name} is given twice"
+                raise ValueError(message)
+            if name in _NEUTRAL:
+                _refuse_unbuilt(name, value)
+                continue
+            resolved[name] = value
+        return resolved
+
+    def question(self, fault: Fault | None) -> Question:
+        """Return the question, its texts admitted."""
+        door.check_tree(self.filters, "filters")
+        return Question(
+            query=door.admit(self.query, "query"),
+            mode=door.admit(self.mode, "mode"),
+            limit=self.limit,
+            filters=self.filters,
+            deadline_ms=self.deadline_ms,
+            fault=fault,
+        )
+
+
+def _refuse_unbuilt(name: str, value: object) -> None:
+    neutral = _NEUTRAL[name]
+    if not any(type(value) is type(one) and value == one for one in neutral):
+        raise ModuleNotEnabledError(
+            f"The field {name!r} is not built in yet.",
+            module_name=name,
+            available=sorted(SearchRequest.model_fields),
+        )
+
+
+class SearchHit(BaseModel):
+    """One entry found, in its place."""
+
+    entry_id: str
+    chunk_id: str
+    revision: int
+    kind: str
+    title: str
+    content: str = Field(description="The best passage of the entry.")
+    source: str
+    external_id: str
+    source_uri: str
+    url: str | None
+    author: str | None
+    authors: list[str]
+    entry_time: str
+    event_time: str | None
+    thread_id: str | None
+    logbooks: list[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+    highlights: list[str]
+    relevance_score: float
+    confidence: Literal["none"]
+    calibration: Literal["none"]
+    rank: int
+    scores: dict[str, float]
+    ranks: dict[str, int]
+    contrib: dict[str, float]
+    factors: dict[str, float]
+    found_by: list[str]
+    multi_source: bool
+    origin: str
+    similar_count: int
+
+
+class BranchOutcome(BaseModel):
+    """How one part of a search fared."""
+
+    name: str
+    sub_query: str | None = None
+    status: Literal["ok", "empty", "timeout", "error", "skipped"]
+    reason: str | None
+    error_code: str | None
+    error_category: str | None
+    severity: str | None
+    retriable: bool | None
+    queued_ms: float
+    took_ms: float
+    attempts: int
+    candidates: int
+    kept: int
+    index_watermark: str | None
+    as_of: str | None
+    fallback_for: str | None
+
+
+class SearchDiagnostic(BaseModel):
+    """Something about a search that its reader should know."""
+
+    level: Literal["info", "warning", "error"]
+    source: str
+    code: str
+    message: str
+    category: str
+
+
+class TotalCandidates(BaseModel):
+    """How many entries were found at least."""
+
+    lower_bound: int
+    exact: bool
+
+
+class SearchResponse(BaseModel):
+    """What a search found, what was searched, and how fresh it was."""
+
+    job_id: str
+    state: Literal["done", "partial"]
+    query: str
+    mode: str
+    method_used: str
+    search_modes_used: list[str]
+    results: list[SearchHit]
+    total_results: int = Field(description="Results returned; not how many match.")
+    total_candidates: TotalCandidates
+    window_complete: bool
+    complete: bool
+    next_cursor: str | None
+    sub_queries: list[str]
+    decomposed: bool
+    branches: list[BranchOutcome]
+    degraded: bool
+    as_of: str | None
+    reasoning: str
+    diagnostics: list[SearchDiagnostic]
+    timings_ms: dict[str, float]
+    search_duration_ms: float
+    stability_hash: str
+    deterministic: bool
+    reranked: bool
+    answer: str | None
+    citations: list[dict[str, Any]]
+
+
+class JobLinks(BaseModel):
+    """Where to look after a job."""
+
+    self: str
+
+
+class JobAccepted(BaseModel):
+    """A search that has not ended yet."""
+
+    job_id: str
+    state: Literal["queued", "running"]
+    deadline_at: str
+    links: JobLinks
+
+
+class Job(BaseModel):
+    """A submitted or finished search."""
+
+    job_id: str
+    state: Literal["queued", "running", "done", "partial", "failed"]
+    cancelled: bool
+    queue_position: int | None
+    created_at: str
+    deadline_at: str
+    ended_at: str | None
+    request: dict[str, Any]
+    branches: list[BranchOutcome]
+    response: SearchResponse | None
+    error: dict[str, Any] | None

@@ -1,0 +1,242 @@
+"""Searches as the API asks them: planned, dispatched, waited for, never left open."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
+
+import redis
+
+from api.admission import Admission
+from api.mailbox import Mailbox, Waiter
+from shared import broker
+from shared.errors import CapacityError
+from shared.jobs import closing, outcome
+from shared.jobs import job as jobs
+from shared.jobs.closing import Ending
+from shared.jobs.job import Job
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.query import budget
+from shared.query import plan as planning
+from shared.query.plan import Limits, Plan, Question
+from shared.results import finish
+from shared.results.finish import Finished
+from shared.results.response import nothing_asked
+from shared.uuid7 import uuid7
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+    from shared.access.scope import Scope
+    from shared.broker import BrokerClock
+    from shared.postgres import Pool
+    from shared.settings import Settings
+
+log = get_logger()
+
+T = TypeVar("T")
+
+DISPATCH_THREADS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A job on its way, and until when its answer is waited for (monotonic)."""
+
+    job: Job
+    wait_until: float
+
+
+class Searches:
+    """One per API process: its mailbox, its dispatchers, its admission."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        app: Celery,
+        client: redis.Redis,
+        clock: BrokerClock,
+        pool: Pool,
+    ) -> None:
+        self._app = app
+        self._client = client
+        self._clock = clock
+        self._pool = pool
+        self._max_wait_ms = settings.max_wait_ms
+        self._limits = limits_of(settings)
+        self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        self._admission = Admission(
+            settings.max_concurrent_searches,
+            settings.search_queue_limit,
+            settings.search_queue_wait_ms / 1000,
+        )
+        # Publishing costs 2 ms of Python: inline it would hold up every request.
+        self._dispatchers = ThreadPoolExecutor(DISPATCH_THREADS, "dispatch")
+        self._background: set[asyncio.Future[None]] = set()
+
+    async def start(self) -> None:
+        """Begin to listen for answers."""
+        await self.mailbox.start()
+
+    async def stop(self) -> None:
+        """Let what was begun end, for a moment, then stop listening."""
+        if self._background:
+            await asyncio.wait(self._background, timeout=2)
+        await self.mailbox.stop()
+        self._dispatchers.shutdown(wait=False, cancel_futures=True)
+
+    def plan(self, question: Question, scope: Scope) -> Plan:
+        """Return the plan of a question, or refuse it."""
+        return planning.make_plan(question, scope, self._limits)
+
+    async def ask(
+        self, plan: Plan, request_id: str | None, wait_ms: int | None
+    ) -> str | Job:
+        """Return the answer as JSON, or the job when `wait_ms` is over before it."""
+        if not plan.branches:
+            return json.dumps(nothing_asked(plan, uuid7()))
+        wait_ms = min(
+            plan.deadline_ms if wait_ms is None else wait_ms, self._max_wait_ms
+        )
+        async with self._admission.turn():
+            if wait_ms >= plan.deadline_ms:
+                return await self._ask_directly(plan, request_id)
+            return await self._ask_and_go(plan, request_id, wait_ms)
+
+    async def submit(self, plan: Plan, request_id: str | None) -> Job:
+        """Store a job, dispatch it, and return without waiting."""
+        async with self._admission.turn():
+            send = partial(self._send, uuid7(), plan, request_id, submitted=True)
+            return (await self._in_thread(send)).job
+
+    async def _ask_directly(self, plan: Plan, request_id: str | None) -> str:
+        job_id = uuid7()
+        with self.mailbox.wait_for(job_id) as waiter:
+            send = partial(self._send, job_id, plan, request_id, submitted=False)
+            sent = await self._in_thread(send)
+            answer = await waiter.answer(sent.wait_until - time.monotonic())
+            if answer is not None:
+                return _body(*answer)
+            late = partial(self._late, sent.job, plan, waiter)
+            finished = await self._in_thread(late)
+        store = partial(finish.store, lambda: self._pool, sent.job, finished)
+        self._in_background(store)
+        if finished.error is not None:
+            raise finished.error
+        return json.dumps(finished.body)
+
+    async def _ask_and_go(
+        self, plan: Plan, request_id: str | None, wait_ms: int
+    ) -> str | Job:
+        until = time.monotonic() + wait_ms / 1000
+        job_id = uuid7()
+        with self.mailbox.wait_for(job_id) as waiter:
+            send = partial(self._send, job_id, plan, request_id, submitted=True)
+            sent = await self._in_thread(send)
+            answer = await waiter.answer(until - time.monotonic())
+        return sent.job if answer is None else _body(*answer)
+
+    def _send(
+        self, job_id: UUID, plan: Plan, request_id: str | None, *, submitted: bool
+    ) -> _Sent:
+        """Open the job, its row first if it has one, and dispatch its branches."""
+        created = self._clock.now()
+        job = Job(
+            job_id=job_id,
+            tenant=plan.scope.tenant,
+            subject=plan.scope.subject,
+            key_id=plan.scope.key_id,
+            plan=plan.to_json(),
+            branches=len(plan.branches),
+            created=created,
+            deadline=created + plan.deadline_ms / 1000,
+            submitted=submitted,
+        )
+        wait_seconds = budget.answer_end(job.deadline, plan.deadline_ms) - created
+        wait_until = time.monotonic() + wait_seconds
+        if submitted:
+            with connection(self._pool) as conn:
+                jobs.submit_job(conn, job)
+                if not plan.branches:
+                    closing.close_job(conn, job, Ending("done", (), None, None))
+        if not plan.branches:
+            return _Sent(job, wait_until)
+        try:
+            jobs.open_job(self._client, job)
+        except redis.RedisError as exc:
+            raise broker_unavailable(exc) from exc
+        headers = {
+            "deadline": job.deadline,
+            "mailbox": self.mailbox.name,
+            "request_id": request_id,
+        }
+        queue = broker.QUEUE_OF[broker.RUN_BRANCH]
+        broker.dispatch(self._app, job_id, job.branches, queue, headers)
+        return _Sent(job, wait_until)
+
+    def _late(self, job: Job, plan: Plan, waiter: Waiter) -> Finished:
+        """Rank what has been heard, here: the last branch is late or gone."""
+        arrived = {n: outcome.from_json(text) for n, text in waiter.outcomes.items()}
+        if len(arrived) < job.branches:
+            try:
+                arrived = {**jobs.outcomes(self._client, job.job_id), **arrived}
+            except redis.RedisError as exc:
+                log.warning("late_without_redis", error=type(exc).__name__)
+        log.warning(
+            "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
+        )
+        return finish.finish(
+            lambda: self._pool, job, plan, arrived, self._clock.now, late=True
+        )
+
+    async def _in_thread(self, step: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._dispatchers, step)
+
+    def _in_background(self, step: Callable[[], None]) -> None:
+        future = asyncio.get_running_loop().run_in_executor(self._dispatchers, step)
+        self._background.add(future)
+        future.add_done_callback(self._background.discard)
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what bounds a plan."""
+    families = {
+        "keyword": settings.search_modules.keyword,
+        "semantic": settings.search_modules.semantic,
+    }
+    url = settings.opensearch_url
+    return Limits(
+        opensearch=url is not None and url.get_secret_value() != "off",
+        enabled=frozenset(name for name, one in families.items() if one.enabled),
+        max_query_chars=settings.max_query_chars,
+        max_query_chars_hard=settings.max_query_chars_hard,
+        max_window=settings.max_window,
+        max_filter_values=settings.max_filter_values,
+        max_terms=settings.max_query_terms,
+        rrf_k=settings.rrf_k,
+    )
+
+
+def broker_unavailable(exc: Exception) -> CapacityError:
+    """Return what callers are told while Redis cannot be reached."""
+    return CapacityError(
+        "The message broker is not reachable; try again shortly.",
+        code="broker_unavailable",
+        technical=str(exc),
+        retry_after_seconds=1,
+    )
+
+
+def _body(kind: str, text: str) -> str:
+    """Return the finished body as it came; a failed search raises its error."""
+    if kind == "failed":
+        raise finish.as_error(json.loads(text))
+    return text

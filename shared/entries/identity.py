@@ -1,0 +1,28 @@
+"""The names of an entry that are unique for ever."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+# What would end a part early, or not survive a line of text.
+_SPECIAL = re.compile(r"[/#@%\[\]\s]")
+
+
+def doc_key(tenant: str, source: str, external_id: str) -> str:
+    """Return tenant, source and external id as one path; unique for ever."""
+    return "/".join(_encoded(part) for part in (tenant, source, external_id))
+
+
+def source_uri(tenant: str, source: str, external_id: str) -> str:
+    """Return the entry's name as an URI."""
+    return f"logchord:{doc_key(tenant, source, external_id)}"
+
+
+def chunk_id(doc_key: str, number: int) -> str:
+    """Return the name of one chunk, so that text order is chunk order."""
+    return f"{doc_key}#{number:04d}"
+
+
+def _encoded(part: str) -> str:
+    return _SPECIAL.sub(lambda match: quote(match[0], safe=""), part)

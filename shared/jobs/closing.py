@@ -1,0 +1,115 @@
+"""The end of a search job, told once: whoever comes second changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import redis
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from shared.errors import SearchTimeoutError
+from shared.jobs import job as jobs
+from shared.jobs.job import Job
+from shared.jobs.outcome import Outcome
+from shared.log import get_logger
+
+log = get_logger()
+
+# The API answers shortly before the deadline, so whoever is late here is gone.
+GRACE_SECONDS = 0.5
+_BATCH = 100
+
+# A direct query has no row before its end, a submitted one has it from the start.
+_INSERT: LiteralString = """
+    INSERT INTO job (id, tenant, subject, key_id, state, request, plan, branches,
+                     ranked, error, created_at, deadline_at, ended_at)
+    VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, %(state)s, %(request)s,
+            %(plan)s, %(branches)s, %(ranked)s, %(error)s, %(created_at)s,
+            %(deadline_at)s, clock_timestamp())
+    ON CONFLICT DO NOTHING"""
+_END: LiteralString = """
+    UPDATE job
+       SET state = %(state)s, branches = %(branches)s, ranked = %(ranked)s,
+           error = %(error)s, ended_at = clock_timestamp()
+     WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL"""
+_OVERDUE: LiteralString = """
+    SELECT id, tenant, plan
+      FROM job
+     WHERE ended_at IS NULL
+       AND deadline_at < clock_timestamp() - make_interval(secs => %(grace)s)
+     ORDER BY deadline_at, id
+     LIMIT %(batch)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job ended: ids, revisions and scores, never text."""
+
+    state: str
+    branches: Sequence[Outcome]
+    # None: not ranked yet; whoever reads the job ranks its branches.
+    ranked: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
+    """Store how a job ended, unless somebody has; True for whoever was first."""
+    values = _values(job.job_id, job.tenant, ending)
+    if job.submitted:
+        return conn.execute(_END, values).rowcount == 1
+    # Losing the last moments of this table in a crash costs replay alone.
+    conn.execute("SET LOCAL synchronous_commit = off")
+    return conn.execute(_INSERT, {**jobs.row_of(job), **values}).rowcount == 1
+
+
+def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
+    """End submitted jobs past their deadline with what is in; return how many."""
+    late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
+    for job_id, tenant, plan in late:
+        ending = _with_what_is_in(_heard(client, job_id), plan["branches"])
+        conn.execute(_END, _values(job_id, tenant, ending))
+        log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
+    return len(late)
+
+
+def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]]:
+    try:
+        return jobs.outcomes(client, job_id)
+    except redis.RedisError as exc:
+        # A job ends by its deadline, with Redis or without.
+        log.warning("outcomes_not_read", job_id=str(job_id), error=type(exc).__name__)
+        return {}
+
+
+def _with_what_is_in(
+    arrived: Mapping[int, Sequence[Outcome]], names: Sequence[str]
+) -> Ending:
+    """Return the end of a job whose last branch never came to rank it."""
+    outcomes = [item for number in sorted(arrived) for item in arrived[number]]
+    if any(not outcome.failed for outcome in outcomes):
+        complete = len(arrived) == len(names)
+        state = (
+            "done" if complete and not any(o.failed for o in outcomes) else "partial"
+        )
+        return Ending(state, outcomes, None, None)
+    return Ending("failed", outcomes, None, SearchTimeoutError().body()["error"])
+
+
+def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
+    # Ranked hits hold what the branches found; without a ranking theirs are kept.
+    hits = ending.ranked is None
+    branches = [
+        asdict(o) if hits else {**asdict(o), "hits": []} for o in ending.branches
+    ]
+    return {
+        "id": job_id,
+        "tenant": tenant,
+        "state": ending.state,
+        "branches": Jsonb(branches),
+        "ranked": None if ending.ranked is None else Jsonb(ending.ranked),
+        "error": None if ending.error is None else Jsonb(ending.error),
+    }

@@ -1,0 +1,196 @@
+"""What a branch of a search came to: data, never an exception."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+import redis
+from redis.commands.core import Script
+
+from shared.errors import LogchordError
+from shared.jobs import keys
+
+Status = Literal["ok", "empty", "timeout", "error", "skipped"]
+
+FAILED: tuple[Status, ...] = ("timeout", "error")
+EVENTS_KEPT = 1000
+# A mailbox that nobody has read for so long belongs to a process that is gone.
+MAILBOX_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One entry that a branch found, by its best chunk; ids and columns, no text."""
+
+    entry_id: str
+    chunk_id: str
+    score: float
+    kind: str
+    source: str
+    origin: str
+    entry_time: str
+    revision: int
+    # Where the chunk stands in the text of that revision; None: no chunk in particular.
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """Something about a search that its reader should know."""
+
+    level: Literal["info", "warning", "error"]
+    source: str
+    code: str
+    message: str
+    category: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one search module fared: the fields of the contract, and its hits."""
+
+    name: str
+    status: Status
+    unit: str
+    reason: str | None = None
+    error_code: str | None = None
+    error_category: str | None = None
+    severity: str | None = None
+    retriable: bool | None = None
+    queued_ms: float = 0.0
+    took_ms: float = 0.0
+    attempts: int = 1
+    candidates: int = 0
+    kept: int = 0
+    index_watermark: str | None = None
+    as_of: str | None = None
+    fallback_for: str | None = None
+    hits: tuple[Candidate, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether this part of the search was not carried out."""
+        return self.status in FAILED
+
+    def summary(self) -> dict[str, object]:
+        """Return the branch as answers and stored jobs show it, without its hits."""
+        return {
+            name: getattr(self, name)
+            for name in self.__slots__
+            if name not in {"unit", "hits", "diagnostics"}
+        }
+
+
+def failure(name: str, unit: str, error: LogchordError) -> Outcome:
+    """Return the outcome of a branch that could not be carried out."""
+    late = error.error_code == "branch_timeout"
+    return Outcome(
+        name=name,
+        status="timeout" if late else "error",
+        unit=unit,
+        error_code=error.error_code,
+        error_category=error.category.value,
+        severity=error.severity.value,
+        retriable=error.retriable,
+    )
+
+
+def overdue(name: str, unit: str, reason: str | None = None) -> Outcome:
+    """Return the outcome of a branch that was not heard of in time."""
+    error = LogchordError("The branch was not done in time.", code="branch_timeout")
+    return replace(failure(name, unit, error), reason=reason)
+
+
+class Kept(NamedTuple):
+    """What is missing once an outcome is stored; all outcomes when nothing is."""
+
+    missing: int
+    outcomes: dict[int, list[Outcome]]
+
+
+# One round trip: store, count by number, renew, tell the waiting API, add the event.
+# A branch delivered twice stores and counts once.
+_KEEP = """
+redis.call('HSETNX', KEYS[1], 'outcome:' .. ARGV[1], ARGV[2])
+redis.call('EXPIREAT', KEYS[1], ARGV[4])
+if KEYS[2] ~= '' then
+  redis.call('RPUSH', KEYS[2], ARGV[5])
+  redis.call('EXPIRE', KEYS[2], ARGV[6])
+end
+redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[7], '*', 'branch_done', ARGV[8])
+redis.call('EXPIREAT', KEYS[3], ARGV[4])
+local fields = {}
+for number = 0, ARGV[3] - 1 do fields[number + 1] = 'outcome:' .. number end
+local stored = redis.call('HMGET', KEYS[1], unpack(fields))
+local missing = 0
+for _, value in ipairs(stored) do
+  if not value then missing = missing + 1 end
+end
+if missing > 0 then return {missing} end
+return {0, stored}
+"""
+
+
+def keep(
+    client: redis.Redis,
+    job_id: UUID,
+    number: int,
+    outcomes: Sequence[Outcome],
+    *,
+    total: int,
+    deadline: float,
+    mailbox: str | None,
+) -> Kept:
+    """Store and count what a branch came to; twice is once."""
+    text = to_json(outcomes)
+    events = json.dumps([outcome.summary() for outcome in outcomes])
+    answer = _script(client)(
+        keys=[keys.job(job_id), mailbox or "", keys.events(job_id)],
+        args=[
+            number,
+            text,
+            total,
+            keys.expires_at(deadline),
+            f"{job_id} outcome {number} {text}",
+            MAILBOX_SECONDS,
+            EVENTS_KEPT,
+            events,
+        ],
+    )
+    missing = int(answer[0])
+    stored = answer[1] if missing == 0 else []
+    return Kept(missing, {n: from_json(item) for n, item in enumerate(stored)})
+
+
+@cache
+def _script(client: redis.Redis) -> Script:
+    return client.register_script(_KEEP)
+
+
+def to_json(outcomes: Sequence[Outcome]) -> str:
+    """Return the outcomes of one branch as they travel."""
+    return json.dumps([asdict(item) for item in outcomes], separators=(",", ":"))
+
+
+def from_json(text: str) -> list[Outcome]:
+    """Read the outcomes of one branch back."""
+    return [_outcome(item) for item in json.loads(text)]
+
+
+def _outcome(values: dict[str, object]) -> Outcome:
+    hits = values.pop("hits")
+    notes = values.pop("diagnostics")
+    return Outcome(
+        **values,  # type: ignore[arg-type]  # written by to_json alone
+        hits=tuple(
+            Candidate(**{**hit, "span": tuple(hit["span"]) if hit["span"] else None})
+            for hit in hits  # type: ignore[attr-defined]
+        ),
+        diagnostics=tuple(Diagnostic(**note) for note in notes),  # type: ignore[attr-defined]
+    )

@@ -1,0 +1,70 @@
+"""Search modes: what each is made of, and how long it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.errors import ModuleNotEnabledError
+
+ALIASES = {"vector": "semantic"}
+LATER = ("rag", "agentic", "agent")
+MIN_DEADLINE_MS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to search: module families, and the default deadline."""
+
+    name: str
+    families: tuple[str, ...]
+    deadline_ms: int
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("keyword", ("keyword",), 2000),
+        Mode("semantic", ("semantic",), 2000),
+        Mode("hybrid", ("keyword", "semantic"), 3000),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The mode that is used, and why."""
+
+    asked: str
+    mode: Mode
+    reasoning: str
+
+
+def choose(asked: str, enabled: frozenset[str]) -> Chosen:
+    """Return the mode to use; one that is off or not built in is refused."""
+    name = ALIASES.get(asked, asked)
+    available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
+    if name == "auto":
+        if not available:
+            message = "Every search module is switched off."
+            raise ModuleNotEnabledError(message, module_name=name)
+        best = "hybrid" if "hybrid" in available else available[0]
+        reason = (
+            "auto searches both by words and by meaning"
+            if best == "hybrid"
+            else f"auto uses {best}: the other search module is switched off"
+        )
+        return Chosen(asked, MODES[best], reason)
+    if name in available:
+        return Chosen(asked, MODES[name], f"{name} was asked for")
+    if name in MODES or name in LATER:
+        raise ModuleNotEnabledError(
+            f"The mode {asked!r} is switched off or not built in.",
+            module_name=name,
+            available=["auto", *available],
+        )
+    raise ModuleNotEnabledError(
+        f"There is no mode {asked!r}.",
+        code="unknown_mode",
+        module_name=name,
+        available=["auto", *available],
+    )

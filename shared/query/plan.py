@@ -1,0 +1,176 @@
+"""From a question to a plan: what is searched, for whom, until when; no I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from shared.access.scope import Scope
+from shared.errors import InvalidRequestError
+from shared.jobs.outcome import Diagnostic
+from shared.query import filters, modes
+from shared.query.fault import Fault
+from shared.query.filters import Filters
+from shared.text import query_terms
+
+MIN_WINDOW = 50
+# The order in which fusion, answers and stored jobs name the branches.
+KEYWORD_MODULES = ("os_bm25", "pg_fts")
+LISTING_MODULE = "newest"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search as it was asked, aliases resolved and texts admitted."""
+
+    query: str
+    mode: str = "auto"
+    limit: int = 10
+    filters: Mapping[str, object] | None = None
+    deadline_ms: int | None = None
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which settings bound a plan, and what is there to search with."""
+
+    opensearch: bool = True
+    enabled: frozenset[str] = frozenset({"keyword", "semantic"})
+    max_query_chars: int = 1000
+    max_query_chars_hard: int = 10_000
+    max_window: int = 500
+    max_filter_values: int = 100
+    max_terms: int = 64
+    rrf_k: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a worker needs to know of a search."""
+
+    query: str
+    asked: str
+    method: str
+    reasoning: str
+    # Names of search modules, one branch each; none when there is nothing to ask.
+    branches: tuple[str, ...]
+    limit: int
+    window: int
+    filters: Filters
+    scope: Scope
+    deadline_ms: int
+    rrf_k: int = 60
+    max_terms: int = 64
+    fault: Fault | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    def to_json(self) -> str:
+        """Return the plan as it travels and is stored."""
+        values = asdict(self)
+        values["scope"]["allowed"] = sorted(self.scope.allowed)
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read a plan back."""
+        return cls.from_values(json.loads(text))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Plan:
+        """Read a plan that was parsed already."""
+        raw = dict(values)
+        narrowed, fault = raw.pop("filters"), raw.pop("fault")
+        return cls(
+            scope=_scope(raw.pop("scope")),
+            filters=Filters(_tuple(narrowed["sources"]), _tuple(narrowed["logbooks"])),
+            fault=Fault(**fault) if fault else None,
+            branches=tuple(raw.pop("branches")),
+            diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
+            **raw,
+        )
+
+
+def make_plan(question: Question, scope: Scope, limits: Limits) -> Plan:
+    """Return what is to be done, or refuse what cannot be; the same every time."""
+    chosen = modes.choose(question.mode, limits.enabled)
+    text, diagnostics = _bounded(question.query, limits)
+    narrowed = filters.parse(
+        question.filters or {}, max_values=limits.max_filter_values
+    )
+    window = max(MIN_WINDOW, min(2 * question.limit, limits.max_window))
+    plan = Plan(
+        query=text,
+        asked=chosen.asked,
+        method=chosen.mode.name,
+        reasoning=chosen.reasoning,
+        branches=_branches(chosen.mode.families, opensearch=limits.opensearch),
+        limit=question.limit,
+        window=window,
+        filters=narrowed,
+        scope=scope,
+        deadline_ms=_deadline_ms(question.deadline_ms, chosen.mode),
+        rrf_k=limits.rrf_k,
+        max_terms=limits.max_terms,
+        fault=question.fault,
+        diagnostics=diagnostics,
+    )
+    if query_terms.without_negations(text).strip():
+        return plan
+    # Nothing to compare: the listing of what passes the filters, or nothing at all.
+    excludes = query_terms.analyse_query(text, ["en"]).has_negations
+    listed = bool(narrowed) or excludes
+    return replace(
+        plan,
+        method="keyword",
+        branches=(LISTING_MODULE,) if listed else (),
+        reasoning=(
+            "there is nothing to find: what passes the filters is listed, newest first"
+            if listed
+            else "a blank query without filters finds nothing"
+        ),
+    )
+
+
+def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:
+    if len(query) > limits.max_query_chars_hard:
+        message = f"A query has at most {limits.max_query_chars_hard} characters."
+        raise InvalidRequestError.field(
+            "query", "query_too_long", message, top_code="query_too_long"
+        )
+    if len(query) <= limits.max_query_chars:
+        return query, ()
+    note = Diagnostic(
+        level="warning",
+        source="query",
+        code="query_truncated",
+        message=f"Only the first {limits.max_query_chars} characters are searched for.",
+        category="query",
+    )
+    return query[: limits.max_query_chars], (note,)
+
+
+def _branches(families: tuple[str, ...], *, opensearch: bool) -> tuple[str, ...]:
+    keyword = KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
+    return tuple(keyword if name == "keyword" else name for name in families)
+
+
+def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
+    if asked is None:
+        return mode.deadline_ms
+    most = 2 * mode.deadline_ms
+    if not modes.MIN_DEADLINE_MS <= asked <= most:
+        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most}."
+        raise InvalidRequestError.field("deadline_ms", "range", message)
+    return asked
+
+
+def _scope(values: Mapping[str, Any]) -> Scope:
+    listed = {name: _tuple(values[name]) for name in ("groups", "logbooks")}
+    return Scope(**{**values, **listed, "allowed": frozenset(values["allowed"])})
+
+
+def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
+    return None if listed is None else tuple(listed)

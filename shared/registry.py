@@ -1,0 +1,15 @@
+"""Plug-ins: what an entry point names is found, ours and other people's alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+SEARCH_MODULES = "logchord.search_modules"
+
+
+@cache
+def load(group: str) -> Mapping[str, object]:
+    """Return what is registered in a group, by name; loaded once a process."""
+    return {point.name: point.load() for point in entry_points(group=group)}

@@ -1,0 +1,130 @@
+"""The last step of a search: conclude, read the page, tell who waits, store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import redis
+
+from shared.errors import (
+    DatabaseConnectionError,
+    DatabaseQueryError,
+    LogchordError,
+    Severity,
+)
+from shared.jobs import closing
+from shared.jobs.closing import Ending
+from shared.jobs.job import Job
+from shared.jobs.outcome import MAILBOX_SECONDS, Outcome
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.query.plan import Plan
+from shared.results.conclusion import Conclusion, conclude
+from shared.results.page import read_page
+from shared.results.response import render
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
+
+log = get_logger()
+
+LATE_READ_MS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The answer to a job: a body, or the error that takes its place."""
+
+    conclusion: Conclusion
+    body: dict[str, Any] | None
+    error: LogchordError | None
+
+    @property
+    def ending(self) -> Ending:
+        """Return what is stored of it."""
+        error = self.error.body()["error"] if self.error else None
+        return Ending(
+            "failed" if error else self.conclusion.state,
+            self.conclusion.branches,
+            self.conclusion.window,
+            error,
+        )
+
+
+def finish(
+    pool: Callable[[], Pool],
+    job: Job,
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    now: Callable[[], float],
+    *,
+    late: bool = False,
+) -> Finished:
+    """Rank what has arrived and read its page; a failed read is the job's error.
+
+    Past its deadline a search gets a moment more to read the page, and no longer.
+    """
+    began = time.perf_counter()
+    conclusion = conclude(plan, arrived)
+    ranked_at = time.perf_counter()
+    if conclusion.error is not None:
+        return Finished(conclusion, None, conclusion.error)
+    left_ms = max(LATE_READ_MS if late else 1, int((job.deadline - now()) * 1000))
+    try:
+        page = read_page(pool, plan, conclusion.ranked, left_ms)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        return Finished(conclusion, None, exc)
+    took = {
+        "rank": _ms(ranked_at - began),
+        "hydrate": _ms(time.perf_counter() - ranked_at),
+        "total": _ms(now() - job.created),
+    }
+    body = render(plan, job.job_id, conclusion, page, took)
+    return Finished(conclusion, body, None)
+
+
+def tell(client: redis.Redis, mailbox: str, job: Job, finished: Finished) -> None:
+    """Put the answer where the API waits for it."""
+    if finished.error is not None:
+        message = f"{job.job_id} failed {json.dumps(as_data(finished.error))}"
+    else:
+        message = f"{job.job_id} answer {json.dumps(finished.body)}"
+    pipe = client.pipeline(transaction=False)
+    pipe.rpush(mailbox, message)
+    pipe.expire(mailbox, MAILBOX_SECONDS)
+    pipe.execute()
+
+
+def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> None:
+    """Close the job in Postgres, once; the caller has its answer already."""
+    try:
+        with connection(pool()) as conn:
+            closing.close_job(conn, job, finished.ending)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # A submitted job stays open and the finisher ends it; a direct one is told.
+        log.warning("job_not_stored", job_id=str(job.job_id), code=exc.error_code)
+
+
+def as_data(error: LogchordError) -> dict[str, Any]:
+    """Return an error as it travels to whoever answers with it."""
+    return {
+        "message": error.message,
+        "code": error.error_code,
+        "severity": error.severity.value,
+        "retriable": error.retriable,
+        "technical": error.technical,
+        "details": error.details,
+    }
+
+
+def as_error(values: Mapping[str, Any]) -> LogchordError:
+    """Return the error that travelled."""
+    return LogchordError(**{**values, "severity": Severity(values["severity"])})
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,64 @@
+"""Read the rows of a page, applying rights and deletions once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.access.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a result shows of its entry."""
+
+    entry_id: UUID
+    source: str
+    external_id: str
+    revision: int
+    kind: str
+    origin: str
+    title: str
+    text: str
+    url: str | None
+    authors: list[str]
+    logbooks: list[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+    entry_time: datetime
+    event_time: datetime | None
+    thread_id: UUID | None
+
+
+_ROWS: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
+           r.title, r.text, e.url, e.authors, e.logbooks, e.tags, e.metadata,
+           e.entry_time, e.event_time, e.thread_id
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+     LIMIT 1000"""
+
+
+def hydrate(
+    conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
+) -> dict[UUID, Row]:
+    """Return the rows that the caller may see now, whatever a branch said."""
+    if not ids:
+        return {}
+    conn.execute(
+        "SELECT set_config('statement_timeout', %s, true)", (str(max(1, timeout_ms)),)
+    )
+    with conn.cursor(row_factory=class_row(Row)) as cur:
+        rows = cur.execute(_ROWS, {"ids": list(ids), **scope.params}).fetchall()
+    return {row.entry_id: row for row in rows}

@@ -1,0 +1,141 @@
+"""The answer to a search, in the words of the contract."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from shared.entries.identity import source_uri
+from shared.jobs.outcome import Outcome
+from shared.query.plan import Plan
+from shared.ranking.rank import Ranked
+from shared.results.conclusion import Conclusion
+from shared.results.hydrate import Row
+from shared.results.page import Page
+from shared.results.passage import passage
+from shared.retrieval.module import module
+
+HASH_DECIMALS = 6
+# Scores become probabilities when they are calibrated; until then nothing is claimed.
+UNCALIBRATED = "none"
+
+
+def render(
+    plan: Plan,
+    job_id: UUID,
+    conclusion: Conclusion,
+    page: Page,
+    took_ms: dict[str, float],
+) -> dict[str, Any]:
+    """Return the body of a search that ended `done` or `partial`."""
+    searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
+    families = [module(outcome.name).search_mode for outcome in searched]
+    results = [
+        _result(plan, place, item, row) for place, (item, row) in enumerate(page, 1)
+    ]
+    whole = len(page) == len(conclusion.ranked) and _under(plan, searched)
+    return {
+        "job_id": str(job_id),
+        "state": conclusion.state,
+        "query": plan.query,
+        "mode": plan.asked,
+        "method_used": plan.method,
+        "search_modes_used": list(dict.fromkeys([*families, plan.method])),
+        "results": results,
+        "total_results": len(results),
+        "total_candidates": {"lower_bound": len(conclusion.ranked), "exact": False},
+        "window_complete": _under(plan, searched),
+        "complete": whole and conclusion.state == "done",
+        "next_cursor": None,
+        "sub_queries": [plan.query],
+        "decomposed": False,
+        "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
+        "degraded": conclusion.degraded,
+        "as_of": min((b.as_of for b in searched if b.as_of), default=None),
+        "reasoning": plan.reasoning,
+        "diagnostics": _diagnostics(plan, conclusion.branches),
+        "timings_ms": took_ms,
+        "search_duration_ms": took_ms.get("total", 0.0),
+        "stability_hash": stability_hash([item for item, _ in page]),
+        "deterministic": True,
+        "reranked": False,
+        "answer": None,
+        "citations": [],
+    }
+
+
+def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:
+    """Return the body for a question that no backend needs to hear."""
+    empty = Conclusion("done", (), (), degraded=False)
+    return render(plan, job_id, empty, [], {"total": 0.0})
+
+
+def stability_hash(items: Sequence[Ranked]) -> str:
+    """Return a digest of the order: equal for equal calls with nothing written."""
+    told = [
+        [item.kind, item.chunk_id, round(item.relevance_score, HASH_DECIMALS)]
+        for item in items
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def timestamp(moment: datetime | None) -> str | None:
+    """Return a time as it leaves: RFC 3339, UTC, Z."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _under(plan: Plan, searched: Sequence[Outcome]) -> bool:
+    return all(outcome.kept < plan.window for outcome in searched)
+
+
+def _branch(plan: Plan, outcome: Outcome) -> dict[str, object]:
+    return {**outcome.summary(), "sub_query": plan.query}
+
+
+def _diagnostics(plan: Plan, branches: Sequence[Outcome]) -> list[dict[str, str]]:
+    told = [*plan.diagnostics, *(d for b in branches for d in b.diagnostics)]
+    return [asdict(note) for note in dict.fromkeys(told)]
+
+
+def _result(plan: Plan, place: int, item: Ranked, row: Row) -> dict[str, Any]:
+    span = item.span if item.revision == row.revision else None
+    return {
+        "entry_id": item.entry_id,
+        "chunk_id": item.chunk_id,
+        "revision": row.revision,
+        "kind": row.kind,
+        "title": row.title,
+        "content": passage(row.text, plan.query, span),
+        "source": row.source,
+        "external_id": row.external_id,
+        "source_uri": source_uri(plan.scope.tenant, row.source, row.external_id),
+        "url": row.url,
+        "author": ", ".join(row.authors) or None,
+        "authors": row.authors,
+        "entry_time": timestamp(row.entry_time),
+        "event_time": timestamp(row.event_time),
+        "thread_id": str(row.thread_id) if row.thread_id else None,
+        "logbooks": row.logbooks,
+        "tags": row.tags,
+        "metadata": row.metadata,
+        "highlights": [],
+        "relevance_score": item.relevance_score,
+        "confidence": UNCALIBRATED,
+        "calibration": UNCALIBRATED,
+        "rank": place,
+        "scores": {**item.scores, "rrf": item.rrf},
+        "ranks": item.ranks,
+        "contrib": item.contrib,
+        "factors": {},
+        "found_by": item.found_by,
+        "multi_source": len(item.ranks) > 1,
+        "origin": row.origin,
+        "similar_count": 0,
+    }

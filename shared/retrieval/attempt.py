@@ -1,0 +1,103 @@
+"""One branch: its module, its fallback, its faults; what is left is an outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from shared.errors import LogchordError
+from shared.jobs.outcome import Outcome, Status, failure, overdue
+from shared.query.fault import Fault
+from shared.query.plan import Plan
+from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools, module
+
+# A fault's delay ends at the budget, as a slow backend's does.
+_OVER_BUDGET_SECONDS = 0.001
+# What a module leaves to its fallback: at least what full text takes at its p95, and
+# never more than it keeps, so that a short deadline is shared.
+FALLBACK_SECONDS = 0.25
+FALLBACK_SHARE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What a task needs to carry out one branch."""
+
+    plan: Plan
+    name: str
+    # Epoch seconds by the broker's clock; the branch's own, before the job's deadline.
+    ends_at: float
+    now: Callable[[], float]
+    queued_ms: float = 0.0
+
+
+def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
+    """Return what the module came to, and its fallback's outcome after a failure."""
+    first = module(branch.name)
+    if branch.now() >= branch.ends_at:
+        late = overdue(first.name, first.unit, "expired_in_queue")
+        return [replace(late, queued_ms=branch.queued_ms)]
+    outcomes = [_one(branch, first, tools, keep_back=first.fallback is not None)]
+    if first.fallback and (outcomes[0].failed or outcomes[0].reason == "circuit_open"):
+        second = module(first.fallback)
+        if branch.now() < branch.ends_at:
+            outcome = _one(branch, second, tools, keep_back=False)
+            outcomes.append(replace(outcome, fallback_for=first.name))
+    return outcomes
+
+
+def _one(
+    branch: Branch,
+    descriptor: SearchToolDescriptor,
+    tools: Callable[[], Tools],
+    *,
+    keep_back: bool,
+) -> Outcome:
+    began = time.perf_counter()
+    left = branch.ends_at - branch.now()
+    if keep_back:
+        left -= min(FALLBACK_SECONDS, FALLBACK_SHARE * left)
+    ask = Ask(branch.plan, branch.plan.window, left)
+    try:
+        found = _faulty(branch.plan.fault, descriptor, ask)
+        if found is None:
+            found = descriptor.execute(ask, tools())
+    except LogchordError as exc:
+        outcome = failure(descriptor.name, descriptor.unit, exc)
+    else:
+        outcome = _outcome(descriptor, found)
+    took = (time.perf_counter() - began) * 1000
+    return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
+
+
+def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
+    as_of = found.as_of.isoformat().replace("+00:00", "Z") if found.as_of else None
+    status: Status = "skipped" if found.skipped else "ok" if found.hits else "empty"
+    return Outcome(
+        name=descriptor.name,
+        status=status,
+        unit=descriptor.unit,
+        reason=found.skipped,
+        candidates=len(found.hits),
+        kept=len(found.hits),
+        index_watermark=as_of,
+        as_of=as_of,
+        hits=found.hits,
+        diagnostics=found.diagnostics,
+    )
+
+
+def _faulty(
+    fault: Fault | None, descriptor: SearchToolDescriptor, ask: Ask
+) -> Found | None:
+    """Return what a planned fault makes of this branch; None: nothing planned."""
+    if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):
+        return None
+    if fault.delay_ms:
+        time.sleep(min(fault.delay_ms / 1000, ask.budget_seconds))
+        if fault.delay_ms / 1000 >= ask.budget_seconds - _OVER_BUDGET_SECONDS:
+            raise LogchordError("The branch was late.", code="branch_timeout")
+    if fault.error:
+        raise LogchordError("A fault was asked for.", code=fault.error)
+    return Found() if fault.empty else None

@@ -1,0 +1,101 @@
+"""What ranking needs to know of the entries that an engine names by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.entries import identity
+from shared.jobs.outcome import Candidate
+from shared.query.plan import Plan
+from shared.retrieval.guards import Guarded
+from shared.text.folding import STEMMED_LANGUAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One entry that the caller may see and did not exclude."""
+
+    id: UUID
+    source: str
+    external_id: str
+    revision: int
+    kind: str
+    origin: str
+    entry_time: datetime
+
+    def candidate(
+        self,
+        tenant: str,
+        score: float,
+        chunk: int = 0,
+        span: tuple[int, int] | None = None,
+    ) -> Candidate:
+        """Return the entry as a hit of a branch."""
+        key = identity.doc_key(tenant, self.source, self.external_id)
+        return Candidate(
+            entry_id=str(self.id),
+            chunk_id=identity.chunk_id(key, chunk),
+            score=score,
+            kind=self.kind,
+            source=self.source,
+            origin=self.origin,
+            entry_time=self.entry_time.isoformat(),
+            revision=self.revision,
+            span=span,
+        )
+
+
+# An entry that metadata has not reached yet cannot be told apart from what is
+# excluded, so a question with a negation does not show it.
+_COLUMNS: LiteralString = """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
+       AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
+       AND (%(exclusions)s::jsonb = '[]' OR t.entry_id IS NOT NULL)
+       AND NOT EXISTS (
+            SELECT FROM jsonb_to_recordset(%(exclusions)s::jsonb)
+                        AS x (languages text[], query text)
+             WHERE (t.language = ANY (x.languages)
+                    OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
+               AND t.tsv @@ x.query::tsquery)
+     LIMIT 5000"""
+
+
+def of(
+    conn: Connection[Any], plan: Plan, question: Guarded, ids: Sequence[UUID]
+) -> dict[UUID, Columns]:
+    """Return what may be shown of these entries; rights, filters and NOT applied."""
+    if not ids:
+        return {}
+    with conn.cursor(row_factory=class_row(Columns)) as cur:
+        rows = cur.execute(_COLUMNS, {"ids": list(ids), **params(plan, question)})
+        return {row.id: row for row in rows}
+
+
+def params(plan: Plan, question: Guarded) -> dict[str, Any]:
+    """Return what every statement of a search takes."""
+    return {
+        **plan.scope.params,
+        **plan.filters.params,
+        "exclusions": question.exclusions(),
+        "stemmed": sorted(STEMMED_LANGUAGES),
+    }
+
+
+def limit_time(conn: Connection[Any], budget_ms: int) -> None:
+    """Bound what follows in this transaction by what is left of the budget."""
+    conn.execute("SELECT set_config('statement_timeout', %s, true)", (str(budget_ms),))

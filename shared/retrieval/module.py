@@ -1,0 +1,94 @@
+"""What a search module is: a function, and a frozen descriptor beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, cast
+
+from shared import registry
+from shared.errors import ModuleNotEnabledError
+from shared.jobs.outcome import Candidate, Diagnostic
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+    from shared.embedding.encoders import Encoder
+    from shared.postgres import Pool
+    from shared.query.plan import Plan
+    from shared.retrieval.circuit import Circuit
+    from shared.retrieval.freshness import Freshness
+    from shared.retrieval.query_vectors import QueryVectors
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What modules search with; made once a process, shared by its threads."""
+
+    pool: Pool
+    opensearch: OpenSearch | None
+    index: str
+    # None: the floor that the registry keeps for the model.
+    similarity_threshold: float | None
+    encoder: Callable[[], Encoder]
+    query_vectors: QueryVectors
+    freshness: Freshness
+    circuit: Circuit
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One branch's share of a search."""
+
+    plan: Plan
+    limit: int
+    budget_seconds: float
+
+    @property
+    def budget_ms(self) -> int:
+        """Return the budget as servers take it; never 0, which means none."""
+        return max(1, int(self.budget_seconds * 1000))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a module came to when nothing went wrong."""
+
+    hits: tuple[Candidate, ...] = ()
+    as_of: datetime | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    # Set when the module had no reason to search at all.
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchToolDescriptor:
+    """What the rest of the system knows of a search module."""
+
+    name: str
+    description: str
+    search_mode: str
+    execute: Callable[[Ask, Tools], Found]
+    unit: str
+    needs_embedder: bool = False
+    # Takes over within the same task and budget.
+    fallback: str | None = None
+
+
+def modules() -> Mapping[str, SearchToolDescriptor]:
+    """Return every registered search module by its name."""
+    return {
+        name: cast("Callable[[], SearchToolDescriptor]", provide)()
+        for name, provide in registry.load(registry.SEARCH_MODULES).items()
+    }
+
+
+def module(name: str) -> SearchToolDescriptor:
+    """Return one search module; what is not registered is not enabled."""
+    provide = registry.load(registry.SEARCH_MODULES).get(name)
+    if provide is None:
+        message = f"No search module is called {name!r}."
+        available = sorted(registry.load(registry.SEARCH_MODULES))
+        raise ModuleNotEnabledError(message, module_name=name, available=available)
+    return cast("Callable[[], SearchToolDescriptor]", provide)()

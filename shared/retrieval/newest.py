@@ -1,0 +1,62 @@
+"""The listing behind a question that names nothing to find: newest first."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from psycopg.rows import class_row
+
+from shared.broker import METADATA_STAGE
+from shared.postgres import connection
+from shared.retrieval import columns, guards
+from shared.retrieval.columns import Columns
+from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+
+_NEWEST: LiteralString = """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
+       AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
+       AND (%(exclusions)s::jsonb = '[]' OR t.entry_id IS NOT NULL)
+       AND NOT EXISTS (
+            SELECT FROM jsonb_to_recordset(%(exclusions)s::jsonb)
+                        AS x (languages text[], query text)
+             WHERE (t.language = ANY (x.languages)
+                    OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
+               AND t.tsv @@ x.query::tsquery)
+     ORDER BY e.entry_time DESC, e.id DESC
+     LIMIT %(limit)s"""
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return what passes the filters and is not excluded, newest first."""
+    question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    given = {**columns.params(ask.plan, question), "limit": ask.limit}
+    with connection(tools.pool) as conn:
+        as_of = tools.freshness.of(conn, METADATA_STAGE)
+        columns.limit_time(conn, ask.budget_ms)
+        with conn.cursor(row_factory=class_row(Columns)) as cur:
+            rows = cur.execute(_NEWEST, given).fetchall()
+    tenant = ask.plan.scope.tenant
+    hits = tuple(row.candidate(tenant, row.entry_time.timestamp()) for row in rows)
+    return Found(hits, as_of)
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name="newest",
+    description="Entries that pass the filters, newest first.",
+    search_mode="keyword",
+    execute=search,
+    unit="entry_time",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,98 @@
+"""Search by meaning: the entries whose best chunk is nearest to the question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from psycopg import Connection
+
+from shared.broker import embed_stage
+from shared.embedding import vectors
+from shared.embedding.encoders import Encoder, Vectors
+from shared.embedding.vectors import Near
+from shared.jobs.outcome import Candidate
+from shared.postgres import connection
+from shared.retrieval import columns, guards
+from shared.retrieval.guards import Guarded
+from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+from shared.text.query_terms import without_negations
+
+# Excluded entries leave holes: how far the scan goes on to fill them.
+_MAX_SCAN = 2000
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return the nearest entries above the floor, by their best chunk."""
+    text = without_negations(ask.plan.query).strip()
+    if not text:
+        return Found(skipped="empty_query")
+    encoder = tools.encoder()
+    vector = tools.query_vectors.of(encoder, text)
+    question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    with connection(tools.pool) as conn:
+        as_of = tools.freshness.of(conn, embed_stage(encoder.model))
+        columns.limit_time(conn, ask.budget_ms)
+        hits = _nearest(conn, ask, tools, encoder, vector, question)
+    return Found(tuple(hits), as_of)
+
+
+def _nearest(
+    conn: Connection[Any],
+    ask: Ask,
+    tools: Tools,
+    encoder: Encoder,
+    vector: Vectors,
+    question: Guarded,
+) -> list[Candidate]:
+    model = vectors.registered(conn, encoder.model)
+    if model is None:
+        return []
+    floor = tools.similarity_threshold
+    asked = ask.limit
+    while True:
+        found = vectors.nearest(
+            conn,
+            model.table_name,
+            ask.plan.scope,
+            vector,
+            asked,
+            sources=ask.plan.filters.sources,
+            logbooks=ask.plan.filters.logbooks,
+            floor=model.similarity_floor if floor is None else floor,
+        )
+        hits = _kept(conn, ask, question, found)
+        if len(hits) >= ask.limit or len(found) < asked or asked >= _MAX_SCAN:
+            return hits[: ask.limit]
+        asked = min(4 * asked, _MAX_SCAN)
+
+
+def _kept(
+    conn: Connection[Any], ask: Ask, question: Guarded, found: list[Near]
+) -> list[Candidate]:
+    """Return the hits without what the question excludes."""
+    known = columns.of(conn, ask.plan, question, [near.entry_id for near in found])
+    tenant = ask.plan.scope.tenant
+    hits: list[Candidate] = []
+    for near in found:
+        row = known.get(near.entry_id)
+        if row is not None:
+            span = (
+                (near.start_at, near.end_at) if near.revision == row.revision else None
+            )
+            hits.append(row.candidate(tenant, near.cosine, near.chunk, span))
+    return hits
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name="semantic",
+    description="Entries that mean what was asked, whatever their words.",
+    search_mode="semantic",
+    execute=search,
+    unit="cosine",
+    needs_embedder=True,
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,134 @@
+"""What branches came to, and what a search concludes from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.errors import (
+    EmbeddingGenerationError,
+    OpenSearchError,
+    SearchExecutionError,
+    SearchTimeoutError,
+    Severity,
+)
+from shared.jobs import outcome
+from shared.jobs.outcome import Candidate, Diagnostic, Outcome
+from shared.query import budget
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.results.conclusion import conclude
+from shared.results.passage import PASSAGE_CHARACTERS, passage
+from shared.results.response import nothing_asked, render
+from shared.uuid7 import uuid7
+
+PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
+HIT = Candidate(
+    entry_id=str(uuid7()),
+    chunk_id="default/api/1#0003",
+    score=0.7,
+    kind="note",
+    source="api",
+    origin="human",
+    entry_time="2026-01-01T00:00:00+00:00",
+    revision=2,
+    span=(10, 20),
+)
+FOUND = Outcome("semantic", "ok", "cosine", candidates=1, kept=1, hits=(HIT,))
+EMPTY = Outcome("os_bm25", "empty", "bm25")
+DOWN = outcome.failure("os_bm25", "bm25", OpenSearchError())
+INSTEAD = Outcome("pg_fts", "ok", "ts_rank", fallback_for="os_bm25", hits=(HIT,))
+
+
+def test_outcomes_travel_as_json_and_come_back_the_same() -> None:
+    note = Diagnostic("info", "retrieve.pg_fts", "relaxed_to_any_term", "x", "query")
+    told = [DOWN, replace(INSTEAD, diagnostics=(note,)), FOUND]
+    assert outcome.from_json(outcome.to_json(told)) == told
+
+
+def test_all_branches_in_is_done() -> None:
+    ended = conclude(PLAN, {0: [EMPTY], 1: [FOUND]})
+    assert (ended.state, ended.degraded, len(ended.ranked)) == ("done", False, 1)
+
+
+def test_a_fallback_is_done_but_degraded_and_both_outcomes_are_kept() -> None:
+    ended = conclude(PLAN, {0: [DOWN, INSTEAD], 1: [FOUND]})
+    assert (ended.state, ended.degraded) == ("done", True)
+    assert [b.name for b in ended.branches] == ["os_bm25", "pg_fts", "semantic"]
+    assert ended.ranked[0].found_by == ["pg_fts", "semantic"]
+
+
+def test_an_open_circuit_is_degraded_when_the_fallback_took_over() -> None:
+    skipped = Outcome("os_bm25", "skipped", "bm25", reason="circuit_open")
+    ended = conclude(PLAN, {0: [skipped, INSTEAD], 1: [FOUND]})
+    assert (ended.state, ended.degraded) == ("done", True)
+
+
+@pytest.mark.requirement("F26")
+def test_a_branch_that_never_came_is_named_as_late_and_never_as_empty() -> None:
+    ended = conclude(PLAN, {1: [FOUND]})
+    assert (ended.state, ended.degraded) == ("partial", True)
+    missing = ended.branches[0]
+    assert (missing.name, missing.status) == ("os_bm25", "timeout")
+    assert missing.error_code == "branch_timeout"
+
+
+def test_an_empty_branch_is_not_a_failed_one() -> None:
+    ended = conclude(PLAN, {0: [EMPTY], 1: [replace(FOUND, status="empty", hits=())]})
+    assert (ended.state, ended.degraded, ended.ranked) == ("done", False, ())
+
+
+def test_nothing_heard_by_the_deadline_is_a_timeout() -> None:
+    ended = conclude(PLAN, {})
+    assert ended.state == "failed"
+    assert isinstance(ended.error, SearchTimeoutError)
+    assert [b["name"] for b in ended.error.details["branches"]] == [
+        "os_bm25",
+        "semantic",
+    ]
+
+
+def test_all_failed_is_retriable_only_if_every_failure_was() -> None:
+    fatal = outcome.failure("semantic", "cosine", EmbeddingGenerationError())
+    again = replace(DOWN, name="semantic")
+    mixed = conclude(PLAN, {0: [DOWN], 1: [fatal]})
+    assert isinstance(mixed.error, SearchExecutionError)
+    assert mixed.error.severity is Severity.CRITICAL
+    both = conclude(PLAN, {0: [DOWN], 1: [again]})
+    assert both.error is not None
+    assert both.error.severity is Severity.RETRIABLE
+
+
+def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:
+    ended = conclude(PLAN, {0: [EMPTY], 1: [EMPTY]})
+    one = render(PLAN, uuid7(), ended, [], {})
+    two = render(PLAN, uuid7(), ended, [], {})
+    assert one["stability_hash"] == two["stability_hash"]
+    blank: Plan = replace(PLAN, branches=())
+    assert nothing_asked(blank, uuid7())["state"] == "done"
+
+
+@pytest.mark.parametrize("deadline_ms", [100, 2000, 6000])
+def test_branches_end_before_the_api_gives_up_and_it_before_the_deadline(
+    deadline_ms: int,
+) -> None:
+    deadline = 1000.0
+    branch_end = budget.branch_end(deadline, deadline_ms)
+    answer_end = budget.answer_end(deadline, deadline_ms)
+    assert deadline - deadline_ms / 1000 < branch_end < answer_end < deadline
+
+
+def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
+    assert passage("0123456789abcdefghij", "x", (10, 14)) == "abcd"
+
+
+def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
+    text = "nothing here. " * 500 + "the klystron tripped. " + "and on it goes. " * 500
+    found = passage(text, "Klystron tripped", None)
+    assert "klystron tripped" in found
+    assert len(found) <= PASSAGE_CHARACTERS
+
+
+def test_a_span_that_does_not_fit_the_text_is_not_trusted() -> None:
+    assert passage("short", "x", (3, 99)) == "short"

@@ -1,0 +1,146 @@
+"""Ranking is pure: golden scores, one total order, and what must never change it."""
+
+from __future__ import annotations
+
+import itertools
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.access.scope import Scope
+from shared.jobs.outcome import Candidate, Outcome
+from shared.query.plan import Limits, Question, make_plan
+from shared.ranking.rank import Ranked, rank
+
+PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
+
+
+def hit(
+    entry: str,
+    score: float,
+    *,
+    chunk: int = 0,
+    kind: str = "note",
+    span: tuple[int, int] | None = None,
+) -> Candidate:
+    return Candidate(
+        entry_id=entry,
+        chunk_id=f"default/api/{entry}#{chunk:04d}",
+        score=score,
+        kind=kind,
+        source="api",
+        origin="human",
+        entry_time="2026-01-01T00:00:00+00:00",
+        revision=1,
+        span=span,
+    )
+
+
+def branch(name: str, *hits: Candidate) -> Outcome:
+    unit = {"os_bm25": "bm25", "pg_fts": "ts_rank", "semantic": "cosine"}[name]
+    return Outcome(name, "ok" if hits else "empty", unit, hits=hits)
+
+
+def ranked(*branches: Outcome) -> dict[str, Ranked]:
+    return {item.entry_id: item for item in rank(branches, PLAN)}
+
+
+def test_first_in_two_branches_scores_two_sixty_firsts() -> None:
+    found = ranked(
+        branch("os_bm25", hit("a", 14.2), hit("b", 3.0)),
+        branch("semantic", hit("a", 0.71), hit("c", 0.4)),
+    )
+    assert isclose(found["a"].rrf, 2 / 61)
+    assert found["a"].ranks == {"os_bm25": 1, "semantic": 1}
+    assert found["a"].relevance_score == 1.0
+    assert isclose(found["b"].rrf, 1 / 62)
+
+
+def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts() -> (
+    None
+):
+    found = ranked(
+        branch("os_bm25", hit("long", 9.0)),
+        branch(
+            "semantic",
+            hit("long", 0.8, chunk=7, span=(9000, 10000)),
+            hit("long", 0.3, chunk=0, span=(0, 1000)),
+            hit("other", 0.2, chunk=0, span=(0, 100)),
+        ),
+    )
+    assert isclose(found["long"].rrf, 2 / 61)
+    assert found["long"].chunk_id.endswith("#0007")
+    assert found["long"].span == (9000, 10000)
+    # Its second chunk takes no place from another entry.
+    assert found["other"].ranks == {"semantic": 2}
+
+
+def test_scores_are_named_by_their_unit() -> None:
+    found = ranked(branch("pg_fts", hit("a", 0.6)), branch("semantic", hit("a", 0.7)))
+    assert found["a"].scores == {"ts_rank": 0.6, "cosine": 0.7}
+    assert found["a"].found_by == ["pg_fts", "semantic"]
+
+
+def test_equal_scores_are_ordered_by_kind_then_chunk() -> None:
+    hits = (hit("c", 1.0), hit("b", 1.0, kind="alarm"), hit("a", 1.0))
+    order = [item.entry_id for item in rank([branch("os_bm25", *hits)], PLAN)]
+    assert order == ["b", "a", "c"]
+
+
+def test_a_failed_branch_contributes_nothing_and_lowers_no_score() -> None:
+    late = Outcome("semantic", "timeout", "cosine")
+    found = ranked(branch("os_bm25", hit("a", 1.0)), late)
+    assert found["a"].relevance_score == 1.0
+
+
+entries = st.lists(
+    st.tuples(st.integers(0, 30), st.floats(0, 100, width=16)),
+    max_size=30,
+)
+
+
+@given(entries, entries)
+def test_the_order_is_total_and_does_not_depend_on_arrival(
+    lexical: list[tuple[int, float]], semantic: list[tuple[int, float]]
+) -> None:
+    first = [hit(f"e{n:02d}", score) for n, score in lexical]
+    second = [hit(f"e{n:02d}", score, chunk=1) for n, score in semantic]
+    orders = []
+    for flip_branches, flip_hits in itertools.product((False, True), repeat=2):
+        one = branch("os_bm25", *(reversed(first) if flip_hits else first))
+        two = branch("semantic", *(reversed(second) if flip_hits else second))
+        branches = [two, one] if flip_branches else [one, two]
+        orders.append([(r.entry_id, r.relevance_score) for r in rank(branches, PLAN)])
+    assert all(order == orders[0] for order in orders)
+    scores = [score for _, score in orders[0]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+
+
+@given(entries, st.integers(0, 30))
+def test_being_found_by_one_more_branch_never_lowers_an_entry(
+    lexical: list[tuple[int, float]], number: int
+) -> None:
+    entry = f"e{number:02d}"
+    lists = branch(
+        "os_bm25", hit(entry, 0.5), *(hit(f"e{n:02d}", s) for n, s in lexical)
+    )
+    alone = [r.entry_id for r in rank([lists, branch("semantic")], PLAN)]
+    both = [
+        r.entry_id for r in rank([lists, branch("semantic", hit(entry, 0.9))], PLAN)
+    ]
+    assert both.index(entry) <= alone.index(entry)
+
+
+@pytest.mark.parametrize("better", range(1, 6))
+def test_a_better_place_in_a_branch_never_lowers_an_entry(better: int) -> None:
+    def place_of(place: int) -> int:
+        others = [hit(f"x{n}", 10.0 - n) for n in range(6)]
+        others.insert(place, hit("mine", 10.0 - place + 0.5))
+        other = branch("semantic", *(hit(f"y{n}", 1 - n / 10) for n in range(4)))
+        order = [r.entry_id for r in rank([branch("os_bm25", *others), other], PLAN)]
+        return order.index("mine")
+
+    assert place_of(better - 1) <= place_of(better)

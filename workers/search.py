@@ -1,0 +1,98 @@
+"""Branches of searches; the last one of a flat search ranks and answers."""
+
+from __future__ import annotations
+
+import time
+from uuid import UUID
+
+from shared import broker
+from shared.jobs import job as jobs
+from shared.jobs import outcome
+from shared.jobs.job import Job
+from shared.jobs.outcome import Kept, Outcome
+from shared.log import get_logger
+from shared.query import budget
+from shared.query.plan import Plan
+from shared.results import finish
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Tools, module
+from shared.retrieval.query_vectors import QueryVectors
+from workers.context import Context
+from workers.task import attempt as classified
+from workers.task import task
+
+log = get_logger()
+
+
+@task(broker.RUN_BRANCH)
+def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
+    """Carry out one branch and count it; the last one ranks and answers."""
+    job = jobs.read(ctx.redis, job_id)
+    if job is None:
+        # Redis was emptied: the API answers at the deadline, the finisher closes.
+        log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
+        return
+    plan = Plan.from_json(job.plan)
+    outcomes = _carry_out(ctx, job, plan, branch_no)
+    ctx.checkpoint("before_keep")
+    kept = outcome.keep(
+        ctx.redis,
+        job_id,
+        branch_no,
+        outcomes,
+        total=job.branches,
+        deadline=job.deadline,
+        mailbox=ctx.headers.get("mailbox"),
+    )
+    ctx.checkpoint("after_keep")
+    if kept.missing == 0:
+        _answer(ctx, job, plan, kept)
+
+
+def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:
+    branch = Branch(
+        plan=plan,
+        name=plan.branches[branch_no],
+        ends_at=budget.branch_end(job.deadline, plan.deadline_ms),
+        now=ctx.clock.now,
+        queued_ms=round(max(0.0, ctx.clock.now() - job.created) * 1000, 3),
+    )
+    outcomes: list[Outcome] = []
+
+    def carry_out() -> None:
+        outcomes.extend(attempt.carry_out(branch, lambda: _tools(ctx)))
+
+    # Whatever goes wrong in a module is this branch's outcome, never the search's.
+    error = classified(carry_out)
+    if error is not None:
+        unit = module(branch.name).unit
+        outcomes.append(outcome.failure(branch.name, unit, error))
+    return outcomes
+
+
+def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
+    finished = finish.finish(lambda: ctx.pool, job, plan, kept.outcomes, ctx.clock.now)
+    mailbox = ctx.headers.get("mailbox")
+    if mailbox:
+        finish.tell(ctx.redis, mailbox, job, finished)
+    finish.store(lambda: ctx.pool, job, finished)
+
+
+def _tools(ctx: Context) -> Tools:
+    def make() -> Tools:
+        floor = ctx.settings.search_modules.semantic.settings.similarity_threshold
+        return Tools(
+            pool=ctx.pool,
+            opensearch=ctx.opensearch,
+            index=ctx.settings.opensearch_index,
+            similarity_threshold=None if floor == "model" else floor,
+            encoder=ctx.encoder,
+            query_vectors=QueryVectors(),
+            freshness=Freshness(time.monotonic),
+            circuit=Circuit(time.monotonic),
+        )
+
+    return ctx.kept("search_tools", make)  # type: ignore[no-any-return]
