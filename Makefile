@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all requirements
+.PHONY: help setup lock check fix test faults faults-all demo serve migrate docs requirements
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,19 @@ faults: setup ## The fault experiments of the default suite
 
 faults-all: setup ## Every fault experiment, the slow ones too
 	@.ci/test tests/faults -m 'slow or not slow'
+
+demo: setup ## Start everything with a sample logbook, until Ctrl-C
+	@exec $(BIN)/logchord up --demo
+
+serve: setup ## Start everything, without the sample, until Ctrl-C
+	@exec $(BIN)/logchord up
+
+migrate: setup ## Bring the database to this release's schema
+	@exec $(BIN)/logchord migrate
+
+docs: setup ## Write docs/reference/ from the code, and the list of licences
+	@$(BIN)/python .ci/reference.py --write
+	@$(BIN)/python .ci/licences.py --write
 
 requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \
