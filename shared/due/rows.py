@@ -93,6 +93,10 @@ _OVERDUE: LiteralString = """
      GROUP BY stage
      ORDER BY stage"""
 
+_ANY_DUE: LiteralString = """
+    SELECT EXISTS (SELECT FROM work
+                    WHERE entry_id = ANY(%(entry_ids)s) AND stage = ANY(%(stages)s))"""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -196,3 +200,12 @@ def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> dict[str, in
     """Return how many rows of each stage nobody works on although they are due."""
     rows = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
     return {stage: count for stage, count in rows}
+
+
+def any_due(
+    conn: Connection[TupleRow], entry_ids: Sequence[UUID], stages: Sequence[str]
+) -> bool:
+    """Tell whether any of these stages is still to be done for any of these entries."""
+    values = {"entry_ids": list(entry_ids), "stages": list(stages)}
+    row = conn.execute(_ANY_DUE, values).fetchone()
+    return row is not None and bool(row[0])

@@ -1,0 +1,125 @@
+"""The FastAPI application: one per process, made by `create_app`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Any, LiteralString
+
+from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
+
+from api import asked, errors
+from api.backlog import Backlog
+from api.callers import Callers, is_loopback
+from api.context import ApiContext
+from api.gate import Gate
+from api.probes import Probes
+from api.routes import entries, health, me, search, status
+from api.searches import Searches
+from shared import broker, log as logs
+from shared.access.cursors import Signer
+from shared.access.limits import Limiter
+from shared.broker import BrokerClock, Nudger
+from shared.embedding.encoders import ALIASES
+from shared.errors import ConfigurationError
+from shared.postgres import Pool, connection, make_pool
+from shared.settings import Settings
+from shared.version import VERSION
+
+_SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 - a query
+_DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
+
+
+def create_app(settings: Settings | None = None) -> FastAPI:
+    """Return the application; backends are connected when it starts to serve."""
+    settings = settings or Settings.load(os.environ)
+    _refuse_open_door(settings)
+    logs.configure("api", settings.log_level)
+    base = settings.base_path
+    app = FastAPI(
+        title="Logchord",
+        version=VERSION,
+        description=_DESCRIPTION,
+        openapi_url=f"{base}/openapi.json",
+        docs_url=f"{base}/docs",
+        redoc_url=None,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings
+    for module in (entries, search, status, me, health):
+        app.include_router(module.router, prefix=base)
+
+    @app.get(f"{base}/", include_in_schema=False)
+    async def root() -> RedirectResponse:
+        """Lead to the documentation, until the page exists."""
+        return RedirectResponse(f"{base}/docs")
+
+    errors.register(app)
+    app.add_middleware(Gate, settings=settings)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    context = _open(app.state.settings)
+    app.state.context = context
+    await context.searches.start()
+    await context.backlog.start()
+    try:
+        yield
+    finally:
+        await context.backlog.stop()
+        await context.searches.stop()
+        context.nudger.stop()
+        context.pool.close()
+
+
+def _open(settings: Settings) -> ApiContext:
+    if settings.database_url is None:
+        message = "No database is known: run `logchord up`, or set DATABASE_URL."
+        raise ConfigurationError(message, config_key="DATABASE_URL")
+    url = settings.database_url.get_secret_value()
+    pool = make_pool(url, application="api", size=settings.database_pool_size)
+    celery = broker.make_app(settings)
+    jobs = broker.jobs_redis(settings)
+    clock = BrokerClock(jobs)
+    limiter = Limiter(broker.limiter_redis(settings))
+    model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+
+    @lru_cache(maxsize=1)
+    def signer() -> Signer:
+        return Signer(_secret(pool), settings.cursor_ttl_minutes * 60)
+
+    return ApiContext(
+        settings=settings,
+        pool=pool,
+        app=celery,
+        jobs=jobs,
+        clock=clock,
+        nudger=Nudger(celery),
+        searches=Searches(settings, celery, jobs, clock, pool),
+        callers=Callers(settings, pool, limiter),
+        limiter=limiter,
+        signer=signer,
+        probes=Probes(asked.questions(settings, url)),
+        backlog=Backlog(pool, settings.max_backlog_entries),
+        stages=("metadata", broker.embed_stage(model), "index"),
+    )
+
+
+def _secret(pool: Pool) -> bytes:
+    with connection(pool) as conn:
+        row: Any = conn.execute(_SECRET).fetchone()
+    return bytes(row[0])
+
+
+def _refuse_open_door(settings: Settings) -> None:
+    if settings.anonymous_loopback and not is_loopback(settings.host):
+        message = (
+            f"anonymous_loopback is on, and the API would listen on {settings.host}:"
+            " set it off, or bind 127.0.0.1."
+        )
+        raise ConfigurationError(message, config_key="anonymous_loopback")

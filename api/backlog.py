@@ -1,0 +1,57 @@
+"""Refuses pushes while too much live work is due, by a counter renewed each second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from shared.due import lag
+from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import Pool, connection
+
+log = get_logger()
+
+REFRESH_SECONDS = 1.0
+
+
+class Backlog:
+    """How much live work is due, as of a second ago."""
+
+    def __init__(self, pool: Pool, most: int) -> None:
+        self._pool = pool
+        self._most = most
+        self._due = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def check(self) -> None:
+        """Raise 429 `backlog_full` when more is due than the setting allows."""
+        if self._due > self._most:
+            raise CapacityError(
+                "More work is due than can be taken on; try again later.",
+                code="backlog_full",
+                retry_after_seconds=10,
+            )
+
+    async def start(self) -> None:
+        """Begin to count."""
+        self._task = asyncio.create_task(self._run(), name="backlog")
+
+    async def stop(self) -> None:
+        """Stop counting."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                self._due = await asyncio.to_thread(self._count)
+            except (DatabaseConnectionError, DatabaseQueryError) as exc:
+                log.warning("backlog_not_counted", code=exc.error_code)
+            await asyncio.sleep(REFRESH_SECONDS)
+
+    def _count(self) -> int:
+        with connection(self._pool) as conn:
+            return lag.live_due(conn)

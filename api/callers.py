@@ -1,0 +1,119 @@
+"""Who calls: a key, or this machine itself where that is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from typing import TYPE_CHECKING
+
+from shared.access import keys
+from shared.access.limits import Limiter, refuse
+from shared.access.scope import Scope
+from shared.errors import AccessError
+from shared.postgres import Pool, connection
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from shared.settings import Settings
+
+# A revoked key works on for as long as this, in each API process.
+CACHE_SECONDS = 2.0
+_CACHED_KEYS = 10_000
+_FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Callers:
+    """Finds the caller of a request and counts it against their limit."""
+
+    def __init__(self, settings: Settings, pool: Pool, limiter: Limiter) -> None:
+        self._settings = settings
+        self._pool = pool
+        self._limiter = limiter
+        self._known: dict[str, tuple[float, Scope]] = {}
+        self._anonymous = Scope(
+            tenant=keys.DEFAULT_TENANT,
+            subject="anonymous",
+            allowed=frozenset(settings.anonymous_scopes),
+        )
+
+    async def find(self, request: Request) -> Scope:
+        """Return the caller's rights, or raise 401."""
+        token = _token(request)
+        if token is None:
+            if self._may_be_anonymous(request):
+                return self._anonymous
+            raise AccessError
+        known = self._known.get(token)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        scope = await asyncio.to_thread(self._look_up, token)
+        if len(self._known) >= _CACHED_KEYS:
+            self._known.clear()
+        self._known[token] = (time.monotonic() + CACHE_SECONDS, scope)
+        return scope
+
+    async def limit(self, request: Request, scope: Scope) -> None:
+        """Take one request of the caller's minute, or raise 429."""
+        kind, limit = self._kind(request)
+        if scope.rate_per_minute is not None:
+            limit = scope.rate_per_minute
+        who = scope.key_id or f"anonymous:{self.address(request)}"
+        # Reads, searches and pushes go on while Redis is away; other writes wait.
+        open_without_redis = (
+            kind != "default" or request.method in _SAFE_METHODS
+        )
+        allowance = await self._limiter.take(
+            f"{who}:{kind}", limit, may_go_local=open_without_redis
+        )
+        request.state.rate_headers = allowance.headers
+        if not allowance.allowed:
+            raise refuse(allowance)
+
+    def address(self, request: Request) -> str:
+        """Return the caller's address; a proxy's word counts only if it is trusted."""
+        peer = request.client.host if request.client else ""
+        if peer in self._settings.trusted_proxies:
+            forwarded = request.headers.get("x-forwarded-for", "")
+            if forwarded:
+                return forwarded.rsplit(",", 1)[-1].strip()[:64]
+        return peer
+
+    def _look_up(self, token: str) -> Scope:
+        with connection(self._pool) as conn:
+            return keys.find(conn, token)
+
+    def _kind(self, request: Request) -> tuple[str, int]:
+        path = request.url.path.removeprefix(self._settings.base_path)
+        if path.startswith("/v1/search"):
+            return "search", self._settings.rate_search_per_minute
+        if path.startswith("/v1/entries") and request.method not in _SAFE_METHODS:
+            return "ingest", self._settings.rate_ingest_per_minute
+        return "default", self._settings.rate_default_per_minute
+
+    def _may_be_anonymous(self, request: Request) -> bool:
+        if not self._settings.anonymous_loopback or request.client is None:
+            return False
+        if any(name in request.headers for name in _FORWARDING):
+            return False
+        host = request.headers.get("host", "")
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        return is_loopback(request.client.host) and name in self._settings.allowed_hosts
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is this machine's own."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def _token(request: Request) -> str | None:
+    given = request.headers.get("authorization")
+    if given is not None:
+        kind, _, token = given.partition(" ")
+        return token.strip() if kind.lower() == "bearer" else ""
+    return request.headers.get("x-api-key")

@@ -1,0 +1,81 @@
+"""What every handler is given: this process's clients, and who calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fastapi import Depends, Request
+
+from shared.access.scope import Scope
+
+if TYPE_CHECKING:
+    import redis
+    from celery import Celery
+
+    from api.backlog import Backlog
+    from api.callers import Callers
+    from api.probes import Probes
+    from api.searches import Searches
+    from shared.access.cursors import Signer
+    from shared.access.limits import Limiter
+    from shared.broker import BrokerClock, Nudger
+    from shared.postgres import Pool
+    from shared.settings import Settings
+
+
+@dataclass(slots=True)
+class ApiContext:
+    """The resources of one API process, opened by its lifespan."""
+
+    settings: Settings
+    pool: Pool
+    app: Celery
+    jobs: redis.Redis
+    clock: BrokerClock
+    nudger: Nudger
+    searches: Searches
+    callers: Callers
+    limiter: Limiter
+    signer: Callable[[], Signer]
+    probes: Probes
+    backlog: Backlog
+    stages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallerInfo:
+    """Who calls, and the id that their request is known by."""
+
+    scope: Scope
+    request_id: str
+
+
+def context(request: Request) -> ApiContext:
+    """Return the context of this process."""
+    found: ApiContext = request.app.state.context
+    return found
+
+
+Ctx = Annotated[ApiContext, Depends(context)]
+
+
+async def caller(request: Request, ctx: Ctx) -> CallerInfo:
+    """Find who calls, and take one of their requests of this minute."""
+    scope = await ctx.callers.find(request)
+    await ctx.callers.limit(request, scope)
+    return CallerInfo(scope, request.state.request_id)
+
+
+Caller = Annotated[CallerInfo, Depends(caller)]
+
+
+def needs(scope: str) -> Callable[..., Any]:
+    """Return the dependency of a route that needs this scope."""
+
+    async def check(who: Caller) -> None:
+        who.scope.require(scope)
+
+    check.__name__ = f"needs_{scope}"
+    return check

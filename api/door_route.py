@@ -1,0 +1,88 @@
+"""The route class of every route: foreign text is met at the one door first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from api.errors import CarriedError
+from shared.errors import InvalidRequestError, LogchordError
+from shared.text import door
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class DoorRequest(Request):
+    """A request whose body is read by our rules, not by the framework's."""
+
+    async def json(self) -> Any:
+        """Return the document; NaN, double keys and deep nesting are refused."""
+        try:
+            value = door.parse_json(await self.body())
+            door.check_tree(value)
+        except LogchordError as exc:
+            # The framework turns any other exception here into a bare 400.
+            raise CarriedError(exc) from exc
+        return value
+
+
+class DoorRoute(APIRoute):
+    """Checks address, parameters and media type before the handler sees them."""
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler behind the door."""
+        handle = super().get_route_handler()
+        known = _query_names(self)
+        takes_json = self.body_field is not None
+
+        async def checked(request: Request) -> Response:
+            _check_address(request)
+            unknown = sorted(set(request.query_params) - known)
+            if unknown:
+                raise InvalidRequestError(
+                    f"{unknown[0][:100]!r} is not a parameter here.",
+                    code="unknown_filter",
+                    details={"allowed": sorted(known)},
+                )
+            if takes_json:
+                check_media_type(request, "application/json")
+            return await handle(DoorRequest(request.scope, request.receive))
+
+        return checked
+
+
+def check_media_type(request: Request, *accepted: str) -> None:
+    """Raise 415 unless the body says that it is one of these."""
+    given = request.headers.get("content-type", "")
+    kind, _, options = given.partition(";")
+    charset = options.strip().lower().removeprefix("charset=").strip('"')
+    if kind.strip().lower() in accepted and charset in {"", "utf-8", "utf8"}:
+        return
+    message = f"The body must be {' or '.join(accepted)}, in UTF-8."
+    raise InvalidRequestError(message, code="unsupported_media_type")
+
+
+def _query_names(route: APIRoute) -> set[str]:
+    names: set[str] = set()
+    waiting = [route.dependant]
+    while waiting:
+        one = waiting.pop()
+        names |= {param.alias for param in one.query_params}
+        waiting += one.dependencies
+    return names
+
+
+def _check_address(request: Request) -> None:
+    raw: bytes = request.scope.get("raw_path") or b""
+    for name, part in (("path", raw), ("query", request.scope["query_string"])):
+        try:
+            text = unquote_to_bytes(part.replace(b"+", b" ")).decode("utf-8")
+        except UnicodeDecodeError as exc:
+            message = f"The {name} of the address is not UTF-8."
+            raise InvalidRequestError(message, code="invalid_encoding") from exc
+        door.admit(text, name)

@@ -1,0 +1,162 @@
+"""One shape for every error: the API's one place that catches everything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from shared.errors import (
+    CODES,
+    AccessError,
+    InternalError,
+    InvalidRequestError,
+    LogchordError,
+    NotFoundError,
+)
+from shared.log import get_logger
+
+log = get_logger()
+
+# What a route may answer whatever it does; a route names its own beside these.
+COMMON_STATUSES = (400, 401, 403, 413, 422, 429, 431, 500, 503)
+
+
+class ErrorInfo(BaseModel):
+    """What went wrong, and whether the same request is worth another try."""
+
+    id: str = Field(description="Stands in the log.")
+    code: str = Field(examples=["validation_failed"])
+    category: str = Field(examples=["request"])
+    severity: str = Field(
+        description="RETRIABLE: send it again, backing off. CRITICAL: do not.",
+        examples=["CRITICAL"],
+    )
+    retriable: bool
+    message: str
+    request_id: str | None
+    details: dict[str, Any] | None = None
+
+
+class ErrorBody(BaseModel):
+    """The body of every answer that is not a success."""
+
+    error: ErrorInfo
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the error answers of a route, for its documentation."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in sorted({*COMMON_STATUSES, *statuses}):
+        codes = [code for code, row in CODES.items() if row.status == status]
+        found[status] = {
+            "model": ErrorBody,
+            "description": "`" + "`, `".join(codes) + "`",
+        }
+    return found
+
+
+class CarriedError(HTTPException):
+    """Carries an error of ours through code that would hide any other exception."""
+
+    def __init__(self, error: LogchordError) -> None:
+        super().__init__(status_code=error.status, detail=error.message)
+        self.error = error
+
+
+def register(app: FastAPI) -> None:
+    """Answer every exception in the one shape."""
+    app.add_exception_handler(LogchordError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _framework)
+
+
+def answer(error: LogchordError, state: Any) -> Response:
+    """Return the response of an error; its details go to the log."""
+    request_id = getattr(state, "request_id", None)
+    admin = bool(getattr(state, "is_admin", False))
+    write = log.error if error.status >= 500 else log.info  # noqa: PLR2004
+    write(
+        "request_refused",
+        code=error.error_code,
+        error_id=str(error.id),
+        request_id=request_id,
+        technical=error.technical,
+    )
+    headers = dict(getattr(state, "rate_headers", None) or {})
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    elif error.status in {429, 503} and error.severity == "RETRIABLE":
+        headers["Retry-After"] = "1"
+    if error.status == 401:  # noqa: PLR2004
+        headers["WWW-Authenticate"] = "Bearer"
+    return Response(
+        json.dumps(error.body(request_id, admin=admin)),
+        status_code=error.status,
+        media_type="application/json",
+        headers=headers,
+    )
+
+
+def unexpected(exc: Exception, state: Any) -> Response:
+    """Return the response of what nobody foresaw."""
+    error = InternalError(technical=f"{type(exc).__name__}: {exc}")
+    log.exception("unexpected_error", error_id=str(error.id))
+    return answer(error, state)
+
+
+async def _ours(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, LogchordError)  # noqa: S101 - registered for these
+    return answer(exc, request.state)
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)  # noqa: S101 - registered for these
+    carried = [
+        error["ctx"]["error"]
+        for error in exc.errors()
+        if isinstance(error.get("ctx", {}).get("error"), LogchordError)
+    ]
+    error = carried[0] if carried else invalid(exc.errors())
+    return answer(error, request.state)
+
+
+async def _framework(request: Request, exc: Exception) -> Response:
+    if isinstance(exc, CarriedError):
+        return answer(exc.error, request.state)
+    assert isinstance(exc, HTTPException)  # noqa: S101 - registered for these
+    response = answer(_translated(exc), request.state)
+    if exc.headers and "Allow" in exc.headers:
+        response.headers["Allow"] = exc.headers["Allow"]
+    return response
+
+
+def _translated(exc: HTTPException) -> LogchordError:
+    if exc.status_code == 404:  # noqa: PLR2004
+        return NotFoundError()
+    if exc.status_code == 405:  # noqa: PLR2004
+        message = "This address does not take this method."
+        return InvalidRequestError(message, code="method_not_allowed")
+    if exc.status_code in {401, 403}:
+        return AccessError()
+    return InvalidRequestError(str(exc.detail), code="invalid_json")
+
+
+def invalid(errors: Any) -> InvalidRequestError:
+    """Return the 422 that names every field that is wrong."""
+    fields = [
+        {
+            "path": ".".join(str(part) for part in error["loc"][1:]) or "body",
+            "code": error["type"],
+            "message": error["msg"],
+        }
+        for error in errors[:100]
+    ]
+    first = fields[0] if fields else {"path": "body", "message": "is not valid"}
+    message = f"{first['path']}: {first['message']}."
+    return InvalidRequestError(message[:500], details={"fields": fields})

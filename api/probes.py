@@ -1,0 +1,86 @@
+"""Health probes: each bounded, all at once, and a hung one never piles up."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Literal
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+
+log = get_logger()
+
+PROBE_SECONDS = 0.3
+State = Literal["ok", "degraded", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one probe found."""
+
+    ok: bool
+    technical: str | None = None
+
+
+class Probe:
+    """One question to one backend, asked by at most one thread at a time."""
+
+    def __init__(self, name: str, ask: Callable[[], None]) -> None:
+        self.name = name
+        self._ask = ask
+        self._lock = threading.Lock()
+        self._running: Future[Finding] | None = None
+
+    async def find(self) -> Finding:
+        """Return within the budget, whether or not the backend ever answers."""
+        future = self._current()
+        try:
+            async with asyncio.timeout(PROBE_SECONDS):
+                return await asyncio.shield(asyncio.wrap_future(future))
+        except TimeoutError:
+            return Finding(ok=False, technical=f"no answer in {PROBE_SECONDS} s")
+
+    def _current(self) -> Future[Finding]:
+        with self._lock:
+            if self._running is None or self._running.done():
+                self._running = Future()
+                thread = threading.Thread(
+                    target=self._run,
+                    args=(self._running,),
+                    name=f"probe {self.name}",
+                    daemon=True,
+                )
+                thread.start()
+            return self._running
+
+    def _run(self, future: Future[Finding]) -> None:
+        began = time.monotonic()
+        try:
+            self._ask()
+        except LogchordError as exc:
+            log.warning("probe_failed", probe=self.name, technical=exc.technical)
+            future.set_result(Finding(ok=False, technical=exc.technical))
+        else:
+            future.set_result(Finding(ok=True))
+        finally:
+            if time.monotonic() - began > PROBE_SECONDS:
+                log.warning("probe_slow", probe=self.name)
+
+
+class Probes:
+    """Every probe of this process."""
+
+    def __init__(self, asked: dict[str, Callable[[], None]]) -> None:
+        self._probes = [Probe(name, ask) for name, ask in asked.items()]
+
+    async def all(self) -> dict[str, Finding]:
+        """Ask all of them at once."""
+        found = await asyncio.gather(*(probe.find() for probe in self._probes))
+        return {
+            probe.name: one for probe, one in zip(self._probes, found, strict=True)
+        }

@@ -1,0 +1,154 @@
+"""Health: is it alive, is it ready, and what S1's clients ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from api import metrics
+from api.callers import is_loopback
+from api.context import ApiContext, Ctx
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.probes import Finding
+from shared.due import lag
+from shared.embedding import vectors
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.postgres import connection
+
+router = APIRouter(tags=["health"], route_class=DoorRoute)
+
+_LISTING_SECONDS = 0.3
+# Without these nothing works; the others have a way round them.
+_NEEDED = ("postgres", "migrations")
+
+
+class Alive(BaseModel):
+    """The process runs."""
+
+    status: Literal["alive"]
+
+
+class Ready(BaseModel):
+    """Whether requests should be sent here."""
+
+    ready: bool
+    checks: dict[str, Literal["ok", "degraded", "down"]]
+
+
+class Collection(BaseModel):
+    """One vector table."""
+
+    name: str
+
+
+class VectorDb(BaseModel):
+    """The vector tables."""
+
+    collections: list[Collection]
+
+
+class Health(BaseModel):
+    """The shape of the reference, for ever."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    vector_db: VectorDb
+    keyword_engine: Literal["connected", "disconnected"]
+
+
+@router.get(
+    "/health/live", summary="Is the process alive?", response_model=Alive
+)
+async def live() -> dict[str, str]:
+    """Answer without touching anything."""
+    return {"status": "alive"}
+
+
+@router.get(
+    "/health/ready",
+    summary="Should requests be sent here?",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Postgres or the schema is away."}},
+)
+async def ready(ctx: Ctx) -> Response:
+    """Probe every backend at once, 300 ms each."""
+    found = await ctx.probes.all()
+    checks = {name: _state(name, one) for name, one in found.items()}
+    well = all(checks[name] == "ok" for name in _NEEDED)
+    return _json({"ready": well, "checks": checks}, 200 if well else 503)
+
+
+@router.get(
+    "/health",
+    summary="Health in the shape of the reference",
+    response_model=Health,
+    responses={503: {"model": Health, "description": "Postgres is away."}},
+)
+async def health(ctx: Ctx) -> Response:
+    """For S1's clients; use `/health/live` for liveness probes."""
+    found, names = await asyncio.gather(ctx.probes.all(), _tables(ctx))
+    down = not found["postgres"].ok
+    all_well = all(one.ok for one in found.values())
+    status = "unhealthy" if down else "healthy" if all_well else "degraded"
+    connected = found["opensearch"].ok
+    body = {
+        "status": status,
+        "vector_db": {"collections": [{"name": name} for name in names]},
+        "keyword_engine": "connected" if connected else "disconnected",
+    }
+    return _json(body, 503 if down else 200)
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "Prometheus text."},
+        **documented(),
+    },
+)
+async def get_metrics(request: Request, ctx: Ctx) -> Response:
+    """Open on loopback; elsewhere for admins."""
+    peer = request.client.host if request.client else ""
+    forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
+    if forwarded or not is_loopback(peer):
+        scope = await ctx.callers.find(request)
+        scope.require("admin")
+    stages = await asyncio.to_thread(_stages, ctx)
+    return Response(metrics.render(stages), media_type="text/plain; version=0.0.4")
+
+
+def _state(name: str, found: Finding) -> str:
+    if found.ok:
+        return "ok"
+    return "down" if name in _NEEDED else "degraded"
+
+
+async def _tables(ctx: ApiContext) -> list[str]:
+    try:
+        async with asyncio.timeout(_LISTING_SECONDS):
+            return await asyncio.to_thread(_table_names, ctx)
+    except (TimeoutError, DatabaseConnectionError, DatabaseQueryError):
+        # Said by `status`: Postgres has its own probe beside this listing.
+        return []
+
+
+def _table_names(ctx: ApiContext) -> list[str]:
+    with connection(ctx.pool) as conn:
+        return [one.table_name for one in vectors.active(conn)]
+
+
+def _stages(ctx: ApiContext) -> list[lag.StageLag]:
+    with connection(ctx.pool) as conn:
+        return lag.stages(conn, list(ctx.stages))
+
+
+def _json(body: Any, status: int) -> Response:
+    return Response(
+        json.dumps(body), status_code=status, media_type="application/json"
+    )

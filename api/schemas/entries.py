@@ -1,0 +1,284 @@
+"""Entries as they come in and go out over REST."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+
+from shared.entries.draft import KINDS
+from shared.entries.reading import Entry
+
+Name = Annotated[str, Field(max_length=255)]
+Kind = Literal[
+    "logbook",
+    "shift_summary",
+    "procedure",
+    "maintenance",
+    "incident",
+    "device",
+    "attachment",
+    "ops_memory",
+]
+assert set(KINDS) == set(Kind.__args__)  # type: ignore[attr-defined]  # noqa: S101
+
+
+class EntryIn(BaseModel):
+    """One entry as a program pushes it; any other field is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "source": "api",
+                    "external_id": "OPS-77",
+                    "title": "RF trip",
+                    "text": "SR RF cavity 2 tripped on arc.",
+                    "author": "J. Ruiz",
+                    "logbook": "Operations",
+                    "entry_time": "2026-03-02T05:10:00+01:00",
+                }
+            ]
+        },
+    )
+
+    source: str = Field("api", min_length=1, max_length=255)
+    external_id: str | None = Field(
+        None, min_length=1, description="The facility's own id; made here if absent."
+    )
+    title: str = ""
+    text: str
+    text_format: Literal["plain", "html", "markdown", "elcode", "textile"] = "plain"
+    authors: list[Name] | None = Field(None, max_length=100)
+    author: Name | None = Field(None, description="One author, instead of `authors`.")
+    logbooks: list[Name] | None = Field(None, max_length=100)
+    logbook: Name | None = Field(
+        None, description="One logbook, instead of `logbooks`."
+    )
+    entry_time: str | None = Field(
+        None, description="RFC 3339; without an offset, in the source's zone."
+    )
+    event_time: str | None = None
+    kind: Kind = "logbook"
+    shift: Name | None = None
+    level: Name | None = None
+    category: Name | None = None
+    tags: list[Name] = []
+    metadata: dict[str, Any] = {}
+    reply_to: str | None = Field(
+        None, min_length=1, max_length=255, description="External id of the parent."
+    )
+    links: list[dict[str, Any]] = Field([], description="Not built yet: 422.")
+    url: str | None = Field(None, max_length=4000)
+    readers: list[Name] | None = Field(None, max_length=1000)
+    visible_from: str | None = None
+    origin: Literal["human", "machine"] | None = None
+
+
+class EntriesIn(BaseModel):
+    """Many entries; each is judged alone unless `atomic`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entries: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": {"$ref": "#/components/schemas/EntryIn"},
+            }
+        ),
+    ] = Field(min_length=1)
+    atomic: bool = False
+
+
+def _shape(body: Any) -> str:
+    return "many" if isinstance(body, dict) and "entries" in body else "one"
+
+
+PushBody = Annotated[
+    Annotated[EntryIn, Tag("one")] | Annotated[EntriesIn, Tag("many")],
+    Discriminator(_shape),
+]
+
+
+class PushedEntry(BaseModel):
+    """What became of one entry."""
+
+    entry_id: UUID
+    source_uri: str = Field(examples=["logchord:default/api/OPS-77"])
+    revision: int
+    status: Literal["created", "updated", "unchanged"]
+    indexed: bool | None = Field(
+        None, description="With `wait_for=index`: whether it can be found already."
+    )
+
+
+class PushedItem(BaseModel):
+    """What became of one entry of many, in input order."""
+
+    index: int
+    status: Literal["created", "updated", "unchanged", "rejected"]
+    entry_id: UUID | None = None
+    source_uri: str | None = None
+    revision: int | None = None
+    error: dict[str, Any] | None = None
+
+
+class PushedEntries(BaseModel):
+    """What became of many entries."""
+
+    items: list[PushedItem]
+    counts: dict[str, int]
+    indexed: bool | None = None
+
+
+class Entity(BaseModel):
+    """A device that the text names, and where."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    name: str
+    canonical: str
+
+
+class EntryOut(BaseModel):
+    """One entry, as received, with what was made of it."""
+
+    entry_id: UUID
+    source: str
+    external_id: str
+    source_uri: str
+    permalink: str
+    url: str | None
+    kind: str
+    logbooks: list[str]
+    authors: list[str]
+    title: str
+    text: str
+    text_format: str
+    entry_time: datetime
+    event_time: datetime | None
+    modified_at: datetime
+    received_at: datetime
+    shift: str | None
+    level: str | None
+    category: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    entities: list[Entity]
+    thread_id: UUID | None
+    reply_to: str | None
+    links: list[dict[str, Any]]
+    attachments: list[dict[str, Any]]
+    language: str | None
+    summary: str | None
+    keywords: list[str]
+    revision: int
+    content_hash: str
+    deleted: bool
+    text_flags: list[str]
+    stages: dict[str, Literal["done", "due", "leased", "quarantined"]]
+    origin: str
+    readers: list[str] | None
+    visible_from: datetime | None
+    flags: list[str]
+
+
+class EntryPage(BaseModel):
+    """One page of entries, and how many there are in all."""
+
+    items: list[EntryOut]
+    next_cursor: str | None
+    total: int
+
+
+def source_uri(tenant: str, source: str, external_id: str) -> str:
+    """Return the name of an identity, unique for ever."""
+    return f"logchord:{doc_key(tenant, source, external_id)}"
+
+
+def doc_key(tenant: str, source: str, external_id: str) -> str:
+    """Return the identity with what would break it percent-encoded."""
+    return "/".join(_encoded(part) for part in (tenant, source, external_id))
+
+
+def permalink(source: str, external_id: str) -> str:
+    """Return the address that survives a rebuild from the source."""
+    return f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
+
+
+def entry_out(entry: Entry, known_stages: tuple[str, ...], template: str | None) -> Any:
+    """Return an entry's body, ready to be written as JSON."""
+    stages: dict[str, str] = dict.fromkeys(known_stages, "done")
+    stages.update(entry.due_stages)
+    if "metadata" in entry.due_stages:
+        # The document is written once metadata has ended.
+        stages["index"] = stages.get("index", "due").replace("done", "due")
+    stages.update(dict.fromkeys(entry.quarantined_stages, "quarantined"))
+    return {
+        "entry_id": str(entry.entry_id),
+        "source": entry.source,
+        "external_id": entry.external_id,
+        "source_uri": source_uri(entry.tenant, entry.source, entry.external_id),
+        "permalink": permalink(entry.source, entry.external_id),
+        "url": entry.url or _from_template(template, entry.external_id),
+        "kind": entry.kind,
+        "logbooks": entry.logbooks,
+        "authors": entry.authors,
+        "title": entry.title,
+        "text": entry.text,
+        "text_format": entry.text_format,
+        "entry_time": timestamp(entry.entry_time),
+        "event_time": timestamp(entry.event_time),
+        "modified_at": timestamp(entry.modified_at),
+        "received_at": timestamp(entry.received_at),
+        "shift": entry.shift,
+        "level": entry.level,
+        "category": entry.category,
+        "tags": entry.tags,
+        "metadata": entry.metadata,
+        "entities": entry.entities,
+        "thread_id": None if entry.thread_id is None else str(entry.thread_id),
+        "reply_to": entry.reply_to,
+        "links": [],
+        "attachments": [],
+        "language": entry.language,
+        "summary": None,
+        "keywords": [],
+        "revision": entry.revision,
+        "content_hash": entry.content_hash.hex(),
+        "deleted": entry.deleted_at is not None,
+        "text_flags": entry.text_flags,
+        "stages": stages,
+        "origin": entry.origin,
+        "readers": entry.readers,
+        "visible_from": timestamp(entry.visible_from),
+        "flags": entry.flags,
+    }
+
+
+def timestamp(value: datetime | None) -> str | None:
+    """Return RFC 3339 in UTC with a Z."""
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _encoded(part: str) -> str:
+    return "".join(
+        quote(char, safe="") if char in "/#@%[]" or char.isspace() else char
+        for char in part
+    )
+
+
+def _from_template(template: str | None, external_id: str) -> str | None:
+    if not template or "{external_id}" not in template:
+        return None
+    return template.replace("{external_id}", quote(external_id, safe=""))

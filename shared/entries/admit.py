@@ -1,0 +1,131 @@
+"""From what a program sent to a draft: every limit and every rule of the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from shared.entries.draft import EntryDraft
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.settings import Settings
+from shared.text import door, times
+from shared.uuid7 import uuid7
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The limits of entries, and the sources that may be pushed to."""
+
+    settings: Settings
+
+    def draft(self, fields: Mapping[str, Any], path: str) -> EntryDraft:
+        """Return the draft of one entry, or raise naming the field that is wrong."""
+        settings = self.settings
+        name = fields["source"]
+        source = settings.sources.get(name)
+        if source is None:
+            known = ", ".join(sorted(settings.sources)) or "none"
+            raise _field(path, "source", "unknown_source", f"is none of: {known}")
+        if fields["links"]:
+            message = "links between entries are not built yet; send `reply_to`."
+            raise ModuleNotEnabledError(message, module_name="links")
+        external_id = fields["external_id"]
+        self._check_sizes(fields, path)
+        return EntryDraft(
+            source=name,
+            external_id=str(uuid7()) if external_id is None else external_id,
+            title=fields["title"],
+            text=fields["text"],
+            text_format=fields["text_format"],
+            authors=_one_or_many(fields, "author", "authors", path),
+            logbooks=_one_or_many(fields, "logbook", "logbooks", path),
+            entry_time=_time(fields, "entry_time", source.timezone, path),
+            event_time=_time(fields, "event_time", source.timezone, path),
+            kind=fields["kind"],
+            shift=fields["shift"],
+            level=fields["level"],
+            category=fields["category"],
+            tags=tuple(fields["tags"]),
+            metadata=fields["metadata"],
+            reply_to=fields["reply_to"],
+            url=fields["url"],
+            readers=None if fields["readers"] is None else tuple(fields["readers"]),
+            visible_from=_time(fields, "visible_from", source.timezone, path),
+            origin=fields["origin"] or source.origin,
+            text_flags=door.text_flags(f"{fields['title']}\n{fields['text']}"),
+        )
+
+    def _check_sizes(self, fields: Mapping[str, Any], path: str) -> None:
+        settings = self.settings
+        size = len(fields["text"].encode()) + len(fields["title"].encode())
+        if size > settings.max_entry_bytes:
+            message = f"An entry may have {settings.max_entry_bytes} bytes of text."
+            raise InvalidRequestError(message, code="body_too_large")
+        for name, limit in (
+            ("external_id", settings.max_external_id_chars),
+            ("title", settings.max_title_chars),
+        ):
+            if len(fields[name] or "") > limit:
+                raise _field(path, name, "too_long", f"may have {limit} characters")
+        if len(fields["tags"]) > settings.max_tags:
+            raise _field(path, "tags", "too_many", f"may be {settings.max_tags}")
+        self._check_metadata(fields["metadata"], path)
+
+    def _check_metadata(self, metadata: dict[str, Any], path: str) -> None:
+        keys, depth = _measure(metadata)
+        settings = self.settings
+        if keys > settings.max_metadata_keys or depth > settings.max_metadata_depth:
+            message = (
+                f"metadata may have {settings.max_metadata_keys} keys"
+                f" and {settings.max_metadata_depth} levels."
+            )
+            raise InvalidRequestError.field(
+                _joined(path, "metadata"),
+                "metadata_too_wide",
+                message,
+                top_code="metadata_too_wide",
+            )
+
+
+def _measure(value: Any) -> tuple[int, int]:
+    """Return how many keys there are, at every level, and how many levels."""
+    keys = deepest = 0
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if not isinstance(item, dict | list):
+            continue
+        deepest = max(deepest, depth)
+        inner = item.values() if isinstance(item, dict) else item
+        keys += len(item) if isinstance(item, dict) else 0
+        waiting += [(one, depth + 1) for one in inner]
+    return keys, deepest
+
+
+def _one_or_many(
+    fields: Mapping[str, Any], one: str, many: str, path: str
+) -> tuple[str, ...]:
+    single, several = fields[one], fields[many]
+    if single is not None and several is not None:
+        raise _field(path, one, "given_twice", f"stands beside {many}")
+    return (single,) if single is not None else tuple(several or ())
+
+
+def _time(
+    fields: Mapping[str, Any], name: str, zone: str | None, path: str
+) -> datetime | None:
+    text = fields[name]
+    if text is None:
+        return None
+    return times.parse_time(text, _joined(path, name), zone=zone)
+
+
+def _field(path: str, name: str, code: str, what: str) -> InvalidRequestError:
+    where = _joined(path, name)
+    return InvalidRequestError.field(where, code, f"{where} {what}.")
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
