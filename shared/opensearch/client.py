@@ -54,7 +54,7 @@ def translated_errors() -> Iterator[None]:
 
 
 def as_logchord_error(exc: driver.OpenSearchException) -> OpenSearchError:
-    """Classify a driver exception: may the same request succeed later?"""
+    """Classify a driver exception by whether the same request may succeed later."""
     if isinstance(exc, driver.ConnectionError):
         return OpenSearchError(technical=type(exc.info).__name__)
     if isinstance(exc, driver.TransportError):

@@ -55,8 +55,8 @@ def body() -> dict[str, Any]:
         "mappings": {
             "dynamic": "strict",
             "properties": {
-                **{name: _KEYWORD for name in _KEYWORD_FIELDS},
-                **{name: _DATE for name in _DATE_FIELDS},
+                **dict.fromkeys(_KEYWORD_FIELDS, _KEYWORD),
+                **dict.fromkeys(_DATE_FIELDS, _DATE),
                 "deleted": {"type": "boolean"},
                 "doc_version": {"type": "long"},
                 "stream": {

@@ -11,6 +11,8 @@ from shared.text.tokens import Token, scan
 
 ANALYSER_VERSION = 1
 
+# Which section holds the text itself.
+_TEXT = 1
 SECTION_GAP = 100
 MAX_POSITIONED_TOKENS = 16_000
 # Postgres keeps no higher position, and no more of them for one lexeme.
@@ -19,6 +21,9 @@ MAX_OCCURRENCES = 255
 MAX_LEXEME_BYTES = 900_000
 # What a lexeme costs in a tsvector beside its own bytes, and what each position does.
 _ENTRY_BYTES, _POSITION_BYTES = 4, 2
+
+# A text of nothing but names does not fill the entry with them.
+MAX_NAMES = 256
 
 # Stands where an occurrence was left out; no term is spelled so.
 FILLER = "_"
@@ -49,6 +54,8 @@ class Analysis:
     stream: str
     idents: list[str]
     tsvector_literal: str
+    # What the text itself, apart from its title and lists, calls by name.
+    names: tuple[Token, ...] = ()
     plain: bool = False
     # Past the size that Postgres takes, the rest was left out.
     cut: bool = False
@@ -77,6 +84,7 @@ class _Builder:
     positions: dict[str, list[int]] = field(default_factory=dict)
     idents: dict[str, None] = field(default_factory=dict)
     rest: dict[str, None] = field(default_factory=dict)
+    names: list[Token] = field(default_factory=list)
     size: int = 0
     position: int = 0
     tokens: int = 0
@@ -127,7 +135,7 @@ class _Builder:
 
 def _built(sections: Iterable[Iterable[Token]], *, plain: bool) -> Analysis:
     builder = _Builder()
-    for tokens in sections:
+    for number, tokens in enumerate(sections):
         builder.lines.append([])
         if builder.position:
             builder.position += SECTION_GAP
@@ -135,11 +143,14 @@ def _built(sections: Iterable[Iterable[Token]], *, plain: bool) -> Analysis:
             if builder.is_full:
                 break
             builder.add(token)
+            if number == _TEXT and token.kind and len(builder.names) < MAX_NAMES:
+                builder.names.append(token)
     lines = [" ".join(line) for line in builder.lines if line]
     return Analysis(
         stream="\n".join([*lines, *builder.rest]),
         idents=sorted(builder.idents),
         tsvector_literal=_literal(builder),
+        names=tuple(builder.names),
         plain=plain,
         cut=builder.cut,
     )

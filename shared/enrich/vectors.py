@@ -1,0 +1,56 @@
+"""The embed stage: the chunks of one entry as vectors, or none of a blank one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding import vectors
+from shared.embedding.chunks import Chunk, cut
+from shared.embedding.encoders import Encoder, Vectors
+from shared.entries.reading import Content
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What an encoder made of one revision."""
+
+    chunks: list[Chunk]
+    vectors: Vectors
+
+
+def embed(content: Content, encoder: Encoder) -> Embedded:
+    """Return the vectors of an entry's title and text; slow, and touches no table."""
+    title = f"{content.title}\n" if content.title.strip() else ""
+    chunks = [] if content.deleted else cut(title + content.text, encoder)
+    if not chunks:
+        return Embedded([], np.empty((0, encoder.dimension), dtype=np.float32))
+    found = encoder.encode([chunk.text for chunk in chunks])
+    return Embedded([_in_text(chunk, len(title)) for chunk in chunks], found)
+
+
+def store(
+    conn: Connection[TupleRow], table: str, content: Content, found: Embedded
+) -> None:
+    """Replace the entry's vectors, unless it has moved on; idempotent."""
+    if found.chunks:
+        vectors.store(
+            conn,
+            table,
+            content.tenant,
+            content.entry_id,
+            content.revision,
+            found.chunks,
+            found.vectors,
+        )
+    else:
+        vectors.remove(conn, table, content.tenant, content.entry_id)
+
+
+def _in_text(chunk: Chunk, shift: int) -> Chunk:
+    """Return the chunk by its place in the text alone, without the title before it."""
+    start, end = max(0, chunk.start - shift), max(0, chunk.end - shift)
+    return Chunk(chunk.number, start, end, chunk.text)

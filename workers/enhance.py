@@ -1,0 +1,108 @@
+"""What Celery runs to enrich entries: metadata, and vectors of each model."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from itertools import groupby
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.broker import (
+    EMBED_ENTRIES,
+    EXTRACT_METADATA,
+    INDEX_STAGE,
+    METADATA_STAGE,
+    embed_stage,
+)
+from shared.due import quarantine, rows
+from shared.due.batches import batches
+from shared.due.rows import Claim
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata, vectors
+from shared.entries import reading
+from shared.entries.reading import Content
+from shared.log import get_logger
+from shared.postgres import connection
+from workers.context import Context
+from workers.task import Ids, each, task
+
+log = get_logger()
+
+METADATA_BATCH, EMBED_BATCH = 32, 8
+
+
+@task(EXTRACT_METADATA)
+def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
+    """Store terms, language and names of what is due; twice equals once."""
+    for claims in batches(ctx.pool, METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
+        ctx.checkpoint("after_claim")
+        contents = _contents(ctx, claims)
+        each(ctx, claims, functools.partial(_extract, ctx, contents))
+        ctx.nudge(INDEX_STAGE, [claim.entry_id for claim in claims])
+
+
+@task(EMBED_ENTRIES)
+def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
+    """Store the vectors of what is due; running it twice equals running it once."""
+    if ctx.encoder().model != model:
+        log.warning("other_model", wanted=model, loaded=ctx.encoder().model)
+        return
+    table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
+    for claims in batches(ctx.pool, embed_stage(model), entry_ids, limit=EMBED_BATCH):
+        ctx.checkpoint("after_claim")
+        contents = _contents(ctx, claims)
+        each(ctx, claims, functools.partial(_embed, ctx, table, contents))
+
+
+def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:
+    content = contents.get(claim.entry_id)
+    if content is not None and not content.deleted:
+        source = ctx.settings.sources.get(content.source)
+        found = metadata.extract(content, source.language if source else None)
+        with connection(ctx.pool) as conn:
+            metadata.store(conn, content, found, work_class=claim.work_class)
+            _end(ctx, conn, claim)
+    else:
+        with connection(ctx.pool) as conn:
+            rows.add(conn, claim.tenant, [claim.entry_id], [INDEX_STAGE])
+            _end(ctx, conn, claim)
+
+
+def _embed(
+    ctx: Context, table: str, contents: dict[UUID, Content], claim: Claim
+) -> None:
+    content = contents.get(claim.entry_id)
+    found = None if content is None else vectors.embed(content, ctx.encoder())
+    ctx.checkpoint("after_vector")
+    with connection(ctx.pool) as conn:
+        if content is not None and found is not None:
+            vectors.store(conn, table, content, found)
+        _end(ctx, conn, claim)
+
+
+def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
+    """End the work in the commit of its effect; a lost claim finishes nothing."""
+    ctx.checkpoint("before_finish")
+    quarantine.clear(conn, claim)
+    rows.finish(conn, claim)
+    ctx.checkpoint("before_commit")
+
+
+def _contents(ctx: Context, claims: Sequence[Claim]) -> dict[UUID, Content]:
+    found: dict[UUID, Content] = {}
+    by_tenant = sorted(claims, key=lambda claim: claim.tenant)
+    with connection(ctx.pool) as conn:
+        for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
+            ids = [claim.entry_id for claim in group]
+            found |= reading.contents(conn, tenant, ids)
+    return found
+
+
+def _table(ctx: Context) -> str:
+    encoder = ctx.encoder()
+    prefix = ctx.settings.vector_table_prefix
+    with connection(ctx.pool) as conn:
+        return ensure_table(conn, prefix, encoder.model, encoder.dimension)
