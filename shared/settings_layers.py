@@ -300,7 +300,13 @@ def unknown(key: str, allowed: Iterable[str], where: str) -> ConfigurationError:
 
 def _check_plugin(section: type[PluginSection], name: Name, where: str) -> None:
     """Refuse a module that nobody installed: most likely it is a typing error."""
-    installed = {point.name for point in entry_points(group=section.plugin_group)}
+    points = entry_points(group=section.plugin_group)
+    # What Logchord itself registers is switched by the fields of the section.
+    installed = {
+        point.name
+        for point in points
+        if point.dist is not None and point.dist.name != "logchord"
+    }
     if name[-1] not in installed:
         allowed = sorted({*section.model_fields, *installed})
         above = ".".join(name[:-1])

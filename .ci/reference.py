@@ -1,0 +1,356 @@
+"""Hold docs/reference/ to the code it is made from; --write makes it again."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
+
+import annotated_types
+import click
+from pydantic import SecretStr
+from pydantic_core import PydanticUndefined
+
+from api.cli import main as command_line
+from shared import broker, errors, settings_names
+from shared.error_codes import CODES
+from shared.errors import LogchordError
+from shared.retrieval import module as search_modules
+from shared.settings import Section, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "docs" / "reference"
+
+MADE = "Made from the code by `make docs`; do not edit."
+
+
+def main(argv: list[str]) -> int:
+    """Write the pages, or print which of them are stale."""
+    pages = {name: make() for name, make in PAGES.items()}
+    if "--write" in argv:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+        print(f"{len(pages)} pages written")
+        return 0
+    stale = [name for name, text in pages.items() if text != _kept(name)]
+    stale += sorted({path.name for path in FOLDER.glob("*.md")} - PAGES.keys())
+    for name in stale:
+        print(f"docs/reference/{name} is stale: run `make docs`")
+    print(f"{len(pages)} pages, {len(stale)} stale")
+    return 1 if stale else 0
+
+
+def _kept(name: str) -> str:
+    path = FOLDER / name
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _page(title: str, *parts: str) -> str:
+    return (
+        "\n\n".join([f"# {title}", MADE, *(part.strip("\n") for part in parts)]) + "\n"
+    )
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = [list(head), *(list(row) for row in rows)]
+    lines = [
+        "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+        for row in cells
+    ]
+    lines.insert(1, "|" + "---|" * len(cells[0]))
+    return "\n".join(lines)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+class Setting(NamedTuple):
+    """One row of the page of settings."""
+
+    name: str
+    kind: str
+    default: str
+    help: str
+
+
+def settings_page() -> str:
+    """Return every setting: name, variable, default, help, other names."""
+    rows = list(_settings(Settings))
+    acting = [row for row in rows if not settings_names.is_without_effect(row.name)]
+    idle = [row for row in rows if settings_names.is_without_effect(row.name)]
+    names = [
+        (row.name, *_other_names(row.name))
+        for row in rows
+        if any(_other_names(row.name))
+    ]
+    return _page(
+        "Settings",
+        "The environment beats `logchord.yaml` (or `config.yml`, or the file that"
+        " `LOGCHORD_CONFIG` names), which beats what a running stack of this home"
+        " offers, which beats the default. In a variable, `__` goes one section down"
+        " and lists are separated by spaces; an empty variable counts as absent. A"
+        " secret can also be named by its file: the variable with `_FILE` behind it."
+        " `logchord config` prints what is in force, and where it was written.",
+        _setting_table(acting),
+        "## Read and checked, without effect in this release",
+        "Files of other systems name these, so they load; a value other than the"
+        " default is answered with a warning at start.",
+        _setting_table(idle),
+        "## Other names that are understood",
+        "Two names of one setting with different values are refused, naming both. Keys"
+        " below `unified_search` may also stand below `AdvisoryAI: UnifiedSearch:`, and"
+        " in its spelling (`BaseDomainWeights`).",
+        _table(
+            ("setting", "variables", "places in the file"),
+            (
+                (
+                    _code(name),
+                    " ".join(map(_code, variables)),
+                    " ".join(map(_code, places)),
+                )
+                for name, variables, places in names
+            ),
+        ),
+    )
+
+
+def _setting_table(rows: list[Setting]) -> str:
+    return _table(
+        ("setting", "variable", "value", "default", "help"),
+        (
+            (
+                _code(row.name),
+                "" if "<" in row.name else _code(_variable(row.name)),
+                row.kind,
+                row.default,
+                row.help,
+            )
+            for row in rows
+        ),
+    )
+
+
+def _variable(name: str) -> str:
+    return settings_names.environment_name(name)
+
+
+def _other_names(name: str) -> tuple[list[str], list[str]]:
+    ours = {_variable(name)} if "<" not in name else set()
+    known = settings_names.environment_names(name.replace("<name>", "openai"))
+    variables = [one for one in known if one not in ours and "<" not in one]
+    if "<" in name:
+        variables = [one for one in variables if not one.startswith("LOGCHORD_")]
+    # The page says once that all of `unified_search` may stand below `AdvisoryAI`.
+    places = settings_names.file_aliases(name)
+    return variables, [one for one in places if not one.startswith("advisory_ai.")]
+
+
+def _settings(model: type[Section], above: str = "") -> Iterator[Setting]:
+    for key, info in model.model_fields.items():
+        name = f"{above}{key}"
+        plain, may_be_none = _plain(info.annotation)
+        inside = get_args(plain)[1] if get_origin(plain) is dict else None
+        if isinstance(plain, type) and issubclass(plain, Section):
+            yield from _settings(plain, f"{name}.")
+        elif isinstance(inside, type) and issubclass(inside, Section):
+            yield from _settings(inside, f"{name}.<name>.")
+        else:
+            default = "" if may_be_none else _default(info.default)
+            bounds = _bounds(info.metadata)
+            help_text = info.description or ""
+            yield Setting(name, f"{_kind(plain)}{bounds}", default, help_text)
+
+
+def _plain(annotation: Any) -> tuple[Any, bool]:
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [one for one in get_args(annotation) if one is not type(None)]
+        if len(kinds) < len(get_args(annotation)) and len(kinds) == 1:
+            return kinds[0], True
+    return annotation, False
+
+
+def _kind(annotation: Any) -> str:
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return ", ".join(_code(str(one)) for one in get_args(annotation))
+    if origin in (Union, types.UnionType):
+        return " or ".join(_kind(one) for one in get_args(annotation))
+    if origin is tuple:
+        return "list"
+    if origin is dict:
+        return "map"
+    return {
+        SecretStr: "secret",
+        Path: "path",
+        str: "text",
+        int: "integer",
+        float: "number",
+        bool: "true or false",
+    }[annotation]
+
+
+def _bounds(metadata: list[Any]) -> str:
+    least = [str(one.ge) for one in metadata if isinstance(one, annotated_types.Ge)]
+    above = [
+        f"above {one.gt}" for one in metadata if isinstance(one, annotated_types.Gt)
+    ]
+    most = [str(one.le) for one in metadata if isinstance(one, annotated_types.Le)]
+    if least and most:
+        return f" {least[0]}..{most[0]}"
+    if least:
+        return f" from {least[0]}"
+    return f" {above[0]}" if above else ""
+
+
+def _default(value: Any) -> str:
+    if value is PydanticUndefined or value in (None, "", (), {}):
+        return ""
+    if isinstance(value, tuple):
+        return _code(" ".join(value))
+    return _code(str(value).lower() if isinstance(value, bool) else str(value))
+
+
+def errors_page() -> str:
+    """Return every code and every class of errors."""
+    found = [LogchordError]
+    for kind in found:
+        found += [
+            one for one in kind.__subclasses__() if one.__module__ == errors.__name__
+        ]
+    rows = sorted(CODES.items(), key=lambda one: (one[1].status or 999, one[0]))
+    return _page(
+        "Errors",
+        "Every route answers an error with one body: `error.id` (also in the log),"
+        " `code`, `category`, `severity`, `retriable`, `message`, `request_id`, and"
+        " `details` where there are any. *severity* tells the caller: `RETRIABLE` ="
+        " send the same again, backing off; `CRITICAL` = do not, read the message."
+        " *retriable* tells whether the system itself tries the same work again. A code"
+        " without a status stands inside branch outcomes, runs and quarantine only.",
+        _table(
+            ("code", "HTTP", "category", "severity", "retriable"),
+            (
+                (
+                    _code(code),
+                    str(row.status or "none"),
+                    row.category.value,
+                    row.severity.value,
+                    "yes" if row.retriable else "no",
+                )
+                for code, row in rows
+            ),
+        ),
+        "## Classes, and what they say when nothing more exact is known",
+        _table(
+            ("class", "code", "message"),
+            (
+                (_code(kind.__name__), _code(kind.code), inspect.getdoc(kind) or "")
+                for kind in found
+            ),
+        ),
+    )
+
+
+def tasks_page() -> str:
+    """Return every Celery task: name, queue, arguments, promise."""
+    # `workers.app` would make the application of a running worker: not imported here.
+    for module in sorted({name.partition(".")[0] for name in broker.QUEUE_OF}):
+        importlib.import_module(f"workers.{module}")
+    task = importlib.import_module("workers.task")
+    functions = task._FUNCTIONS  # noqa: SLF001 - for this page only
+    return _page(
+        "Tasks",
+        "What the workers carry out. Arguments are ids and small integers; running a"
+        " task twice equals running it once.",
+        _table(
+            ("task", "queue", "arguments", "promise"),
+            (
+                (
+                    _code(name),
+                    _code(broker.QUEUE_OF.get(name, "")),
+                    _code(", ".join(list(inspect.signature(function).parameters)[1:])),
+                    (inspect.getdoc(function) or "").split("\n")[0],
+                )
+                for name, function in sorted(functions.items())
+            ),
+        ),
+    )
+
+
+def modules_page() -> str:
+    """Return every search module that is registered by Logchord itself."""
+    return _page(
+        "Search modules",
+        "One retrieval strategy each, found by entry point `logchord.search_modules`.",
+        _table(
+            ("module", "mode", "scores", "falls back to", "what it does"),
+            (
+                (
+                    _code(name),
+                    _code(one.search_mode),
+                    _code(one.unit),
+                    _code(one.fallback or ""),
+                    one.description,
+                )
+                for name, one in sorted(search_modules.modules().items())
+            ),
+        ),
+    )
+
+
+def commands_page() -> str:
+    """Return every command with its options."""
+    ctx = click.Context(command_line.cli, info_name="logchord")
+    parts: list[str] = []
+    for name in command_line.cli.list_commands(ctx):
+        command = command_line.cli.get_command(ctx, name)
+        if command is not None:
+            parts += _command(command, f"logchord {name}")
+    return _page(
+        "Commands",
+        "Every command also takes `--url`, `--key`, `--json`, `--quiet` and"
+        " `--no-color`. Exit codes: 0 done, 1 something asked for failed, 2 usage or"
+        " configuration, 3 not found, 4 not allowed, 5 try again, 6 degraded,"
+        " 130 interrupted.",
+        *parts,
+    )
+
+
+_EVERYWHERE = {"--url", "--key", "--json", "--quiet", "--no-color"}
+
+
+def _command(command: click.Command, path: str) -> Iterator[str]:
+    arguments = [
+        one.make_metavar(click.Context(command))
+        for one in command.params
+        if isinstance(one, click.Argument)
+    ]
+    yield f"## `{' '.join([path, *arguments])}`"
+    yield (command.help or "").replace("\n\n", "\n").replace("\b", "")
+    rows = [
+        (_code(", ".join(one.opts)), one.help or "")
+        for one in command.params
+        if isinstance(one, click.Option) and not _EVERYWHERE & set(one.opts)
+    ]
+    if rows:
+        yield _table(("option", "help"), rows)
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from _command(below, f"{path} {name}")
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "errors.md": errors_page,
+    "tasks.md": tasks_page,
+    "modules.md": modules_page,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,40 @@
+"""The reference pages are what the code says today."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def generator() -> ModuleType:
+    path = ROOT / ".ci" / "reference.py"
+    spec = importlib.util.spec_from_file_location("reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REFERENCE = generator()
+
+
+@pytest.mark.parametrize("name", REFERENCE.PAGES)
+def test_the_page_is_what_make_docs_would_write(name):
+    kept = (REFERENCE.FOLDER / name).read_text(encoding="utf-8")
+    assert kept == REFERENCE.PAGES[name](), "run `make docs`"
+
+
+def test_no_page_is_left_over():
+    kept = {path.name for path in REFERENCE.FOLDER.glob("*.md")}
+    assert kept == set(REFERENCE.PAGES)
+
+
+def test_every_setting_says_what_it_is_for():
+    rows = list(REFERENCE._settings(REFERENCE.Settings))
+    assert [row.name for row in rows if not row.help] == []
