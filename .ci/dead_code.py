@@ -26,6 +26,10 @@ DECORATORS = [
 # Frameworks call or read these by name.
 NAMES = [
     "model_config",
+    # named in strings: uvicorn's factory, celery's consumer, entry points
+    "create_app", "RecordingConsumer", "get_tool_descriptor",
+    # what __exit__ is given
+    "trace", "exc_tb",
     # click
     "list_commands", "get_command", "format_commands", "exit_code",
     # celery and kombu
