@@ -86,7 +86,7 @@ def _tools(ctx: Context) -> Tools:
         floor = ctx.settings.search_modules.semantic.settings.similarity_threshold
         return Tools(
             pool=ctx.pool,
-            opensearch=ctx.opensearch,
+            opensearch=lambda: ctx.opensearch,
             index=ctx.settings.opensearch_index,
             similarity_threshold=None if floor == "model" else floor,
             encoder=ctx.encoder,

@@ -13,6 +13,8 @@ import redis
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.context import Caller, Ctx, needs
+from api.door_route import DoorRoute
+from api.errors import documented
 from api.schemas.search import Job, JobAccepted, SearchRequest, SearchResponse
 from shared.errors import AccessError
 from shared.jobs import job as jobs
@@ -28,7 +30,10 @@ from shared.results.response import timestamp
 log = get_logger()
 
 router = APIRouter(
-    prefix="/v1/search", tags=["search"], dependencies=[Depends(needs("search"))]
+    prefix="/v1/search",
+    tags=["search"],
+    dependencies=[Depends(needs("search"))],
+    route_class=DoorRoute,
 )
 
 _POLL_SECONDS = (0.02, 0.05, 0.1, 0.25)
@@ -38,7 +43,10 @@ _POLL_SECONDS = (0.02, 0.05, 0.1, 0.25)
     "/query",
     summary="Search, and wait for the answer",
     response_model=SearchResponse,
-    responses={202: {"model": JobAccepted, "description": "Not ended within wait_ms."}},
+    responses={
+        202: {"model": JobAccepted, "description": "Not ended within wait_ms."},
+        **documented(504),
+    },
 )
 async def post_query(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -56,6 +64,7 @@ async def post_query(
     status_code=202,
     summary="Submit a search, and look for its answer later",
     response_model=JobAccepted,
+    responses=documented(),
 )
 async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
@@ -71,6 +80,7 @@ async def post_job(
     name="get_job",
     summary="Look after a job; wait_ms makes it a long poll",
     response_model=Job,
+    responses=documented(404, 410),
 )
 async def get_job(
     job_id: UUID,

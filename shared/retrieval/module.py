@@ -27,7 +27,7 @@ class Tools:
     """What modules search with; made once a process, shared by its threads."""
 
     pool: Pool
-    opensearch: OpenSearch | None
+    opensearch: Callable[[], OpenSearch | None]
     index: str
     # None: the floor that the registry keeps for the model.
     similarity_threshold: float | None

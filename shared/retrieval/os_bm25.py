@@ -52,10 +52,12 @@ def _asked(
     ask: Ask, tools: Tools, question: Guarded, *, relaxed: bool
 ) -> dict[UUID, float]:
     """Return the scores by entry; every failure is told to the circuit."""
-    assert tools.opensearch is not None
+    client = tools.opensearch()
+    if client is None:
+        raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
     try:
-        answer = _send(tools.opensearch, tools.index, ask, question, seconds, relaxed)
+        answer = _send(client, tools.index, ask, question, seconds, relaxed)
     except OpenSearchError as exc:
         if exc.retriable:
             tools.circuit.failed()
@@ -157,8 +159,8 @@ def _clause(clause: Clause) -> Query:
     if len(clause.lexemes) == 1:
         ways.append({"term": {"stream": {"value": clause.lexemes[0]}}})
     elif clause.lexemes:
-        phrase = {"query": " ".join(clause.lexemes), "analyzer": "whitespace"}
-        ways.append({"match_phrase": {"stream": phrase}})
+        phrase = " ".join(clause.lexemes)
+        ways.append({"match_phrase": {"stream": {"query": phrase}}})
     if clause.idents:
         ways.append({"terms": {"idents": list(clause.idents)}})
     return {"bool": {"should": ways, "minimum_should_match": 1}}

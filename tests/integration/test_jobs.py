@@ -1,0 +1,269 @@
+"""Jobs in flight on a real Valkey, and their ends in a real Postgres."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import psycopg
+import pytest
+import redis
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from local.server import Server
+from shared import broker
+from shared.access.scope import Scope
+from shared.broker import BrokerClock
+from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
+from shared.jobs import closing, outcome
+from shared.jobs import job as jobs
+from shared.jobs.closing import Ending
+from shared.jobs.job import Job
+from shared.jobs.outcome import Candidate, Outcome
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.settings import Settings
+from shared.uuid7 import uuid7
+
+SCOPE = Scope("default", "anna", allowed=frozenset({"search"}))
+PLAN = make_plan(Question("beam", mode="hybrid"), SCOPE, Limits())
+HIT = Candidate(
+    str(uuid7()), "default/api/1#0000", 1.5, "note", "api", "human", "2026", 1
+)
+FOUND = Outcome("os_bm25", "ok", "bm25", hits=(HIT,), candidates=1, kept=1)
+EMPTY = Outcome("semantic", "empty", "cosine")
+
+
+@pytest.fixture
+def client(valkey: Server) -> Iterator[redis.Redis]:
+    made = broker.jobs_redis(Settings.load({"BROKER_URL": valkey.url}))
+    yield made
+    made.close()
+
+
+def new_job(*, plan: Plan = PLAN, submitted: bool = False, ends_in: float = 3.0) -> Job:
+    now = time.time()
+    return Job(
+        job_id=uuid7(),
+        tenant=plan.scope.tenant,
+        subject=plan.scope.subject,
+        key_id=None,
+        plan=plan.to_json(),
+        branches=len(plan.branches),
+        created=now,
+        deadline=now + ends_in,
+        submitted=submitted,
+    )
+
+
+def keep(
+    client: redis.Redis, job: Job, number: int, *told: Outcome, mailbox: str | None
+) -> outcome.Kept:
+    return outcome.keep(
+        client,
+        job.job_id,
+        number,
+        told,
+        total=job.branches,
+        deadline=job.deadline,
+        mailbox=mailbox,
+    )
+
+
+def test_a_job_is_read_back_as_it_was_opened(client: redis.Redis) -> None:
+    job = new_job()
+    jobs.open_job(client, job)
+    assert jobs.read(client, job.job_id) == job
+    assert 100 < client.ttl(f"job:{job.job_id}") <= 125  # type: ignore[operator]
+
+
+def test_a_job_that_redis_lost_is_none(client: redis.Redis) -> None:
+    assert jobs.read(client, uuid7()) is None
+
+
+@pytest.mark.requirement("P8")
+def test_the_last_branch_is_told_that_nothing_is_missing(client: redis.Redis) -> None:
+    job = new_job()
+    jobs.open_job(client, job)
+    first = keep(client, job, 1, EMPTY, mailbox=None)
+    last = keep(client, job, 0, FOUND, mailbox=None)
+    assert (first.missing, first.outcomes) == (1, {})
+    assert last.missing == 0
+    assert last.outcomes == {0: [FOUND], 1: [EMPTY]}
+    assert jobs.outcomes(client, job.job_id) == {0: [FOUND], 1: [EMPTY]}
+
+
+def test_a_branch_delivered_twice_counts_once_and_keeps_its_first_outcome(
+    client: redis.Redis,
+) -> None:
+    job = new_job()
+    jobs.open_job(client, job)
+    assert keep(client, job, 0, FOUND, mailbox=None).missing == 1
+    again = keep(client, job, 0, replace(FOUND, status="error"), mailbox=None)
+    assert again.missing == 1
+    assert jobs.outcomes(client, job.job_id) == {0: [FOUND]}
+
+
+def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -> None:
+    job = replace(new_job(), branches=16)
+    jobs.open_job(client, job)
+    with ThreadPoolExecutor(8) as pool:
+        kept = list(
+            pool.map(lambda n: keep(client, job, n, EMPTY, mailbox=None), range(16))
+        )
+    assert sorted(one.missing for one in kept) == list(range(16))
+
+
+def test_every_branch_tells_the_mailbox_and_leaves_an_event(
+    client: redis.Redis,
+) -> None:
+    job = new_job()
+    keep(client, job, 0, FOUND, mailbox="mailbox:test")
+    told = str(client.lpop("mailbox:test"))
+    job_id, kind, number, text = told.split(" ", 3)
+    assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
+    assert outcome.from_json(text) == [FOUND]
+    ((_, event),) = client.xrange(f"events:{job.job_id}")  # type: ignore[misc]
+    assert json.loads(event["branch_done"])[0]["name"] == "os_bm25"
+
+
+def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
+    job = new_job()
+    jobs.open_job(client, job)
+    keep(client, job, 0, FOUND, mailbox="mailbox:gone")
+    names = (f"job:{job.job_id}", f"events:{job.job_id}", "mailbox:gone")
+    assert all(client.ttl(name) > 0 for name in names)  # type: ignore[operator]
+
+
+def test_the_brokers_clock_is_what_deadlines_are_judged_by(
+    client: redis.Redis,
+) -> None:
+    assert abs(BrokerClock(client).now() - time.time()) < 1
+
+
+def ending(state: str = "done", *told: Outcome) -> Ending:
+    return Ending(state, told or (FOUND, EMPTY), {"window": []}, None)
+
+
+def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> None:
+    job = new_job()
+    assert closing.close_job(conn, job, ending())
+    assert not closing.close_job(conn, job, ending("failed"))
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    assert stored.state == "done"
+    assert stored.request["query"] == "beam"
+
+
+def test_a_submitted_job_ends_once_by_compare_and_set(
+    conn: Connection[TupleRow],
+) -> None:
+    job = new_job(submitted=True)
+    jobs.submit_job(conn, job)
+    assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
+    assert closing.close_job(conn, job, ending("partial"))
+    assert not closing.close_job(conn, job, ending("done"))
+    assert jobs.own(conn, SCOPE, job.job_id).state == "partial"
+
+
+def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection[TupleRow]) -> None:
+    job = new_job()
+    closing.close_job(conn, job, ending())
+    row = conn.execute(
+        "SELECT branches::text || ranked::text FROM job WHERE id = %s", (job.job_id,)
+    ).fetchone()
+    assert row is not None
+    assert "content" not in row[0]
+    assert "title" not in row[0]
+
+
+@pytest.mark.parametrize("other", [Scope("default", "ben"), Scope("elsewhere", "anna")])
+def test_somebody_elses_job_is_as_absent_as_none(
+    conn: Connection[TupleRow], other: Scope
+) -> None:
+    job = new_job()
+    closing.close_job(conn, job, ending())
+    with pytest.raises(NotFoundError):
+        jobs.own(conn, other, job.job_id)
+
+
+def test_a_job_past_its_retention_is_gone(conn: Connection[TupleRow]) -> None:
+    job = new_job()
+    closing.close_job(conn, job, ending())
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    ended = stored.ended_at or datetime.now(UTC)
+    jobs.refuse_expired(stored, 24, ended + timedelta(hours=24))
+    with pytest.raises(InvalidRequestError) as caught:
+        jobs.refuse_expired(stored, 24, ended + timedelta(hours=24, seconds=1))
+    assert caught.value.error_code == "job_expired"
+
+
+def overdue_job(conn: Connection[TupleRow]) -> Job:
+    job = new_job(submitted=True, ends_in=-2.0)
+    jobs.submit_job(conn, job)
+    conn.commit()
+    return job
+
+
+@pytest.mark.requirement("P8")
+def test_an_overdue_job_ends_with_what_is_in(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = overdue_job(conn)
+    jobs.open_job(client, job)
+    outcome.keep(
+        client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
+    )
+    assert closing.finish_overdue_jobs(conn, client) == 1
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    assert stored.state == "partial"
+    assert closing.finish_overdue_jobs(conn, client) == 0
+
+
+@pytest.mark.requirement("F27", "P8")
+def test_an_overdue_job_whose_state_was_flushed_ends_failed(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = overdue_job(conn)
+    jobs.open_job(client, job)
+    client.flushdb()
+    closing.finish_overdue_jobs(conn, client)
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    assert stored.state == "failed"
+    assert stored.error is not None
+    assert stored.error["code"] == "search_timeout"
+
+
+@pytest.mark.requirement("P8")
+def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> None:
+    job = overdue_job(conn)
+    nowhere = redis.Redis(port=1, socket_connect_timeout=0.2)
+    closing.finish_overdue_jobs(conn, nowhere)
+    assert jobs.own(conn, SCOPE, job.job_id).state == "failed"
+
+
+def test_a_job_with_time_left_is_left_alone(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = new_job(submitted=True)
+    jobs.submit_job(conn, job)
+    assert closing.finish_overdue_jobs(conn, client) == 0
+    assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
+
+
+def test_an_overdue_job_keeps_why_its_branches_failed(
+    database: str, client: redis.Redis
+) -> None:
+    down = outcome.failure("os_bm25", "bm25", OpenSearchError())
+    with psycopg.connect(database) as conn:
+        job = overdue_job(conn)
+        jobs.open_job(client, job)
+        keep(client, job, 0, down, mailbox=None)
+        closing.finish_overdue_jobs(conn, client)
+        stored = jobs.own(conn, SCOPE, job.job_id)
+    assert stored.state == "failed"
+    assert stored.branches is not None
+    assert stored.branches[0]["error_code"] == "opensearch_unavailable"
