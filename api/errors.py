@@ -91,7 +91,7 @@ def answer(error: LogchordError, state: Any) -> Response:
     headers = dict(getattr(state, "rate_headers", None) or {})
     if error.retry_after_seconds is not None:
         headers["Retry-After"] = str(error.retry_after_seconds)
-    elif error.status in {429, 503} and error.severity == "RETRIABLE":
+    elif error.status in {429, 503} and error.retriable:
         headers["Retry-After"] = "1"
     if error.status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = "Bearer"
