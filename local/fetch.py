@@ -25,7 +25,15 @@ from local.place import ServerError
 Progress = Callable[[int, int | None], None]
 
 VERSION = "3.8.0"
-_TEMPLATE = f"opensearch-{VERSION}-1"  # the last number grows when `_patch` changes
+_TEMPLATE = f"opensearch-{VERSION}-2"  # the last number grows when `_patch` changes
+_UNWANTED_LINES = {
+    # The vector module is absent from the wheel's Java; logs and dumps would grow.
+    "config/jvm.options": ("jdk.incubator.vector", "gc.log", "HeapDump", "hs_err_pid"),
+    # Two launches of Java before the server's own: its version is known here, and
+    # there is no keystore, so no password of one. An unset flag means no check.
+    "bin/opensearch": ("CHECK_KEYSTORE=true",),
+    "bin/opensearch-env": ("java_version_checker",),
+}
 _TRIES = 3
 _TIMEOUT_SECONDS = 30
 _CHUNK_BYTES = 1 << 20
@@ -257,19 +265,15 @@ def _patch(root: Path, jars: list[Path]) -> None:
     """Make the distribution run on a trimmed Java, and print to its output only."""
     for jar in jars:
         shutil.copyfile(jar, root / "lib" / jar.name)
-    options = root / "config" / "jvm.options"
-    lines = options.read_text(encoding="utf-8").splitlines(keepends=True)
-    options.write_text("".join(filter(_is_wanted, lines)), encoding="utf-8")
+    for name, unwanted in _UNWANTED_LINES.items():
+        file = root / name
+        lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if not any(word in line for word in unwanted)]
+        file.write_text("".join(kept), encoding="utf-8")
     for path in root.rglob("*"):
         runs = path.is_dir() or path.parent.name == "bin"
         path.chmod(0o755 if runs else 0o644)
     root.chmod(0o755)
-
-
-def _is_wanted(line: str) -> bool:
-    # The vector module is absent from the wheel's Java; logs and dumps would grow.
-    unwanted = ("jdk.incubator.vector", "gc.log", "HeapDump", "hs_err_pid")
-    return not any(word in line for word in unwanted)
 
 
 def _make_cache(cache: Path) -> None:

@@ -39,6 +39,8 @@ def ensure_service_user(announce: Callable[[str], None] = announce) -> None:
     if not is_root():
         return
     make_open(SHARED)
+    # It is root's default home too, and whoever made it may have closed it.
+    SHARED.chmod(stat.S_IMODE(SHARED.stat().st_mode) | 0o711)
     with locked(SHARED / "user.lock"):
         if account() is None:
             _add_user()

@@ -90,7 +90,7 @@ def repository() -> Iterator[Repository]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Try again at once; how long the pauses are is not what is tested here."""
     monkeypatch.setattr(
-        fetch.tenacity, "wait_random_exponential", lambda **_: tenacity.wait_none()
+        tenacity, "wait_random_exponential", lambda **_: tenacity.wait_none()
     )
 
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from local import fetch, service_user
-from local.opensearch import EmbeddedOpenSearch
+from local.opensearch import QUICK_START, EmbeddedOpenSearch
 from local.server import Place, ServerError, free_port
 
 READY_SECONDS = 90
@@ -42,7 +42,9 @@ def opensearch(
         if os.environ.get("CI"):
             raise
         pytest.skip(str(error))
-    server = EmbeddedOpenSearch(place, free_port(), settings={"node.name": "extra"})
+    server = EmbeddedOpenSearch(
+        place, free_port(), settings={"node.name": "extra"}, java_options=QUICK_START
+    )
     server.start()
     server.wait_ready(READY_SECONDS)
     yield server
@@ -121,7 +123,7 @@ def test_another_start_takes_the_running_node_over(
 
 @pytest.mark.timeout(180)
 def test_it_writes_only_into_its_own_folders(opensearch: EmbeddedOpenSearch) -> None:
-    template = opensearch.place.cache / f"opensearch-{fetch.VERSION}-1"
+    template = fetch.fetch_opensearch(opensearch.place.cache, lambda *_: None)
     assert list((template / "logs").iterdir()) == []
     assert not (template / "config" / "opensearch.keystore").exists()
     assert "started" in opensearch.log_path.read_text()

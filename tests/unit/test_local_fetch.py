@@ -34,7 +34,8 @@ def archive(tmp_path: Path) -> Path:
     """Give a distribution as it comes, in small."""
     path = tmp_path / "opensearch.zip"
     with zipfile.ZipFile(path, "w") as opened:
-        opened.writestr("opensearch-3/bin/opensearch", "#!/bin/sh\n")
+        opened.writestr("opensearch-3/bin/opensearch", "#!/bin/sh\nexec java\n")
+        opened.writestr("opensearch-3/bin/opensearch-env", "export HOSTNAME\n")
         opened.writestr("opensearch-3/config/jvm.options", JVM_OPTIONS)
         opened.writestr("opensearch-3/lib/core.jar", "core")
     return path
