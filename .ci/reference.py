@@ -15,7 +15,9 @@ import click
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
+from api.app import create_app
 from api.cli import main as command_line
+from api.errors import COMMON_STATUSES
 from shared import broker, errors, settings_names
 from shared.error_codes import CODES
 from shared.errors import LogchordError
@@ -303,14 +305,58 @@ def modules_page() -> str:
     )
 
 
+def routes_page() -> str:
+    """Return every route: what it does, what it takes, what it answers."""
+    document = create_app(Settings()).openapi()
+    common = ", ".join(map(str, COMMON_STATUSES))
+    parts: list[str] = []
+    for path, item in document["paths"].items():
+        for method, route in item.items():
+            if method in {"get", "post", "put", "patch", "delete"}:
+                parts += _route(f"{method.upper()} {path}", route)
+    return _page(
+        "Routes",
+        "A running API shows the same at `/docs`, with every schema and an example,"
+        " and as OpenAPI at `/openapi.json`. Errors have one shape, and any route may"
+        f" answer {common}: see `errors.md`. What it answers beside these stands below.",
+        *parts,
+    )
+
+
+def _route(title: str, route: dict[str, Any]) -> Iterator[str]:
+    yield f"## `{title}`"
+    yield f"{route.get('summary', '')}. {route.get('description', '')}".strip()
+    takes = [
+        (_code(one["name"]), one["in"], one.get("description", ""))
+        for one in route.get("parameters", [])
+    ]
+    bodies = route.get("requestBody", {}).get("content", {})
+    takes += [(_code(media), "body", "") for media in bodies]
+    if takes:
+        yield _table(("takes", "in", ""), takes)
+    yield _table(
+        ("answers", ""),
+        (
+            (status, answer["description"])
+            for status, answer in sorted(route["responses"].items())
+            if status not in map(str, COMMON_STATUSES)
+        ),
+    )
+
+
 def commands_page() -> str:
     """Return every command with its options."""
     ctx = click.Context(command_line.cli, info_name="logchord")
-    parts: list[str] = []
-    for name in command_line.cli.list_commands(ctx):
-        command = command_line.cli.get_command(ctx, name)
-        if command is not None:
-            parts += _command(command, f"logchord {name}")
+    commands = (
+        (name, command_line.cli.get_command(ctx, name))
+        for name in command_line.cli.list_commands(ctx)
+    )
+    parts = [
+        part
+        for name, command in commands
+        if command is not None
+        for part in _command(command, f"logchord {name}")
+    ]
     return _page(
         "Commands",
         "Every command also takes `--url`, `--key`, `--json`, `--quiet` and"
@@ -347,6 +393,7 @@ def _command(command: click.Command, path: str) -> Iterator[str]:
 PAGES = {
     "settings.md": settings_page,
     "errors.md": errors_page,
+    "routes.md": routes_page,
     "tasks.md": tasks_page,
     "modules.md": modules_page,
 }

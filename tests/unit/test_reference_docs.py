@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+import structlog
 
 ROOT = Path(__file__).parents[2]
 
@@ -22,6 +25,16 @@ def generator() -> ModuleType:
 
 
 REFERENCE = generator()
+
+
+@pytest.fixture(autouse=True)
+def logs_as_they_were() -> Iterator[None]:
+    """Making the application to read its routes configures the logs."""
+    handlers, level = logging.root.handlers, logging.root.level
+    yield
+    structlog.reset_defaults()
+    logging.root.handlers = handlers
+    logging.root.setLevel(level)
 
 
 @pytest.mark.parametrize("name", REFERENCE.PAGES)
