@@ -1,0 +1,375 @@
+"""Search modules on real engines: the same question finds the same entries."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import isclose
+from uuid import UUID
+
+import pytest
+from opensearchpy import OpenSearch
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from local.server import Server
+from shared.access.scope import Scope
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.enrich import vectors as embed_stage
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.errors import OpenSearchError
+from shared.jobs.outcome import Outcome
+from shared.opensearch import bulk, documents, mapping
+from shared.opensearch.client import make_client
+from shared.postgres import Pool, connection, make_pool
+from shared.query.fault import Fault
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.results.conclusion import conclude
+from shared.results.hydrate import hydrate
+from shared.results.page import read_page
+from shared.results.response import render
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Ask, Tools, module, modules
+from shared.retrieval.query_vectors import QueryVectors
+from shared.settings import Settings
+from shared.uuid7 import uuid7
+
+ENCODER = HashingEncoder()
+ANNA = Scope("default", "anna", ("ops",))
+TAIL = "the ferrite absorber glowed"
+ENTRIES = (
+    EntryDraft(source="api", external_id="trip", text="RF cavity 3 tripped at noon"),
+    EntryDraft(source="api", external_id="name", text="HCM-03 was replaced", kind="x"),
+    EntryDraft(
+        source="operations",
+        external_id="vacuum",
+        text="Vacuum pump tripped, beam was lost",
+        logbooks=("shift",),
+    ),
+    EntryDraft(
+        source="api",
+        external_id="german",
+        text="Das Kühlwasser der Anlage wurde heute Morgen abgelassen und erneuert",
+    ),
+    EntryDraft(
+        source="api",
+        external_id="long",
+        text=" ".join(f"calm{n}" for n in range(1200)) + f". {TAIL}.",
+    ),
+    EntryDraft(
+        source="api", external_id="secret", text="secret trip", readers=("ben",)
+    ),
+    EntryDraft(source="api", external_id="closed", text="closed trip", readers=()),
+)
+
+
+@dataclass
+class World:
+    """A small logbook in one database and, where asked for, in OpenSearch."""
+
+    pool: Pool
+    tools: Tools
+    ids: dict[str, UUID]
+
+    def plan(self, query: str, mode: str = "keyword", **fields: object) -> Plan:
+        scope = fields.pop("scope", ANNA)
+        question = Question(query, mode=mode, **fields)  # type: ignore[arg-type]
+        return make_plan(question, scope, Limits())  # type: ignore[arg-type]
+
+    def found(self, name: str, query: str, **fields: object) -> list[str]:
+        plan = self.plan(query, **fields)  # type: ignore[arg-type]
+        found = module(name).execute(Ask(plan, plan.window, 2.0), self.tools)
+        names = {str(entry_id): key for key, entry_id in self.ids.items()}
+        hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.chunk_id))
+        return [names[hit.entry_id] for hit in hits]
+
+
+def make_world(database: str, client: OpenSearch | None, index: str) -> World:
+    pool = make_pool(database, application="test", size=4)
+    with connection(pool) as conn:
+        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
+        save_page(
+            conn,
+            "elsewhere",
+            [EntryDraft(source="api", external_id="trip", text="RF tripped there")],
+            stages=[],
+            editor="test",
+        )
+        enrich(conn, "default")
+        enrich(conn, "elsewhere")
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: client,
+        index=index,
+        similarity_threshold=0.05,
+        encoder=lambda: ENCODER,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    return World(pool, tools, {one.external_id: one.entry_id for one in saved})
+
+
+def enrich(conn: Connection[TupleRow], tenant: str) -> None:
+    table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+    rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,)).fetchall()
+    contents = reading.contents(conn, tenant, [row[0] for row in rows])
+    for content in contents.values():
+        metadata.store(conn, content, metadata.extract(content, None))
+        embed_stage.store(conn, table, content, embed_stage.embed(content, ENCODER))
+
+
+@pytest.fixture
+def world(database: str) -> Iterator[World]:
+    made = make_world(database, None, "none")
+    yield made
+    made.pool.close()
+
+
+@pytest.fixture
+def both(database: str, opensearch: Server) -> Iterator[World]:
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    index = f"t{secrets.token_hex(5)}"
+    mapping.ensure_index(client, index)
+    made = make_world(database, client, index)
+    with connection(made.pool) as conn:
+        for tenant in ("default", "elsewhere"):
+            rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,))
+            loaded = documents.load(conn, tenant, [row[0] for row in rows])
+            assert not bulk.write(client, mapping.write_alias(index), loaded)
+    client.indices.refresh(index=mapping.read_alias(index))
+    yield made
+    made.pool.close()
+    client.indices.delete(index=f"{index}-v*")
+
+
+QUESTIONS = (
+    ("tripped", {"trip", "vacuum"}),
+    ("RF tripped", {"trip"}),
+    ("trip", {"trip", "vacuum"}),
+    ("hcm 3", {"name"}),
+    ("HCM03 replaced", {"name"}),
+    ("tripped -vacuum", {"trip"}),
+    ("tripped NOT beam", {"trip"}),
+    ('"beam was lost"', {"vacuum"}),
+    ('"lost beam"', set[str]()),
+    ("Kühlwasser", {"german"}),
+    ("kuhlwasser OR cavity", {"german", "trip"}),
+    ("ferrite absorber", {"long"}),
+    ("pump cavity", {"trip", "vacuum"}),
+    ("nonexistentword", set[str]()),
+    ("???", set[str]()),
+)
+
+
+@pytest.mark.parametrize(("query", "expected"), QUESTIONS)
+def test_postgres_finds_by_words_names_and_phrases(
+    world: World, query: str, expected: set[str]
+) -> None:
+    assert set(world.found("pg_fts", query)) == expected
+
+
+def test_one_question_means_the_same_in_both_engines(both: World) -> None:
+    for query, expected in QUESTIONS:
+        assert set(both.found("os_bm25", query)) == expected, query
+        assert set(both.found("pg_fts", query)) == expected, query
+
+
+@pytest.mark.parametrize("name", ["pg_fts", "semantic", "newest"])
+def test_what_is_closed_to_the_caller_is_not_found(world: World, name: str) -> None:
+    query = "" if name == "newest" else "trip"
+    found = world.found(name, query, filters={"source": {"in": ["api", "operations"]}})
+    assert "trip" in found or name == "semantic"
+    assert not {"secret", "closed"} & set(found)
+    ben = Scope("default", "ben")
+    given = {"source": "api"}
+    assert "secret" in world.found(name, query or "", scope=ben, filters=given) or (
+        name == "semantic"
+    )
+
+
+def test_opensearch_shows_nobody_what_is_closed(both: World) -> None:
+    assert set(both.found("os_bm25", "trip")) == {"trip", "vacuum"}
+    ben = Scope("default", "ben")
+    assert set(both.found("os_bm25", "trip", scope=ben)) == {
+        "trip",
+        "vacuum",
+        "secret",
+    }
+    other = Scope("elsewhere", "anna")
+    with pytest.raises(KeyError):
+        both.found("os_bm25", "trip", scope=other)
+
+
+@pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
+def test_filters_and_the_callers_logbooks_narrow_every_branch(
+    both: World, name: str
+) -> None:
+    assert both.found(name, "tripped", filters={"source": "operations"}) == ["vacuum"]
+    assert both.found(name, "tripped", filters={"logbook": "shift"}) == ["vacuum"]
+    assert both.found(name, "tripped", filters={"logbook": "none"}) == []
+    narrowed = Scope("default", "anna", logbooks=("shift",))
+    assert both.found(name, "tripped", scope=narrowed) == ["vacuum"]
+
+
+@pytest.mark.parametrize("name", ["pg_fts", "os_bm25", "semantic"])
+def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(
+    both: World, name: str
+) -> None:
+    with connection(both.pool) as conn:
+        tombstone(conn, "default", both.ids["vacuum"], reason=None, stages=[])
+    assert "vacuum" not in both.found(name, "tripped")
+
+
+def test_what_is_negated_is_excluded_by_meaning_too(world: World) -> None:
+    assert "vacuum" in world.found("semantic", "tripped pump", mode="semantic")
+    assert "vacuum" not in world.found(
+        "semantic", "tripped pump -vacuum", mode="semantic"
+    )
+
+
+def test_a_question_of_negations_lists_the_rest_newest_first(world: World) -> None:
+    found = world.found("newest", "-tripped")
+    assert set(found) == {"name", "german", "long"}
+
+
+def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
+    world: World,
+) -> None:
+    plan = world.plan("pump cavity")
+    found = module("pg_fts").execute(Ask(plan, 50, 2.0), world.tools)
+    assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
+
+
+def carried_out(
+    world: World, plan: Plan, name: str, *, seconds: float = 2.0
+) -> list[Outcome]:
+    ends = time.monotonic() + seconds
+    branch = Branch(plan, name, ends, time.monotonic)
+    return attempt.carry_out(branch, lambda: world.tools)
+
+
+@pytest.mark.requirement("F22", "P5")
+def test_full_text_takes_over_in_the_same_task_when_opensearch_is_down(
+    world: World,
+) -> None:
+    nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
+    broken = replace(world, tools=replace(world.tools, opensearch=lambda: nowhere))
+    plan = world.plan("tripped")
+    down, instead = carried_out(broken, plan, "os_bm25")
+    assert (down.status, down.error_code) == ("error", "opensearch_unavailable")
+    assert (instead.name, instead.status) == ("pg_fts", "ok")
+    assert instead.fallback_for == "os_bm25"
+
+
+@pytest.mark.requirement("F22")
+def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(
+    world: World,
+) -> None:
+    now = [100.0]
+    circuit = Circuit(lambda: now[0])
+    nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
+    tools = replace(world.tools, opensearch=lambda: nowhere, circuit=circuit)
+    broken = replace(world, tools=tools)
+    plan = world.plan("tripped")
+    told = [carried_out(broken, plan, "os_bm25")[0] for _ in range(7)]
+    assert [one.status for one in told] == ["error"] * 5 + ["skipped"] * 2
+    assert told[-1].reason == "circuit_open"
+    now[0] += 1.0
+    told = [carried_out(broken, plan, "os_bm25")[0] for _ in range(2)]
+    assert [one.status for one in told] == ["error", "skipped"]
+
+
+def test_a_missing_index_is_an_error_and_never_empty(both: World) -> None:
+    broken = replace(both, tools=replace(both.tools, index="absent"))
+    first, second = carried_out(broken, both.plan("tripped"), "os_bm25")
+    assert (first.status, second.status) == ("error", "ok")
+
+
+def test_a_branch_past_its_end_is_late_without_being_tried(world: World) -> None:
+    plan = world.plan("tripped")
+    (late,) = carried_out(world, plan, "pg_fts", seconds=-1)
+    assert (late.status, late.reason) == ("timeout", "expired_in_queue")
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "code"),
+    [
+        (Fault("keyword", empty=True), "empty", None),
+        (Fault("*", error="opensearch_unavailable"), "error", "opensearch_unavailable"),
+        (Fault("pg_fts", delay_ms=10_000), "timeout", "branch_timeout"),
+        (Fault("semantic", empty=True), "ok", None),
+    ],
+)
+def test_a_fault_that_was_asked_for_is_what_the_branch_comes_to(
+    world: World, fault: Fault, status: str, code: str | None
+) -> None:
+    plan = replace(world.plan("tripped"), fault=fault)
+    (told,) = carried_out(world, plan, "pg_fts", seconds=0.2)
+    assert (told.status, told.error_code) == (status, code)
+
+
+def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts(
+    both: World,
+) -> None:
+    plan = both.plan(TAIL, mode="hybrid")
+    told = {n: carried_out(both, plan, name) for n, name in enumerate(plan.branches)}
+    ended = conclude(plan, told)
+    first = ended.ranked[0]
+    assert first.entry_id == str(both.ids["long"])
+    assert isclose(first.rrf, 2 / 61)
+    page = read_page(lambda: both.pool, plan, ended.ranked, 1000)
+    body = render(plan, uuid7(), ended, page, {"total": 1.0})
+    assert TAIL in body["results"][0]["content"]
+    assert len(body["results"][0]["content"]) < 3000
+    assert body["as_of"] is not None
+    assert body["search_modes_used"] == ["keyword", "semantic", "hybrid"]
+
+
+def hydrated(world: World, scope: Scope, names: Sequence[str]) -> set[str]:
+    ids = [world.ids[name] for name in names]
+    with connection(world.pool) as conn:
+        rows = hydrate(conn, ids, scope, 1000)
+    return {row.external_id for row in rows.values()}
+
+
+def test_a_page_shows_only_what_the_caller_may_see_whatever_a_branch_said(
+    world: World,
+) -> None:
+    names = list(world.ids)
+    everybody = {"trip", "name", "vacuum", "german", "long"}
+    assert hydrated(world, ANNA, names) == everybody
+    assert hydrated(world, Scope("default", "ben"), names) == {*everybody, "secret"}
+    assert hydrated(world, Scope("elsewhere", "ben"), names) == set()
+    shift = Scope("default", "ben", logbooks=("shift",))
+    assert hydrated(world, shift, names) == {"vacuum"}
+
+
+def test_ten_equal_questions_have_equal_hashes(world: World) -> None:
+    plan = make_plan(Question("tripped", mode="hybrid"), ANNA, Limits(opensearch=False))
+    hashes = set()
+    for _ in range(10):
+        told = {n: carried_out(world, plan, b) for n, b in enumerate(plan.branches)}
+        ended = conclude(plan, told)
+        page = read_page(lambda: world.pool, plan, ended.ranked, 1000)
+        hashes.add(render(plan, uuid7(), ended, page, {})["stability_hash"])
+    assert len(hashes) == 1
+
+
+def test_every_module_is_found_by_its_entry_point() -> None:
+    assert {"os_bm25", "pg_fts", "semantic", "newest"} <= set(modules())
+
+
+def test_opensearch_that_is_off_is_never_asked(world: World) -> None:
+    with pytest.raises(OpenSearchError):
+        world.found("os_bm25", "tripped")
