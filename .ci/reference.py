@@ -318,7 +318,7 @@ def routes_page() -> str:
         "Routes",
         "A running API shows the same at `/docs`, with every schema and an example,"
         " and as OpenAPI at `/openapi.json`. Errors have one shape, and any route may"
-        f" answer {common}: see `errors.md`. What it answers beside these stands below.",
+        f" answer {common}: see `errors.md`. What it answers beside stands below it.",
         *parts,
     )
 

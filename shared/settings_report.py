@@ -40,7 +40,7 @@ def remarks(
     """Return what an operator should be told at every start."""
     told = []
     if settings.log_queries == "true":
-        told.append("log_queries is true: the text of every query is logged.")
+        told.append("log_queries is true: logs may hold the text of queries.")
     defaults = {leaf.name: leaf.value for leaf in shipped.leaves()}
     idle = [
         leaf.dotted

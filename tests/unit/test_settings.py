@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,13 +17,14 @@ from shared.settings import (
     load_report,
     load_with_origins,
 )
-from shared.settings_names import BARE
+from shared.settings_names import BARE, WITHOUT_EFFECT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     WriteFile = Callable[[str], Path]
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -284,3 +287,27 @@ def test_the_settings_are_frozen(nowhere):
         settings.port = 1  # type: ignore[misc]
     with pytest.raises(ValidationError):
         settings.search_modules.keyword.enabled = False  # type: ignore[misc]
+
+
+def names_that_code_reads() -> set[str]:
+    found = set()
+    for room in ("shared", "workers", "api", "local"):
+        for path in (ROOT / room).rglob("*.py"):
+            if not path.name.startswith("settings"):
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                found |= {
+                    n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute)
+                }
+    return found
+
+
+def test_a_setting_that_no_code_reads_says_so():
+    read = names_that_code_reads()
+    fields = set(Settings.model_fields)
+    # It has one legal value, so nobody needs to ask for it.
+    silent = {"fusion"}
+    assert fields - read - silent <= set(WITHOUT_EFFECT), "unread, and not said so"
+    # A section's name is a common word; a plain setting's name is not.
+    plain = {name for name in WITHOUT_EFFECT if "_" in name} & fields
+    sections = {"unified_search"}
+    assert not (plain - sections) & read, "read now: take its line away"

@@ -297,7 +297,7 @@ def test_logging_queries_as_text_is_accepted_with_a_warning(nowhere):
     for text in ("true", "false", "hash"):
         report = report_of("", nowhere, LOG_QUERIES=text)
         assert report.settings.log_queries == text
-        assert any("log_queries" in told for told in report.warnings) is (
+        assert any("queries is true" in told for told in report.warnings) is (
             text == "true"
         )
 
