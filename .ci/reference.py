@@ -377,11 +377,13 @@ def _command(command: click.Command, path: str) -> Iterator[str]:
         if isinstance(one, click.Argument)
     ]
     yield f"## `{' '.join([path, *arguments])}`"
-    yield (command.help or "").replace("\n\n", "\n").replace("\b", "")
+    yield inspect.cleandoc(command.help or "").replace("\b", "")
     rows = [
         (_code(", ".join(one.opts)), one.help or "")
         for one in command.params
-        if isinstance(one, click.Option) and not _EVERYWHERE & set(one.opts)
+        if isinstance(one, click.Option)
+        and not one.hidden
+        and not _EVERYWHERE & set(one.opts)
     ]
     if rows:
         yield _table(("option", "help"), rows)
@@ -391,6 +393,7 @@ def _command(command: click.Command, path: str) -> Iterator[str]:
 
 
 PAGES = {
+    "commands.md": commands_page,
     "settings.md": settings_page,
     "errors.md": errors_page,
     "routes.md": routes_page,
