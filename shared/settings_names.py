@@ -90,7 +90,6 @@ WITHOUT_EFFECT = (
     "agentic",
     "api",
     "default_limit",
-    "facility_timezone",
     "idempotency_ttl_hours",
     "keyword",
     "log_queries",
