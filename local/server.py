@@ -10,7 +10,6 @@ import random
 import shutil
 import signal
 import socket
-import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from typing import ClassVar, Protocol
 
 import psutil
 
-from local import service_user
+from local import processes, service_user
 from local.place import Place, PortTakenError, ServerError
 
 __all__ = [
@@ -39,9 +38,6 @@ _MAX_LOG_BYTES = 10_000_000
 # Below the range from which the system takes ports of outgoing connections: a port
 # that is kept for the next start must not be gone by then.
 _FIRST_PORT, _LAST_PORT = 15_000, 31_999
-
-# Whoever started a process must reap it, also when another object stops it.
-_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class Server(Protocol):
@@ -119,7 +115,7 @@ class EmbeddedServer(ABC):
     @property
     def pid(self) -> int | None:
         """Its process, or None when it does not run."""
-        if self._process is None or not _is_alive(self._process):
+        if self._process is None or not processes.is_alive(self._process):
             self._process = self._find()
         return self._process.pid if self._process else None
 
@@ -156,7 +152,7 @@ class EmbeddedServer(ABC):
     def stop(self, *, crash: bool = False) -> None:
         """End it and wait for that; with `crash` it gets no time to tidy up."""
         if self.pid is not None and self._process is not None:
-            _end(
+            processes.end(
                 self._process,
                 self.crash_signal if crash else self.stop_signal,
                 self.stop_seconds,
@@ -211,7 +207,7 @@ class EmbeddedServer(ABC):
             self.pid_path.unlink(missing_ok=True)
             return False
         if self._recorded().get("port") != self._port:
-            _end(process, self.stop_signal, self.stop_seconds)
+            processes.end(process, self.stop_signal, self.stop_seconds)
             return False
         self._process = process
         return True
@@ -223,12 +219,12 @@ class EmbeddedServer(ABC):
         if isinstance(recorded, int):
             with suppress(psutil.Error):
                 process = psutil.Process(recorded)
-                if marker in process.cmdline() and _is_alive(process):
+                if marker in process.cmdline() and processes.is_alive(process):
                     return process
         found = [
             process
             for process in psutil.process_iter(["cmdline", "create_time"])
-            if marker in (process.info["cmdline"] or ()) and _is_alive(process)
+            if marker in (process.info["cmdline"] or ()) and processes.is_alive(process)
         ]
         # A child that was just forked still shows its parent's command line.
         return min(found, key=lambda process: process.info["create_time"], default=None)
@@ -244,17 +240,8 @@ class EmbeddedServer(ABC):
         if self.log_path.exists() and self.log_path.stat().st_size > _MAX_LOG_BYTES:
             self.log_path.replace(self.log_path.with_suffix(".log.1"))
         with self.log_path.open("ab") as log:
-            child = subprocess.Popen(
-                service_user.as_service_user(self._command()),
-                env=self._full_environment(),
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        _children[child.pid] = child
-        self._process = psutil.Process(child.pid)
+            command = service_user.as_service_user(self._command())
+            self._process = processes.spawn(command, self._full_environment(), log)
         self._record(self._process)
 
     def _record(self, process: psutil.Process) -> None:
@@ -336,38 +323,3 @@ def _in_use(port: int) -> bool:
         except OSError:
             return True
         return False
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    child = _children.get(process.pid)
-    if child is not None and child.poll() is not None:
-        del _children[process.pid]
-        return False
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _end(process: psutil.Process, how: signal.Signals, patience_seconds: float) -> None:
-    """Signal a process, wait, and kill it with its children if it stays."""
-    with suppress(psutil.NoSuchProcess):
-        family = process.children(recursive=True)
-        process.send_signal(how)
-        if _ended(process, patience_seconds):
-            return
-        for member in (process, *family):
-            with suppress(psutil.NoSuchProcess):
-                member.kill()
-        if not _ended(process, patience_seconds):
-            message = f"Process {process.pid} does not end, not even when killed."
-            raise ServerError(message)
-
-
-def _ended(process: psutil.Process, patience_seconds: float) -> bool:
-    deadline = time.monotonic() + patience_seconds
-    while _is_alive(process):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_POLL_SECONDS)
-    return True

@@ -17,7 +17,7 @@ from local import fetch, service_user
 from local.opensearch import QUICK_START, EmbeddedOpenSearch
 from local.server import Place, ServerError, free_port
 
-READY_SECONDS = 90
+READY_SECONDS = 150
 
 
 def cache_folder() -> Path:
@@ -64,7 +64,7 @@ def ask(
         return answer.status, json.load(answer)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 def test_it_is_the_release_we_pin_on_one_heap_and_takes_further_settings(
     opensearch: EmbeddedOpenSearch,
 ) -> None:
@@ -76,7 +76,7 @@ def test_it_is_the_release_we_pin_on_one_heap_and_takes_further_settings(
     assert node["jvm"]["mem"]["heap_max_in_bytes"] <= 512 << 20
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 @pytest.mark.requirement("SEC15")
 def test_opensearch_binds_loopback_only(opensearch: EmbeddedOpenSearch) -> None:
     process = psutil.Process(opensearch.pid)
@@ -89,7 +89,7 @@ def test_opensearch_binds_loopback_only(opensearch: EmbeddedOpenSearch) -> None:
     assert addresses
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 def test_it_analyses_thai_and_never_makes_an_index_by_itself(
     opensearch: EmbeddedOpenSearch,
 ) -> None:
@@ -112,7 +112,7 @@ def test_it_analyses_thai_and_never_makes_an_index_by_itself(
     assert answer["error"]["type"] == "index_not_found_exception"
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 def test_another_start_takes_the_running_node_over(
     opensearch: EmbeddedOpenSearch,
 ) -> None:
@@ -121,7 +121,7 @@ def test_another_start_takes_the_running_node_over(
     assert again.pid == opensearch.pid
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(240)
 def test_it_writes_only_into_its_own_folders(opensearch: EmbeddedOpenSearch) -> None:
     template = fetch.fetch_opensearch(opensearch.place.cache, lambda *_: None)
     assert list((template / "logs").iterdir()) == []
