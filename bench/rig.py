@@ -1,0 +1,168 @@
+"""A stack of the bench's own: real servers, and the processes that a bench needs."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+
+from local import service_user
+from local.postgres import EmbeddedPostgres
+from local.server import EmbeddedServer, Place, free_port
+from local.valkey import EmbeddedValkey
+from shared import migrations
+from shared.access.keys import create_key
+from shared.settings import Settings
+
+READY_SECONDS = 60.0
+_POLL_SECONDS = 0.1
+_BIN = Path(sys.executable).parent
+# Far above what a bench asks for: the limiter counts, and never refuses.
+_RATE_PER_MINUTE = 10_000_000
+
+
+@dataclass
+class Rig:
+    """One stack: its settings, its processes, and a key for it."""
+
+    settings: Settings
+    url: str
+    key: str
+    processes: list[psutil.Process]
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time of every process of the stack so far."""
+        total = 0.0
+        for one in self.processes:
+            for process in [one, *one.children(recursive=True)]:
+                try:
+                    times = process.cpu_times()
+                except psutil.NoSuchProcess:
+                    continue
+                total += times.user + times.system
+        return total
+
+
+@contextmanager
+def rig(commands: Sequence[Sequence[str]], **extra: str) -> Iterator[Rig]:
+    """Bring a stack up, give it away, and take it down again."""
+    with ExitStack() as ends:
+        home = Path(tempfile.mkdtemp(prefix="logchord-bench-"))
+        ends.callback(shutil.rmtree, home, ignore_errors=True)
+        ends.callback(service_user.discard_home, home)
+        place = Place(home=home, cache=Settings.load({}).cache)
+        postgres = EmbeddedPostgres(place, free_port(), secrets.token_urlsafe(12))
+        valkey = EmbeddedValkey(place, free_port(), secrets.token_urlsafe(12))
+        servers: list[EmbeddedServer] = [postgres, valkey]
+        for server in servers:
+            server.start()
+            ends.callback(server.stop)
+        for server in servers:
+            server.wait_ready(READY_SECONDS)
+        migrations.migrate(postgres.url)
+        environment = {
+            **_environment(place, postgres.url, valkey.url),
+            **extra,
+        }
+        children = [
+            ends.enter_context(_running(command, environment, home))
+            for command in commands
+        ]
+        settings = Settings.load(environment)
+        url = f"http://{settings.host}:{settings.port}"
+        pids = [server.pid for server in servers if server.pid is not None]
+        pids += [child.pid for child in children]
+        made = Rig(
+            settings,
+            url,
+            _key(postgres.url),
+            [psutil.Process(pid) for pid in pids],
+        )
+        _wait_ready(made, postgres.url, len(commands) - 1)
+        yield made
+
+
+def _environment(place: Place, database: str, broker: str) -> dict[str, str]:
+    return {
+        "PATH": f"{_BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "C_FORCE_ROOT": "1",
+        "LOGCHORD_HOME": str(place.home),
+        "LOGCHORD_CACHE": str(place.cache),
+        "DATABASE_URL": database,
+        "BROKER_URL": broker,
+        "LOGCHORD_PORT": str(free_port()),
+    }
+
+
+@contextmanager
+def _running(
+    command: Sequence[str], environment: dict[str, str], home: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    with (home / f"{'-'.join(command)}.log").open("wb") as log:
+        child = subprocess.Popen(
+            [str(_BIN / "logchord"), *command],
+            env=environment,
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        try:
+            child.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def _key(database: str) -> str:
+    with psycopg.connect(database) as conn:
+        made = create_key(
+            conn,
+            tenant="default",
+            name="bench",
+            subject="bench",
+            scopes=["admin"],
+            rate_per_minute=_RATE_PER_MINUTE,
+        )
+    return made.token
+
+
+def _wait_ready(made: Rig, database: str, workers: int) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while not (_answers(made.url) and _workers(database) >= workers):
+        if time.monotonic() > deadline:
+            message = "The bench's stack did not come up."
+            raise TimeoutError(message)
+        time.sleep(_POLL_SECONDS)
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/live", timeout=1).status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
+
+
+def _workers(database: str) -> int:
+    with psycopg.connect(database) as conn:
+        row: Any = conn.execute("SELECT count(*) FROM worker_process").fetchone()
+    return int(row[0])
