@@ -78,6 +78,7 @@ class Stack:
         self._servers: dict[str, Server] = {}
         self._lock: IO[str] | None = None
         self._closing = threading.Event()
+        self._starters = ThreadPoolExecutor(2)
         self._supervisor: threading.Thread | None = None
         self._runner: Runner | None = None
 
@@ -125,14 +126,15 @@ class Stack:
         def valkey(port: int) -> Server:
             return EmbeddedValkey(place, port, keys.valkey)
 
-        # In threads, while this one fetches; they are bounded, so that closing waits.
-        with ThreadPoolExecutor(2) as pool:
-            first = pool.submit(self._ready, "postgres", given.database_url, postgres)
-            second = pool.submit(self._ready, "valkey", given.broker_url, valkey)
-            engine_url = given.opensearch_url or self._start_opensearch(given)
+        # In threads, while this one fetches.
+        starters = self._starters
+        first = starters.submit(self._ready, "postgres", given.database_url, postgres)
+        second = starters.submit(self._ready, "valkey", given.broker_url, valkey)
+        engine_url = given.opensearch_url or self._start_opensearch(given)
+        addresses = Addresses(first.result(), second.result(), engine_url)
         self._supervisor = threading.Thread(target=self._supervise, daemon=True)
         self._supervisor.start()
-        return Addresses(first.result(), second.result(), engine_url)
+        return addresses
 
     def wait_for_search_engine(self) -> None:
         """Return once OpenSearch answers, if it is ours."""
@@ -161,6 +163,8 @@ class Stack:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._closing.set()
+        # A server that is just being started would outlive us: these are bounded.
+        self._starters.shutdown(cancel_futures=True)
         if self._runner is not None:
             with self._step("Stopping the processes"):
                 self._runner.stop()
