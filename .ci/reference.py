@@ -39,17 +39,13 @@ def main(argv: list[str]) -> int:
             (FOLDER / name).write_text(text, encoding="utf-8")
         print(f"{len(pages)} pages written")
         return 0
-    stale = [name for name, text in pages.items() if text != _kept(name)]
-    stale += sorted({path.name for path in FOLDER.glob("*.md")} - PAGES.keys())
+    kept = {path.name: path.read_text("utf-8") for path in FOLDER.glob("*.md")}
+    named = pages.keys() | kept.keys()
+    stale = sorted(name for name in named if pages.get(name) != kept.get(name))
     for name in stale:
         print(f"docs/reference/{name} is stale: run `make docs`")
     print(f"{len(pages)} pages, {len(stale)} stale")
     return 1 if stale else 0
-
-
-def _kept(name: str) -> str:
-    path = FOLDER / name
-    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _page(title: str, *parts: str) -> str:
@@ -128,7 +124,9 @@ def _setting_table(rows: list[Setting]) -> str:
         (
             (
                 _code(row.name),
-                "" if "<" in row.name else _code(_variable(row.name)),
+                ""
+                if "<" in row.name
+                else _code(settings_names.environment_name(row.name)),
                 row.kind,
                 row.default,
                 row.help,
@@ -138,12 +136,8 @@ def _setting_table(rows: list[Setting]) -> str:
     )
 
 
-def _variable(name: str) -> str:
-    return settings_names.environment_name(name)
-
-
 def _other_names(name: str) -> tuple[list[str], list[str]]:
-    ours = {_variable(name)} if "<" not in name else set()
+    ours = {settings_names.environment_name(name)} if "<" not in name else set()
     known = settings_names.environment_names(name.replace("<name>", "openai"))
     variables = [one for one in known if one not in ours and "<" not in one]
     if "<" in name:

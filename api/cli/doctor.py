@@ -14,7 +14,7 @@ from api.cli.checks import Check
 from api.cli.status import read_startup
 from local import measure, runner_state, stack
 from local.measure import Footprint
-from shared.settings import Settings
+from shared.settings import Settings, load_report
 
 _MARKS = {
     "ok": ("ok", "green"),
@@ -28,8 +28,10 @@ _MB = 1_000_000
 def doctor() -> int:
     """Name every unmet precondition and its remedy; exit 1 if there is one."""
     out = output.current()
-    settings = Settings.load(os.environ)
+    report = load_report(os.environ)
+    settings = report.settings
     found = [
+        *(Check("configuration", "note", told) for told in report.warnings),
         *checks.of_machine(settings),
         *database_checks.of_database(settings),
         *checks.of_backends(settings),

@@ -26,7 +26,12 @@ def api() -> None:
     """Answer requests: REST, its documentation and its health checks."""
     import uvicorn
 
-    settings = _settings()
+    from shared.settings import load_report
+
+    report = load_report(os.environ)
+    for told in report.warnings:
+        click.echo(f"warning: {told}", err=True)
+    settings = report.settings
     uvicorn.run(
         "api.app:create_app",
         factory=True,
