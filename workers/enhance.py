@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from uuid import UUID
 
@@ -32,6 +33,8 @@ from workers.task import Ids, each, task
 log = get_logger()
 
 METADATA_BATCH, EMBED_BATCH = 32, 8
+# One entry may take many seconds: a batch must end well within its lease's limit.
+BATCH_SECONDS = 10.0
 
 
 @task(EXTRACT_METADATA)
@@ -40,7 +43,7 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     for claims in batches(ctx.pool, METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
         ctx.checkpoint("after_claim")
         contents = _contents(ctx, claims)
-        each(ctx, claims, functools.partial(_extract, ctx, contents))
+        _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
         ctx.nudge(INDEX_STAGE, [claim.entry_id for claim in claims])
 
 
@@ -54,7 +57,20 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     for claims in batches(ctx.pool, embed_stage(model), entry_ids, limit=EMBED_BATCH):
         ctx.checkpoint("after_claim")
         contents = _contents(ctx, claims)
-        each(ctx, claims, functools.partial(_embed, ctx, table, contents))
+        _each_in_time(ctx, claims, functools.partial(_embed, ctx, table, contents))
+
+
+def _each_in_time(
+    ctx: Context, claims: Sequence[Claim], step: Callable[[Claim], object]
+) -> None:
+    """Run the step for those that there is time for; the others go back untouched."""
+    ends = time.monotonic() + BATCH_SECONDS
+    for claim in claims:
+        if time.monotonic() >= ends:
+            with connection(ctx.pool) as conn:
+                rows.release(conn, claim.stage, claim.claim)
+            return
+        each(ctx, [claim], step)
 
 
 def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:

@@ -18,8 +18,10 @@ from shared.errors import InvalidRequestError
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
 from shared.text.times import parse_time
 
-# A flat_object takes 32,766 bytes a value, and a character has up to four.
-MAX_VALUE_CHARS = 8191
+# A flat_object takes 32,766 bytes for a value with its path before it; eight keys and
+# a value of characters of four bytes each stay below that.
+MAX_VALUE_CHARS, MAX_WIDE_VALUE_CHARS, MAX_KEY_CHARS = 8191, 7000, 128
+_MAX_VALUE_BYTES = 4 * MAX_WIDE_VALUE_CHARS
 _EPOCH_SHIFT = 40
 # What readers say that no list can: an empty one is indexed as missing.
 EVERYBODY, NOBODY = "*", "-"
@@ -170,7 +172,10 @@ def _date(value: str) -> datetime | None:
 def _cut(value: Any) -> Any:
     """Shorten what the index cannot take; Postgres keeps the whole value."""
     if isinstance(value, dict):
-        return {key[:MAX_KEYWORD_CHARS]: _cut(inner) for key, inner in value.items()}
+        return {key[:MAX_KEY_CHARS]: _cut(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_cut(inner) for inner in value]
-    return value[:MAX_VALUE_CHARS] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    cut = value[:MAX_VALUE_CHARS]
+    return cut if len(cut.encode()) <= _MAX_VALUE_BYTES else cut[:MAX_WIDE_VALUE_CHARS]

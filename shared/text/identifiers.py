@@ -41,7 +41,7 @@ _DEVICE = re.compile(
     r"([A-Za-z]{1,16})[ \u00a0_-]?(\d{1,9})([A-Za-z][A-Za-z0-9]{0,15})?"
 )
 _NUMBERED = re.compile(r"([a-z]{1,16})(\d{1,9})([a-z][a-z0-9]{0,15})?")
-_DOCUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)++")
+_DOCUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)+")
 _PARTS = re.compile(r"[^:._{}\s\u00a0-]+")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _LOOSE_NAME = re.compile(rf"(?!(?:{_NO_NAMES})\b)[a-z]{{2,6}}")

@@ -30,7 +30,7 @@ _JOINING = {
 _JOINING_WORDS = {name: frozenset(words.split()) for name, words in _JOINING.items()}
 
 _PART = re.compile(
-    r"(?P<minus>(?<!\S)(?:[-\u2212]|NOT\s++)(?=[\"\u201c\w]))?+"
+    r"(?P<minus>(?<!\S)(?:[-\u2212]|NOT\s++)(?=[\"\u201c\w]))?"
     r'(?:["\u201c\u201d](?P<phrase>[^"\u201c\u201d]*+)["\u201c\u201d]?'
     r'|(?P<plain>[^\s"\u201c\u201d]++))'
 )

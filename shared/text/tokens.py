@@ -10,14 +10,17 @@ from shared.text import identifiers
 from shared.text.folding import MAX_TOKEN_CHARS, fold, stem
 
 # Marks and zero-width characters belong to the word that they stand in.
-_LETTER = r"[\w\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff]"
+_MARKS = r"\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff"
+_MARK = rf"[{_MARKS}]"
+_LETTER = rf"[\w{_MARKS}]"
 _CONTRACTION = r"(?:['\u2019\u02bc](?i:s|t|d|m|re|ve|ll)(?!\w))?"
-# Possessive throughout: no text makes it go back.
+# Possessive, or followed by nothing that could fail: no text makes it go back. Sets
+# alone are possessive, because Python before 3.11.5 matches possessive groups wrongly.
 _RUN = re.compile(
     rf"(?P<spaced>{identifiers.SPACED})"
-    rf"|{_LETTER}++(?:[:.{{}}-]++{_LETTER}++)*+{_CONTRACTION}"
+    rf"|{_LETTER}++(?:[:.{{}}-]++{_LETTER}++)*{_CONTRACTION}"
 )
-_PIECE = re.compile(rf"\d+(?:\.\d+)+|(?:[^\W_]|(?!\w){_LETTER})++{_CONTRACTION}")
+_PIECE = re.compile(rf"\d+(?:\.\d+)+|(?:[^\W_]++|{_MARK}++)+{_CONTRACTION}")
 _DOTTED = re.compile(r"(?<!\d)\.|\.(?!\d)|[{}]|:")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*(?:[eE][+-]?\d+)?)([^\W\d_]*)")
 CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"

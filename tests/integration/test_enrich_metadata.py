@@ -1,0 +1,173 @@
+"""The metadata stage on a real Postgres: what it stores, once, and never too late."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.postgres import translated_errors
+from shared.text import query_terms
+from shared.text.query_terms import analyse_query
+
+TENANT = "default"
+
+
+@pytest.fixture
+def save(conn):
+    def save(text: str, external_id: str = "A-1", **fields) -> UUID:
+        draft = EntryDraft("api", external_id, text, **fields)
+        saved = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
+        return saved[0].entry_id
+
+    return save
+
+
+@pytest.fixture
+def content_of(conn):
+    return lambda entry_id: reading.contents(conn, TENANT, [entry_id])[entry_id]
+
+
+@pytest.fixture
+def enrich(conn, content_of):
+    def enrich(entry_id: UUID, expected: str | None = None) -> bool:
+        content = content_of(entry_id)
+        return metadata.store(conn, content, metadata.extract(content, expected))
+
+    return enrich
+
+
+@pytest.fixture
+def finds(conn):
+    def finds(question: str, language: str = "en") -> bool:
+        terms = analyse_query(question, [language]).by_language[0]
+        with translated_errors():
+            row = conn.execute(
+                "SELECT count(*) FROM entry_text"
+                " WHERE tsv @@ %s::tsquery AND language = %s",
+                (query_terms.tsquery(terms), language),
+            ).fetchone()
+        return row[0] > 0
+
+    return finds
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "missed"),
+    [
+        ("ion pump off at the arc", ["pump off", '"pump off"'], ['"pump on"', "down"]),
+        ("beam down again", ["beam down again"], ["beam up"]),
+        ("LOTO-2024-0312 released", ["0312", "LOTO-2024-0312"], ["0313"]),
+        ("BL5.0.2 shutter", ["BL 5.0.2", "bl-5.0.2"], ["BL 5.0.3"]),
+        ("reset HCM03", ["HCM 03", "HCM3", "hcm 3", "hcm-03"], ["HCM04", "HCM 33"]),
+        ("swapped hcm 03", ["HCM03", "HCM 3"], ["HCM04"]),
+        ("SR:C01-RF:Trip", ["SR:C01-RF:Trip", "c01", "trip"], ["SR:C02-RF:Trip"]),
+    ],
+)
+def test_what_an_english_index_loses_is_found_and_a_near_miss_is_not(
+    save, enrich, finds, text: str, found: list[str], missed: list[str]
+):
+    enrich(save(text))
+
+    assert [question for question in found if not finds(question)] == []
+    assert [question for question in missed if finds(question)] == []
+
+
+def test_names_and_language_are_stored_with_their_places(conn, save, enrich):
+    entry_id = save("HCM03 tripped, CO2 low, see SR:C03-VA:HCM2 in the log")
+
+    assert enrich(entry_id)
+
+    row = conn.execute("SELECT language, entities FROM entry_metadata").fetchone()
+    assert row[0] == "en"
+    assert row[1] == [
+        {"kind": "device", "name": "HCM03", "canonical": "hcm3", "start": 0, "end": 5},
+        {
+            "kind": "pv",
+            "name": "SR:C03-VA:HCM2",
+            "canonical": "sr:c03-va:hcm2",
+            "start": 28,
+            "end": 42,
+        },
+    ]
+
+
+def test_a_short_text_takes_the_language_of_its_source(conn, save, enrich):
+    enrich(save("Pompa da vuoto"), "it")
+
+    assert conn.execute("SELECT language FROM entry_text").fetchone() == ("it",)
+
+
+def test_the_stage_makes_the_document_due_in_the_same_transaction(conn, save, enrich):
+    entry_id = save("RF trip")
+
+    enrich(entry_id)
+
+    due = conn.execute("SELECT stage FROM work WHERE entry_id = %s", (entry_id,))
+    assert sorted(row[0] for row in due) == ["index", "metadata"]
+
+
+def test_an_older_revision_never_replaces_a_newer_one(conn, save, enrich, content_of):
+    entry_id = save("the first text")
+    late = content_of(entry_id)
+    save("the second text")
+    enrich(entry_id)
+
+    assert not metadata.store(conn, late, metadata.extract(late, None))
+
+    stored = conn.execute("SELECT revision, stream FROM entry_text").fetchone()
+    assert stored == (2, "the second text")
+
+
+def test_the_same_revision_read_anew_gets_a_newer_document(conn, save, content_of):
+    entry_id = save("Trips today")
+    content = content_of(entry_id)
+    metadata.store(conn, content, metadata.extract(content, "en"))
+    metadata.store(conn, content, metadata.extract(content, "en"))
+    assert content_of(entry_id).doc_version == content.doc_version
+
+    metadata.store(conn, content, metadata.extract(content, "de"))
+
+    assert content_of(entry_id).doc_version == content.doc_version + 1
+
+
+def test_tags_of_html_are_no_words_and_names_keep_their_places(conn, save, enrich):
+    enrich(save('<p class="note">see <b>HCM03</b></p>', text_format="html"))
+
+    assert conn.execute("SELECT stream FROM entry_text").fetchone() == ("see hcm3",)
+    entities = conn.execute("SELECT entities FROM entry_metadata").fetchone()[0]
+    assert (entities[0]["start"], entities[0]["name"]) == (23, "HCM03")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t ",
+        "\u200b\u200b",
+        "\u202eevil\u202c",
+        "👩\u200d🔬",
+        "مرحبا بالعالم",
+        "'; DROP TABLE entry; -- \\' \\\\ ''",
+        "a" * 1_000_000,
+        "e" + "\u0301" * 10_000,
+        "\n" * 100_000,
+        " ".join(f"{i:06x}" for i in range(110_000)),
+        "beam " * 40_000,
+        "\U00010400" * 300,
+        "真" * 100_000,
+    ],
+    ids=lambda text: f"{text[:6]!r} x {len(text)}",
+)
+def test_any_text_is_stored_and_takes_no_more_than_postgres_allows(
+    conn, save, enrich, text: str
+):
+    entry_id = save(text)
+
+    assert enrich(entry_id)
+
+    assert conn.execute("SELECT count(*) FROM entry_text").fetchone() == (1,)

@@ -1,0 +1,236 @@
+"""The tasks of enrichment and indexing as a worker runs them, on real servers."""
+
+from __future__ import annotations
+
+import secrets
+from itertools import islice
+
+import pytest
+from psycopg import sql
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.due import batches
+from shared.embedding import vectors
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.opensearch import mapping
+from shared.settings import Settings
+from workers import enhance
+from workers.context import Context, Resources
+from workers.enhance import embed_entries, extract_metadata
+from workers.index import index_entries
+
+TENANT = "default"
+MODEL = "hashing-384"
+STAGES = [METADATA_STAGE, f"embed:{MODEL}"]
+
+
+def context(database, valkey, opensearch_url: str) -> Context:
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": opensearch_url,
+            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
+            "EMBEDDING_MODEL": MODEL,
+        }
+    )
+    return Context(Resources(settings, make_app(settings), "test"), {})
+
+
+@pytest.fixture
+def ctx(database, valkey):
+    ctx = context(database, valkey, "off")
+    yield ctx
+    ctx._resources.close()
+
+
+@pytest.fixture
+def indexing(database, valkey, opensearch):
+    ctx = context(database, valkey, opensearch.url)
+    assert ctx.opensearch is not None
+    yield ctx
+    ctx.opensearch.indices.delete(index=f"{ctx.settings.opensearch_index}-v*")
+    ctx._resources.close()
+
+
+@pytest.fixture
+def save(conn):
+    def save(external_id: str = "A-1", text: str = "RF cavity tripped", **fields):
+        draft = EntryDraft("api", external_id, text, **fields)
+        (saved,) = save_page(conn, TENANT, [draft], stages=STAGES, editor="test")
+        conn.commit()
+        return saved.entry_id
+
+    return save
+
+
+def due_stages(conn) -> list[str]:
+    conn.rollback()
+    return sorted(row[0] for row in conn.execute("SELECT stage FROM work").fetchall())
+
+
+def table_of(conn) -> str:
+    known = vectors.registered(conn, MODEL)
+    assert known is not None
+    return known.table_name
+
+
+def documents(ctx) -> dict[str, dict]:
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
+    client.indices.refresh(index=mapping.read_alias(base))
+    found = client.search(
+        index=mapping.read_alias(base), body={"size": 100, "version": True}
+    )
+    return {
+        hit["_id"]: {**hit["_source"], "_version": hit["_version"]}
+        for hit in found["hits"]["hits"]
+    }
+
+
+def test_metadata_ends_and_leaves_the_document_due(ctx, conn, save):
+    save()
+
+    extract_metadata(ctx)
+
+    assert due_stages(conn) == [f"embed:{MODEL}", INDEX_STAGE]
+
+
+def test_running_every_task_twice_equals_running_it_once(ctx, conn, save):
+    entry_id = save(title="RF trip")
+    for _ in range(2):
+        extract_metadata(ctx, (entry_id,))
+        embed_entries(ctx, MODEL, (entry_id,))
+        index_entries(ctx, (entry_id,))
+
+    assert due_stages(conn) == []
+    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1
+    assert conn.execute("SELECT count(*) FROM entry_text").fetchone() == (1,)
+    assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
+
+
+def test_without_opensearch_the_index_stage_ends(ctx, conn, save):
+    save()
+    extract_metadata(ctx)
+
+    index_entries(ctx)
+
+    assert due_stages(conn) == [f"embed:{MODEL}"]
+
+
+def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monkeypatch):
+    for number in range(3):
+        save(f"A-{number}")
+    # The clock of a batch is over at once, and so is the task.
+    monkeypatch.setattr(enhance, "BATCH_SECONDS", -1.0)
+    one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
+    monkeypatch.setattr(enhance, "batches", lambda *_, **__: one_batch)
+
+    extract_metadata(ctx)
+
+    conn.rollback()
+    found = conn.execute(
+        "SELECT attempts, claim FROM work WHERE stage = 'metadata'"
+    ).fetchall()
+    assert found == [(0, None)] * 3
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "\u3000"])
+def test_a_blank_text_gets_no_vectors_and_its_work_ends(ctx, conn, save, text):
+    save(text=text)
+
+    embed_entries(ctx, MODEL)
+
+    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 0
+    assert due_stages(conn) == [METADATA_STAGE]
+
+
+def test_the_vectors_of_a_deleted_entry_go(ctx, conn, save):
+    entry_id = save()
+    embed_entries(ctx, MODEL)
+    tombstone(conn, TENANT, entry_id, reason=None, stages=STAGES)
+    conn.commit()
+
+    embed_entries(ctx, MODEL)
+
+    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 0
+
+
+def test_work_of_another_model_stays_due(ctx, conn, save):
+    save()
+
+    embed_entries(ctx, "hashing-16")
+
+    assert f"embed:{MODEL}" in due_stages(conn)
+
+
+def test_a_chunk_is_placed_in_the_text_without_the_title(ctx, conn, save):
+    save(title="RF trip", text="Cavity 2 tripped")
+
+    embed_entries(ctx, MODEL)
+
+    statement = sql.SQL("SELECT start_at, end_at FROM {}")
+    row = conn.execute(statement.format(sql.Identifier(table_of(conn)))).fetchone()
+    assert row == (0, len("Cavity 2 tripped"))
+
+
+@pytest.mark.timeout(180)
+def test_an_edit_and_a_deletion_reach_the_index_and_nothing_older_does(
+    indexing, conn, save
+):
+    ctx = indexing
+    entry_id = save()
+    extract_metadata(ctx)
+    index_entries(ctx)
+    (first,) = documents(ctx).values()
+    assert first["stream"] == ["rf caviti trip"]
+
+    save(text="RF cavity reset")
+    extract_metadata(ctx)
+    index_entries(ctx)
+    (second,) = documents(ctx).values()
+    assert second["stream"] == ["rf caviti reset"]
+    assert second["_version"] > first["_version"]
+
+    tombstone(conn, TENANT, entry_id, reason=None, stages=STAGES)
+    conn.commit()
+    extract_metadata(ctx)
+    index_entries(ctx)
+    (gone,) = documents(ctx).values()
+    assert gone.keys() == {"tenant", "entry_id", "deleted", "doc_version", "_version"}
+    assert gone["_version"] > second["_version"]
+
+
+@pytest.mark.timeout(180)
+def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
+    ctx = indexing
+    for number in range(5):
+        save(f"A-{number}")
+    extract_metadata(ctx)
+    index_entries(ctx)
+    assert len(documents(ctx)) == 5
+    ctx.opensearch.indices.delete(index=f"{ctx.settings.opensearch_index}-v*")
+    save("A-0", text="an edit notices it")
+    extract_metadata(ctx)
+
+    index_entries(ctx)
+    index_entries(ctx)
+
+    assert len(documents(ctx)) == 5
+    assert INDEX_STAGE not in due_stages(conn)
+
+
+def test_with_opensearch_down_the_document_stays_due_and_no_attempt_is_spent(
+    database, valkey, conn, save
+):
+    ctx = context(database, valkey, "http://127.0.0.1:9")
+    save()
+    extract_metadata(ctx)
+
+    index_entries(ctx)
+
+    row = conn.execute(
+        "SELECT attempts, claim, last_error->>'code' FROM work WHERE stage = 'index'"
+    ).fetchone()
+    assert row == (0, None, "opensearch_unavailable")
+    ctx._resources.close()

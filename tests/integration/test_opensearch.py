@@ -1,0 +1,287 @@
+"""The index on a real OpenSearch: made once, strict, and honest about every item."""
+
+from __future__ import annotations
+
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import ConfigurationError, OpenSearchError
+from shared.opensearch import bulk, documents, mapping
+from shared.opensearch.client import make_client, translated_errors
+from shared.opensearch.documents import Document
+from shared.settings import Settings
+from shared.text.analyser import MAX_POSITIONED_TOKENS
+from shared.uuid7 import uuid7
+
+pytestmark = pytest.mark.timeout(180)
+TENANT = "default"
+
+
+@pytest.fixture
+def client(opensearch):
+    return make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+
+
+@pytest.fixture
+def base(client):
+    base = f"test_{secrets.token_hex(6)}"
+    yield base
+    client.indices.delete(index=f"{base}-v*")
+
+
+@pytest.fixture
+def write(client, base):
+    mapping.ensure_index(client, base)
+
+    def write(*found: Document) -> dict[UUID, OpenSearchError]:
+        return bulk.write(client, mapping.write_alias(base), found)
+
+    return write
+
+
+@pytest.fixture
+def matches(client, base):
+    def matches(query: dict[str, Any]) -> list[str]:
+        client.indices.refresh(index=mapping.read_alias(base))
+        found = client.search(index=mapping.read_alias(base), body={"query": query})
+        assert found["_shards"]["failed"] == 0
+        return sorted(hit["_id"] for hit in found["hits"]["hits"])
+
+    return matches
+
+
+@pytest.fixture
+def document_of(conn):
+    """Store an entry, analyse it, and return its document."""
+
+    def document_of(text: str = "RF trip", **fields: Any) -> Document:
+        draft = EntryDraft("api", str(uuid7()), text, **fields)
+        (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
+        content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        metadata.store(conn, content, metadata.extract(content, None))
+        (document,) = documents.load(conn, TENANT, [saved.entry_id])
+        return document
+
+    return document_of
+
+
+def small(version: int, **body: Any) -> Document:
+    return Document(uuid7(), version, {"tenant": TENANT, **body})
+
+
+def test_many_at_once_make_one_index_and_each_makes_everything_due(client, base):
+    made_due: list[int] = []
+    with ThreadPoolExecutor(6) as threads:
+        made = list(
+            threads.map(
+                lambda number: mapping.ensure_index(
+                    client, base, lambda: made_due.append(number)
+                ),
+                range(6),
+            )
+        )
+
+    assert sum(made) == 1
+    assert made_due
+    assert len(client.indices.get(index=f"{base}-v*")) == 1
+    assert mapping.ensure_index(client, base) is False
+
+
+def test_dying_before_the_aliases_leaves_nothing_that_looks_ready(client, base):
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mapping.ensure_index(client, base, die)
+
+    assert not client.indices.exists_alias(name=mapping.write_alias(base))
+    assert mapping.ensure_index(client, base)
+
+
+def test_an_older_version_is_no_error_and_changes_nothing(write, client, base):
+    new = small(7, kind="new")
+    old = Document(new.entry_id, 6, {"tenant": TENANT, "kind": "old"})
+
+    assert write(new) == {}
+    assert write(old, new) == {}
+
+    stored = client.get(index=mapping.read_alias(base), id=str(new.entry_id))
+    assert (stored["_version"], stored["_source"]["kind"]) == (7, "new")
+
+
+def test_a_document_that_cannot_be_mapped_is_refused_alone(write):
+    bad, good = small(1, surprise=1), small(1, kind="logbook")
+
+    errors = write(bad, good)
+
+    assert set(errors) == {bad.entry_id}
+    error = errors[bad.entry_id]
+    assert (error.error_code, error.retriable) == ("opensearch_refused", False)
+    assert error.technical == "400 strict_dynamic_mapping_exception"
+
+
+def test_a_blocked_index_is_tried_again_later(write, client, base):
+    client.indices.put_settings(
+        index=mapping.write_alias(base),
+        body={"index.blocks.read_only_allow_delete": True},
+    )
+    one = small(1)
+
+    (error,) = write(one).values()
+
+    assert (error.error_code, error.retriable) == ("opensearch_unavailable", True)
+
+
+def test_a_vanished_alias_is_told_and_never_made_a_plain_index(write, client, base):
+    client.indices.delete(index=f"{base}-v*")
+
+    (error,) = write(small(1)).values()
+
+    assert error.retriable
+    assert error.technical == "404 index_not_found_exception"
+    assert not client.indices.exists(index=mapping.write_alias(base))
+
+
+def test_a_server_that_is_away_is_told_by_kind():
+    client = make_client(Settings.load({"OPENSEARCH_URL": "http://127.0.0.1:9"}))
+    assert client is not None
+    with pytest.raises(OpenSearchError) as caught, translated_errors():
+        client.info()
+    assert (caught.value.error_code, caught.value.retriable) == (
+        "opensearch_unavailable",
+        True,
+    )
+
+
+def test_off_is_no_client_and_nothing_known_is_said():
+    assert make_client(Settings.load({"OPENSEARCH_URL": "off"})) is None
+    with pytest.raises(ConfigurationError, match="OPENSEARCH_URL=off"):
+        make_client(Settings())
+
+
+def test_hostile_metadata_are_indexed_without_new_fields(
+    write, client, base, document_of
+):
+    hostile = {
+        "a.b": "text",
+        "_id": 1,
+        "__proto__": {"": "empty key"},
+        "same": "text",
+        "long": "x" * 40_000,
+        "wide": "\U0001f600" * 40_000,
+        "k" * 2000: "\U0001f600" * 40_000,
+        "number": 10,
+        "huge": int("9" * 64),
+        "when": "2026-03-02T05:10:00Z",
+        "w" * 200: {"w" * 200: {"w" * 200: {"w" * 200: "\U0001f600" * 40_000}}},
+        "deep": {"a": {"b": {"c": {"d": {"e": [1, "two", None, True]}}}}},
+    }
+    before = client.indices.get_mapping(index=mapping.read_alias(base))
+
+    assert write(document_of(metadata=hostile)) == {}
+    assert write(document_of(metadata={"same": 3, "number": "ten"})) == {}
+
+    assert client.indices.get_mapping(index=mapping.read_alias(base)) == before
+
+
+def test_numbers_and_dates_of_metadata_are_compared_as_such(
+    write, matches, document_of
+):
+    ten, nine = (document_of(metadata={"current": value}) for value in (10, 9))
+    day = document_of(metadata={"done": "2026-03-02T05:10:00+01:00"})
+    assert write(ten, nine, day) == {}
+
+    def above(field: str, key: str, value: Any) -> dict[str, Any]:
+        inside = [
+            {"term": {f"{field}.key": key}},
+            {"range": {f"{field}.value": {"gte": value}}},
+        ]
+        return {"nested": {"path": field, "query": {"bool": {"filter": inside}}}}
+
+    assert matches(above("meta_num", "current", 9.5)) == [str(ten.entry_id)]
+    assert matches(above("meta_date", "done", "2026-03-02T04:10:00Z")) == [
+        str(day.entry_id)
+    ]
+
+
+def test_readers_nobody_and_everybody_are_told_apart(write, matches, document_of):
+    everybody = document_of(readers=None)
+    nobody = document_of(readers=())
+    group = document_of(readers=("rf",))
+    write(everybody, nobody, group)
+
+    assert matches({"terms": {"readers": ["*", "rf"]}}) == sorted(
+        [str(everybody.entry_id), str(group.entry_id)]
+    )
+
+
+def test_a_phrase_stays_in_its_section_and_over_late_words_there_is_none(
+    write, matches, document_of
+):
+    title = document_of("pump replaced", title="ion")
+    late = document_of("x " * MAX_POSITIONED_TOKENS + "ion pump")
+    plain = document_of("the ion pump")
+    write(title, late, plain)
+
+    assert matches({"match_phrase": {"stream": "ion pump"}}) == [str(plain.entry_id)]
+    assert len(matches({"match": {"stream": "ion"}})) == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a" * 1_000_000,
+        " ".join(f"{i:06x}" for i in range(110_000)),
+        "\U00010400" * 300,
+        "真空漏れ\u200b\u202e",
+        "beam " * 40_000,
+    ],
+    ids=lambda text: f"{text[:6]!r} x {len(text)}",
+)
+def test_any_text_is_indexed_as_the_analyser_gives_it(
+    write, client, base, document_of, conn, text: str
+):
+    document = document_of(text)
+
+    assert write(document) == {}
+
+    stored = client.get(index=mapping.read_alias(base), id=str(document.entry_id))
+    row = conn.execute("SELECT stream, idents FROM entry_text").fetchone()
+    assert "\n".join(stored["_source"]["stream"]) == row[0]
+    assert stored["_source"]["idents"] == row[1]
+
+
+def test_a_long_term_is_one_token_in_the_index_too(write, matches, document_of):
+    document = document_of("\U00010428" * 300)
+    write(document)
+
+    term = document.body["stream"][0]
+    assert len(term) == 128
+    assert matches({"term": {"stream": term}}) == [str(document.entry_id)]
+
+
+def test_a_restored_database_writes_over_what_the_index_kept(conn, document_of):
+    before = document_of()
+    conn.execute("UPDATE installation SET epoch = epoch + 1")
+
+    assert document_of().version > before.version + 2**39
+
+
+def test_times_far_from_now_are_indexed(write, matches, document_of):
+    old = document_of(entry_time=datetime(1900, 1, 1, tzinfo=UTC))
+    far = document_of(entry_time=datetime(2200, 12, 31, tzinfo=UTC))
+    assert write(old, far) == {}
+
+    assert matches({"range": {"entry_time": {"lt": "1950-01-01"}}}) == [
+        str(old.entry_id)
+    ]
