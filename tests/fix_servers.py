@@ -18,7 +18,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from local import service_user
-from local.opensearch import EmbeddedOpenSearch
+from local.opensearch import QUICK_START, EmbeddedOpenSearch
 from local.postgres import EmbeddedPostgres
 from local.server import Place, Server, ServerError, free_port
 from local.valkey import EmbeddedValkey
@@ -102,7 +102,9 @@ def valkey(place: Place, reap: Reap) -> Iterator[Server]:
 @pytest.fixture(scope="session")
 def opensearch(place: Place, reap: Reap) -> Iterator[Server]:
     """OpenSearch; one for the run, each test with an index of its own."""
-    yield from _run(EmbeddedOpenSearch(place, free_port()), reap, 120)
+    yield from _run(
+        EmbeddedOpenSearch(place, free_port(), java_options=QUICK_START), reap, 150
+    )
 
 
 @pytest.fixture(scope="session")

@@ -217,9 +217,7 @@ def _bare_environment() -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="session")
-def running(
-    make_system: Callable[..., System], opensearch: Server
-) -> System:
+def running(make_system: Callable[..., System], opensearch: Server) -> System:
     """One whole running system, shared: each test brings a tenant of its own."""
     system = make_system(opensearch=opensearch.url, LOGCHORD_FAULT_INJECTION="true")
     system.start(*CORE)

@@ -26,7 +26,11 @@ def main(listed: Path) -> None:
                 os.killpg(int(line), signal.SIGKILL)
     for line in lines:
         folder = Path(line)
-        if line and not line.isdigit() and Path(tempfile.gettempdir()) in folder.parents:
+        if (
+            line
+            and not line.isdigit()
+            and Path(tempfile.gettempdir()) in folder.parents
+        ):
             shutil.rmtree(folder, ignore_errors=True)
     listed.unlink(missing_ok=True)
 

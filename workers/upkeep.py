@@ -19,7 +19,8 @@ from kombu.exceptions import OperationalError
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared import broker, log as logs
+from shared import broker
+from shared import log as logs
 from shared.due import processes, rows
 from shared.due.processes import Identity, Reporter
 from shared.jobs import closing, partitions
@@ -63,7 +64,9 @@ class Loop:
         while not self.stop.is_set():
             error = attempt(self._hold_and_turn)
             if error is not None:
-                log.warning("upkeep_loop_failed", loop=self._name, code=error.error_code)
+                log.warning(
+                    "upkeep_loop_failed", loop=self._name, code=error.error_code
+                )
             self.stop.wait(_STANDBY_SECONDS)
 
     def _hold_and_turn(self) -> None:

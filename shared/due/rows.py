@@ -51,7 +51,8 @@ _CLAIM: LiteralString = """
            attempts = w.attempts + 1
       FROM picked p
      WHERE w.entry_id = p.entry_id AND w.stage = p.stage
-    RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts, w.class AS work_class"""
+    RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts,
+              w.class AS work_class"""
 
 _RENEW: LiteralString = """
     UPDATE work SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
@@ -198,8 +199,8 @@ def release(conn: Connection[TupleRow], stage: str, claim_id: UUID) -> None:
 
 def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> dict[str, int]:
     """Return how many rows of each stage nobody works on although they are due."""
-    rows = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
-    return {stage: count for stage, count in rows}
+    found = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
+    return {str(stage): int(count) for stage, count in found}
 
 
 def any_due(

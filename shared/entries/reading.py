@@ -79,6 +79,7 @@ _LISTINGS: dict[Sort, LiteralString] = {
 }
 
 _TOTAL: LiteralString = (
+    # Two constants of this file put together; every value is a parameter.
     """
     SELECT count(*)
       FROM entry e

@@ -9,7 +9,7 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import LiteralString
+from typing import LiteralString, Self
 
 import httpx
 import psycopg
@@ -65,10 +65,11 @@ _RECOVERED: LiteralString = """
          WHERE l.entry_id = held.entry_id AND l.stage = held.stage
            AND l.claim <> held.claim AND l.at > %(at)s) AS again ON true"""
 
-_WORDS = (
-    "beam dump vacuum klystron cavity arc interlock water flow valve pump orbit feedback"
-    " kicker septum undulator gap chiller trip restart shift operator magnet supply PLC"
-).split()
+_WORDS = [
+    *("beam", "dump", "vacuum", "klystron", "cavity", "arc", "interlock", "water"),
+    *("flow", "valve", "pump", "orbit", "feedback", "kicker", "septum", "undulator"),
+    *("gap", "chiller", "trip", "restart", "shift", "operator", "magnet", "supply"),
+]
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,14 @@ class Ledger:
             duplicate_effects=number(_DOUBLED),
             extra_runs=number(_EXTRA_RUNS),
             quarantined=number(_QUARANTINED),
-            recovery_s=max((self._recovery(conn, kill) for kill in self.kills), default=0),
+            recovery_s=max(
+                (self._recovery(conn, kill) for kill in self.kills), default=0
+            ),
         )
 
-    def _recovery(self, conn: psycopg.Connection[tuple[object, ...]], kill: Kill) -> float:
+    def _recovery(
+        self, conn: psycopg.Connection[tuple[object, ...]], kill: Kill
+    ) -> float:
         row = conn.execute(
             _RECOVERED.replace("%(at)s", "to_timestamp(%(at)s)"),
             {
@@ -209,7 +214,7 @@ class Posting:
         self._numbers = numbers
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Posting:
+    def __enter__(self) -> Self:
         """Begin to post."""
         self._thread.start()
         return self

@@ -43,7 +43,9 @@ def own_postgres(place, reap) -> Iterator[EmbeddedPostgres]:
 
 @pytest.mark.requirement("F18", "P1", "P2", "P3")
 @pytest.mark.timeout(300)
-def test_no_accepted_entry_is_lost_when_postgres_crashes(make_system, own_postgres, reap):
+def test_no_accepted_entry_is_lost_when_postgres_crashes(
+    make_system, own_postgres, reap
+):
     system = make_system(database=own_postgres.url)
     system.start("api", "enhance", "embed", "upkeep")
     system.wait_ready("enhance", "embed", "upkeep")
