@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import Any, LiteralString
 
 from fastapi import FastAPI
-from fastapi.responses import RedirectResponse
 
 from api import asked, errors
 from api.backlog import Backlog
@@ -17,9 +16,10 @@ from api.callers import Callers, is_loopback
 from api.context import ApiContext
 from api.gate import Gate
 from api.probes import Probes
-from api.routes import entries, health, me, search, status
+from api.routes import entries, health, me, root, search, status
 from api.searches import Searches
-from shared import broker, log as logs
+from shared import broker
+from shared import log as logs
 from shared.access.cursors import Signer
 from shared.access.limits import Limiter
 from shared.broker import BrokerClock, Nudger
@@ -44,19 +44,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         version=VERSION,
         description=_DESCRIPTION,
         openapi_url=f"{base}/openapi.json",
-        docs_url=f"{base}/docs",
+        docs_url=None,
         redoc_url=None,
         lifespan=_lifespan,
     )
     app.state.settings = settings
-    for module in (entries, search, status, me, health):
+    for module in (root, entries, search, status, me, health):
         app.include_router(module.router, prefix=base)
-
-    @app.get(f"{base}/", include_in_schema=False)
-    async def root() -> RedirectResponse:
-        """Lead to the documentation, until the page exists."""
-        return RedirectResponse(f"{base}/docs")
-
     errors.register(app)
     app.add_middleware(Gate, settings=settings)
     return app

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import redis
+from psycopg.rows import TupleRow
 
 from shared import broker, migrations
 from shared.embedding import stored
@@ -15,9 +16,10 @@ from shared.errors import (
     CapacityError,
     DatabaseQueryError,
     EmbeddingGenerationError,
+    OpenSearchError,
 )
 from shared.opensearch import client as opensearch
-from shared.postgres import as_logchord_error
+from shared.postgres import translated_errors
 
 if TYPE_CHECKING:
     from shared.settings import Settings
@@ -27,58 +29,63 @@ _TIMEOUT_SECONDS = 2
 
 def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], None]]:
     """Return each probe's question; it raises an error of ours, or it is well."""
-    jobs = redis.Redis.from_url(
-        broker.broker_url(settings),
-        socket_timeout=_TIMEOUT_SECONDS,
-        socket_connect_timeout=_TIMEOUT_SECONDS,
-    )
+    asked = _Asked(settings, database_url)
+    return {
+        "postgres": asked.postgres,
+        "broker": asked.broker,
+        "opensearch": asked.opensearch,
+        "embedding": asked.embedding,
+        "migrations": asked.migrations,
+    }
 
-    def connect() -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(
-            database_url,
-            connect_timeout=_TIMEOUT_SECONDS,
-            options=f"-c statement_timeout={_TIMEOUT_SECONDS * 1000}",
-            application_name="logchord probe",
+
+class _Asked:
+    """Connections of the probes' own: a full pool does not make Postgres unwell."""
+
+    def __init__(self, settings: Settings, database_url: str) -> None:
+        self._database_url = database_url
+        self._jobs = redis.Redis.from_url(
+            broker.broker_url(settings),
+            socket_timeout=_TIMEOUT_SECONDS,
+            socket_connect_timeout=_TIMEOUT_SECONDS,
         )
+        self._opensearch = opensearch.make_client(settings)
+        self._model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+        self._cache = settings.cache
 
-    def postgres() -> None:
-        try:
-            with connect() as conn:
-                conn.execute("SELECT 1")
-        except psycopg.Error as exc:
-            raise as_logchord_error(exc) from exc
+    def postgres(self) -> None:
+        with translated_errors(), self._connect() as conn:
+            conn.execute("SELECT 1")
 
-    def migrated() -> None:
-        try:
-            with connect() as conn:
-                todo = migrations.pending(conn)
-        except psycopg.Error as exc:
-            raise as_logchord_error(exc) from exc
+    def migrations(self) -> None:
+        with translated_errors(), self._connect() as conn:
+            todo = migrations.pending(conn)
         if todo:
             message = "Run `logchord migrate`: the schema is older than this release."
             raise DatabaseQueryError(message, code="schema_missing", retriable=False)
 
-    def reach_broker() -> None:
+    def broker(self) -> None:
         try:
-            jobs.ping()
+            self._jobs.ping()
         except redis.RedisError as exc:
             raise CapacityError(code="broker_unavailable", technical=str(exc)) from exc
 
-    def reach_opensearch() -> None:
-        found = opensearch.make_client(settings)
-        if found is not None:
-            opensearch.ping(found)
+    def opensearch(self) -> None:
+        if self._opensearch is None:
+            raise OpenSearchError(technical="switched off: OPENSEARCH_URL=off")
+        with opensearch.translated_errors():
+            self._opensearch.info()
 
-    def embedding() -> None:
-        name = ALIASES.get(settings.embedding_model, settings.embedding_model)
-        folder = stored.folder_of(settings.cache, name)
-        if stored.manifest_of(folder) is None and not name.startswith("hashing-"):
+    def embedding(self) -> None:
+        folder = stored.folder_of(self._cache, self._model)
+        built_in = self._model.startswith("hashing-")
+        if stored.manifest_of(folder) is None and not built_in:
             raise EmbeddingGenerationError(technical="the model is not converted yet")
 
-    return {
-        "postgres": postgres,
-        "broker": reach_broker,
-        "opensearch": reach_opensearch,
-        "embedding": embedding,
-        "migrations": migrated,
-    }
+    def _connect(self) -> psycopg.Connection[TupleRow]:
+        return psycopg.connect(
+            self._database_url,
+            connect_timeout=_TIMEOUT_SECONDS,
+            options=f"-c statement_timeout={_TIMEOUT_SECONDS * 1000}",
+            application_name="logchord probe",
+        )

@@ -62,9 +62,7 @@ class Callers:
             limit = scope.rate_per_minute
         who = scope.key_id or f"anonymous:{self.address(request)}"
         # Reads, searches and pushes go on while Redis is away; other writes wait.
-        open_without_redis = (
-            kind != "default" or request.method in _SAFE_METHODS
-        )
+        open_without_redis = kind != "default" or request.method in _SAFE_METHODS
         allowance = await self._limiter.take(
             f"{who}:{kind}", limit, may_go_local=open_without_redis
         )

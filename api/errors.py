@@ -106,17 +106,17 @@ def answer(error: LogchordError, state: Any) -> Response:
 def unexpected(exc: Exception, state: Any) -> Response:
     """Return the response of what nobody foresaw."""
     error = InternalError(technical=f"{type(exc).__name__}: {exc}")
-    log.exception("unexpected_error", error_id=str(error.id))
+    log.error("unexpected_error", error_id=str(error.id), exc_info=exc)
     return answer(error, state)
 
 
 async def _ours(request: Request, exc: Exception) -> Response:
-    assert isinstance(exc, LogchordError)  # noqa: S101 - registered for these
+    assert isinstance(exc, LogchordError)
     return answer(exc, request.state)
 
 
 async def _invalid(request: Request, exc: Exception) -> Response:
-    assert isinstance(exc, RequestValidationError)  # noqa: S101 - registered for these
+    assert isinstance(exc, RequestValidationError)
     carried = [
         error["ctx"]["error"]
         for error in exc.errors()
@@ -129,7 +129,7 @@ async def _invalid(request: Request, exc: Exception) -> Response:
 async def _framework(request: Request, exc: Exception) -> Response:
     if isinstance(exc, CarriedError):
         return answer(exc.error, request.state)
-    assert isinstance(exc, HTTPException)  # noqa: S101 - registered for these
+    assert isinstance(exc, HTTPException)
     response = answer(_translated(exc), request.state)
     if exc.headers and "Allow" in exc.headers:
         response.headers["Allow"] = exc.headers["Allow"]

@@ -43,7 +43,7 @@ class Gate:
             await self._app(scope, passage.receive, passage.send)
         except LogchordError as exc:
             await passage.answer(errors.answer(exc, passage.state))
-        except Exception as exc:
+        except Exception as exc:  # noqa: BLE001 - whatever it is, it is answered
             await passage.answer(errors.unexpected(exc, passage.state))
         finally:
             passage.end()
@@ -101,7 +101,8 @@ class _Passage:
             traceparent = self._headers.get("traceparent", "")
             if _TRACEPARENT.match(traceparent):
                 headers["traceparent"] = traceparent
-            for name, value in (self.state._state.get("rate_headers") or {}).items():
+            limits = getattr(self.state, "rate_headers", None) or {}
+            for name, value in limits.items():
                 headers[name] = value
         await self._send(message)
 

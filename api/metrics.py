@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
 
 from shared.due.lag import StageLag
 
 REGISTRY = CollectorRegistry()
 _REQUESTS = Counter(
-    "logchord_http_requests_total", "Requests answered.", ["route", "status"],
+    "logchord_http_requests_total",
+    "Requests answered.",
+    ["route", "status"],
     registry=REGISTRY,
 )
 _SECONDS = Histogram(
@@ -23,7 +31,9 @@ _JOBS = Counter(
     "logchord_jobs_total", "Searches ended, by state.", ["state"], registry=REGISTRY
 )
 _INGESTED = Counter(
-    "logchord_ingested_total", "Entries taken in.", ["source", "status"],
+    "logchord_ingested_total",
+    "Entries taken in.",
+    ["source", "status"],
     registry=REGISTRY,
 )
 
@@ -52,7 +62,9 @@ def render(stages: Sequence[StageLag]) -> bytes:
         "logchord_due_work", "Rows of due work.", ["stage", "class"], registry=fresh
     )
     oldest = Gauge(
-        "logchord_due_oldest_seconds", "Age of the oldest due row.", ["stage"],
+        "logchord_due_oldest_seconds",
+        "Age of the oldest due row.",
+        ["stage"],
         registry=fresh,
     )
     aside = Gauge(

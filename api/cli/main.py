@@ -29,7 +29,7 @@ COMMANDS = {
     "doctor": Entry("api.cli.doctor", "Name every unmet precondition, and its remedy."),
     "serve": Entry("api.cli.serve", "Run one process in the foreground."),
     "migrate": Entry("api.cli.migrate", "Bring the database's schema up to date."),
-    "push": Entry("api.cli.entries", "Send entries from a file."),
+    "push": Entry("api.cli.push", "Send entries from a file."),
     "search": Entry("api.cli.search", "Search the logbooks."),
     "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),
     "config": Entry("api.cli.config", "Show every setting in force, and why."),

@@ -4,63 +4,67 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from pydantic import ValidationError
 
-from api import metrics
-from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
-from api.door_route import DoorRoute
-from api.errors import documented, invalid
+from api import pushes
+from api.context import ApiContext, Caller, Ctx, needs
+from api.door_route import DoorRequest, DoorRoute
+from api.errors import documented
 from api.schemas.entries import (
-    EntriesIn,
-    EntryIn,
     EntryOut,
     EntryPage,
     PushBody,
     PushedEntries,
     PushedEntry,
     entry_out,
-    source_uri,
 )
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.due import rows as due
 from shared.entries import reading
-from shared.entries.admit import Rules
-from shared.entries.draft import EntryDraft
-from shared.entries.entry import Saved, save_page, tombstone
-from shared.errors import (
-    GoneError,
-    InvalidRequestError,
-    LogchordError,
-    NotFoundError,
-)
+from shared.entries.entry import tombstone
+from shared.errors import GoneError, InvalidRequestError, NotFoundError
 from shared.postgres import connection
+from shared.text import door
 
-router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=DoorRoute)
+
+class PushRequest(DoorRequest):
+    """Entries are admitted one by one, so that a bad one refuses only itself."""
+
+    @staticmethod
+    def parse(body: bytes) -> Any:
+        """Return the document; the texts of its entries are still to be admitted."""
+        value = door.parse_json(body)
+        if isinstance(value, dict) and isinstance(value.get("entries"), list):
+            door.check_tree({key: value[key] for key in value if key != "entries"})
+        else:
+            door.check_tree(value)
+        return value
+
+
+class PushRoute(DoorRoute):
+    """Where entries come in."""
+
+    request_class = PushRequest
+    not_built = frozenset(
+        {
+            *("author", "category", "date_from", "date_to", "detail", "device"),
+            *("end_date", "event_from", "event_to", "exclude_entry_ids", "fields"),
+            *("has_attachment", "kind", "language", "level", "max_chars", "origin"),
+            *("quantity", "revision", "shift", "start_date", "system", "tags"),
+            *("thread_id", "time_range"),
+        }
+    )
+
+
+router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
 
 _INDEX_POLL_SECONDS = 0.05
 _UNIQUE_KEY = Header(description="The same key again gets the same answer.")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a push is answered with, kept so that a repeat gets the same."""
-
-    status: int
-    body: dict[str, Any]
-
-    @property
-    def entry_ids(self) -> list[UUID]:
-        """Return the entries that were taken in."""
-        items = self.body.get("items", [self.body])
-        return [UUID(one["entry_id"]) for one in items if one.get("entry_id")]
 
 
 @router.post(
@@ -94,7 +98,7 @@ async def post_entries(
         asked = idempotency.request(
             caller.scope.tenant, who, "POST /v1/entries", idempotency_key, whole
         )
-    verdict, replayed = await asyncio.to_thread(_push, ctx, caller, body, asked)
+    verdict, replayed = await asyncio.to_thread(pushes.push, ctx, caller, body, asked)
     answer = dict(verdict.body)
     if wait_for is not None:
         answer["indexed"] = await _wait_for_index(ctx, verdict.entry_ids, wait_ms)
@@ -179,7 +183,7 @@ def get_entry(
     if entry.deleted_at is not None:
         raise GoneError
     tag = f'"r{entry.revision}"'
-    if if_none_match is not None and tag in if_none_match:
+    if _names(if_none_match, tag):
         return Response(status_code=304, headers={"ETag": tag})
     return _json(_out(ctx, entry), {"ETag": tag})
 
@@ -205,7 +209,7 @@ def delete_entry(
         entry = reading.current(conn, caller.scope, entry_id)
         if entry is None:
             raise NotFoundError
-        if if_match is not None and f'"r{entry.revision}"' not in if_match:
+        if if_match is not None and not _names(if_match, f'"r{entry.revision}"'):
             message = f"The entry is at revision {entry.revision} by now."
             raise InvalidRequestError(message, code="revision_mismatch")
         tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=stages)
@@ -214,112 +218,10 @@ def delete_entry(
     return Response(status_code=204)
 
 
-def _push(
-    ctx: ApiContext,
-    caller: CallerInfo,
-    body: EntryIn | EntriesIn,
-    asked: idempotency.Request | None,
-) -> tuple[Verdict, bool]:
-    """Store what was sent in one commit, then nudge; a repeat is answered as before."""
-    with connection(ctx.pool) as conn:
-        if asked is not None:
-            kept = idempotency.begin(conn, asked)
-            if kept is not None:
-                return Verdict(kept["status"], kept["body"]), True
-        if isinstance(body, EntryIn):
-            drafts, rejected = [Rules(ctx.settings).draft(body.model_dump(), "")], {}
-        else:
-            drafts, rejected = _admitted(ctx, body)
-        saved = save_page(
-            conn,
-            caller.scope.tenant,
-            drafts,
-            stages=_first_stages(ctx),
-            editor=caller.scope.subject,
-        )
-        tenant = caller.scope.tenant
-        if isinstance(body, EntryIn):
-            verdict = Verdict(
-                201 if saved[0].status == "created" else 200, _item(tenant, saved[0])
-            )
-        else:
-            verdict = _of_many(tenant, len(body.entries), saved, rejected)
-        if asked is not None:
-            kept = {"status": verdict.status, "body": verdict.body}
-            idempotency.end(conn, asked, kept)
-    _after_commit(ctx, saved)
-    return verdict, False
-
-
-def _admitted(
-    ctx: ApiContext, body: EntriesIn
-) -> tuple[list[EntryDraft], dict[int, LogchordError]]:
-    most = ctx.settings.max_batch_entries
-    if len(body.entries) > most:
-        message = f"entries: one request may hold {most}."
-        raise InvalidRequestError.field("entries", "too_many", message)
-    rules = Rules(ctx.settings)
-    drafts: list[EntryDraft] = []
-    rejected: dict[int, LogchordError] = {}
-    for index, raw in enumerate(body.entries):
-        path = f"entries.{index}"
-        try:
-            drafts.append(rules.draft(EntryIn.model_validate(raw).model_dump(), path))
-        except ValidationError as exc:
-            located = [
-                {**one, "loc": ("body", "entries", index, *one["loc"])}
-                for one in exc.errors()
-            ]
-            rejected[index] = invalid(located)
-        except LogchordError as exc:
-            rejected[index] = exc
-    if rejected and body.atomic:
-        raise next(iter(rejected.values()))
-    return drafts, rejected
-
-
-def _of_many(
-    tenant: str,
-    count: int,
-    saved: Sequence[Saved],
-    rejected: dict[int, LogchordError],
-) -> Verdict:
-    waiting = iter(saved)
-    items: list[dict[str, Any]] = []
-    for index in range(count):
-        if index in rejected:
-            error = rejected[index].body()["error"]
-            items.append({"index": index, "status": "rejected", "error": error})
-        else:
-            items.append({"index": index, **_item(tenant, next(waiting))})
-    counts = dict.fromkeys(("created", "updated", "unchanged", "rejected"), 0)
-    for one in items:
-        counts[one["status"]] += 1
-    return Verdict(200, {"items": items, "counts": counts})
-
-
-def _item(tenant: str, saved: Saved) -> dict[str, Any]:
-    return {
-        "entry_id": str(saved.entry_id),
-        "source_uri": source_uri(tenant, saved.source, saved.external_id),
-        "revision": saved.revision,
-        "status": saved.status,
-    }
-
-
-def _first_stages(ctx: ApiContext) -> list[str]:
-    """Return what is due at once; the document follows when metadata has ended."""
-    return [stage for stage in ctx.stages if stage != "index"]
-
-
-def _after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:
-    changed = [one for one in saved if one.status != "unchanged"]
-    ids = list(dict.fromkeys(one.entry_id for one in changed))
-    if ids:
-        for stage in _first_stages(ctx):
-            ctx.nudger.nudge(stage, ids)
-    for one in saved:
-        metrics.ingested(one.source, one.status, 1)
+def _names(header: str | None, tag: str) -> bool:
+    """Tell whether an If-Match or If-None-Match header names this revision."""
+    given = [one.strip().removeprefix("W/") for one in (header or "").split(",")]
+    return tag in given or "*" in given
 
 
 async def _wait_for_index(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:

@@ -45,6 +45,7 @@ async def get_me(caller: Caller, ctx: Ctx) -> dict[str, Any]:
             "rate_ingest_per_minute": settings.rate_ingest_per_minute,
             "max_limit": settings.max_limit,
             "max_batch_entries": settings.max_batch_entries,
+            "max_batch_bytes": settings.max_batch_bytes,
             "max_entry_bytes": settings.max_entry_bytes,
         },
     }

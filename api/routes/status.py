@@ -113,9 +113,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
     return _json({"version": VERSION, "components": components, **known})
 
 
-def problems(
-    stages: list[lag.StageLag], alive: list[processes.Process]
-) -> list[str]:
+def problems(stages: list[lag.StageLag], alive: list[processes.Process]) -> list[str]:
     """Say in plain sentences what is wrong and what to do about it."""
     found = []
     kinds = {one.kind for one in alive if not one.stale}

@@ -23,7 +23,7 @@ Kind = Literal[
     "attachment",
     "ops_memory",
 ]
-assert set(KINDS) == set(Kind.__args__)  # type: ignore[attr-defined]  # noqa: S101
+assert set(KINDS) == set(Kind.__args__)  # type: ignore[attr-defined]
 
 
 class EntryIn(BaseModel):

@@ -54,9 +54,7 @@ class Request:
         }
 
 
-def request(
-    tenant: str, caller: str, route: str, key: str, body: bytes
-) -> Request:
+def request(tenant: str, caller: str, route: str, key: str, body: bytes) -> Request:
     """Return the request of a key, or refuse a key that cannot be one."""
     if not _KEY.match(key):
         message = "An Idempotency-Key is 1 to 128 visible ASCII characters."

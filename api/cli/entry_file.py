@@ -1,0 +1,134 @@
+"""Entries out of a file: JSON, JSON lines or CSV, told apart by what it begins with."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, TextIO
+
+from api.cli import output
+from api.cli.output import CommandError
+from shared.errors import InvalidRequestError
+from shared.text import door
+
+# In a CSV file these cells hold several values.
+_LISTS = frozenset({"authors", "logbooks", "tags", "readers"})
+_LIST_MARK = ";"
+_METADATA = "metadata."
+_MAX_CELL_CHARS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One entry and where it stands; or why nothing can be made of that place."""
+
+    place: str
+    entry: dict[str, Any] | None
+    problem: str | None = None
+
+
+def rows(stream: TextIO, name: str) -> Iterator[Row]:
+    """Yield the entries of a file, of any length, in their order."""
+    first, lines = _first_line(stream)
+    start = first.lstrip("\ufeff \t\r\n")
+    if not start:
+        return iter(())
+    lines = chain([start], lines)
+    if name.endswith((".csv", ".tsv")) or start[0] not in "[{":
+        return _from_csv(lines, "\t" if name.endswith(".tsv") else ",")
+    if name.endswith((".jsonl", ".ndjson")) or (start[0] == "{" and _is_json(start)):
+        return _from_lines(lines)
+    return _from_document("".join(lines))
+
+
+def _first_line(stream: TextIO) -> tuple[str, Iterator[str]]:
+    """Return the first line that is not blank, and the rest."""
+    lines = iter(stream)
+    for line in lines:
+        if line.strip("\ufeff \t\r\n"):
+            return line, lines
+    return "", lines
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _from_lines(lines: Iterator[str]) -> Iterator[Row]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        place = f"line {number}"
+        try:
+            value = _parsed(line)
+        except InvalidRequestError as exc:
+            yield Row(place, None, exc.message)
+            continue
+        yield from _rows_of(value, place)
+
+
+def _from_document(text: str) -> Iterator[Row]:
+    try:
+        value = _parsed(text)
+    except InvalidRequestError as exc:
+        raise CommandError(exc.message, exit_code=output.USAGE) from exc
+    for number, item in enumerate(value if isinstance(value, list) else [value], 1):
+        yield from _rows_of(item, f"entry {number}")
+
+
+def _rows_of(value: Any, place: str) -> Iterator[Row]:
+    if not isinstance(value, dict):
+        yield Row(place, None, "This is no JSON object.")
+    elif isinstance(value.get("entries"), list):
+        for number, item in enumerate(value["entries"], 1):
+            yield from _rows_of(item, f"{place}, entry {number}")
+    else:
+        yield Row(place, value)
+
+
+def _parsed(text: str) -> Any:
+    # As strict as the API, so that a bad line is told by its place in the file.
+    return door.parse_json(text.encode("utf-8", "surrogateescape"))
+
+
+def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[Row]:
+    csv.field_size_limit(_MAX_CELL_CHARS)
+    reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+    if "text" not in (reader.fieldnames or ()):
+        message = "The first line of a CSV file names its columns; one is `text`."
+        raise CommandError(message, exit_code=output.USAGE)
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as exc:
+            yield Row(f"line {reader.line_num}", None, f"This is no CSV: {exc}.")
+            return
+        if cells is None:
+            return
+        yield _from_cells(cells, f"line {reader.line_num}")
+
+
+def _from_cells(cells: dict[str | Any, Any], place: str) -> Row:
+    if None in cells or None in cells.values():
+        return Row(place, None, "This line has more or fewer cells than the first.")
+    entry: dict[str, Any] = {"text": cells.pop("text")}
+    metadata: dict[str, str] = {}
+    for name, cell in cells.items():
+        if cell == "":
+            continue
+        if name.startswith(_METADATA):
+            metadata[name.removeprefix(_METADATA)] = cell
+        elif name in _LISTS:
+            entry[name] = [one.strip() for one in cell.split(_LIST_MARK) if one.strip()]
+        else:
+            entry[name] = cell
+    if metadata:
+        entry["metadata"] = metadata
+    return Row(place, entry)

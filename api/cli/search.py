@@ -1,0 +1,148 @@
+"""`logchord search`: ask, and read the answer in a terminal."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from api.cli import http, output
+from api.cli.output import CommandError
+
+_WIDTH = 88
+_INDENT = "    "
+_MAX_PASSAGE_CHARS = 400
+# What somebody once wrote into a logbook must not move the reader's cursor.
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
+_COLOURS = {
+    "ok": "green",
+    "empty": "green",
+    "timeout": "yellow",
+    "skipped": "yellow",
+    "error": "red",
+}
+
+
+@click.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
+@click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
+@click.option(
+    "--filter", "filters", multiple=True, help="source=NAME or logbook=NAME; again: or."
+)
+@click.option(
+    "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."
+)
+def search(
+    *,
+    words: tuple[str, ...],
+    mode: str,
+    limit: int,
+    filters: tuple[str, ...],
+    fail_on_degraded: bool,
+) -> int:
+    """Search the logbooks for WORDS."""
+    out = output.current()
+    body = {
+        "query": " ".join(words),
+        "mode": mode,
+        "limit": limit,
+        "filters": _filters(filters),
+    }
+    with http.open_client(out) as client:
+        answer = http.call(client, "POST", "/v1/search/query", json=body)
+    if out.as_json:
+        out.document(answer)
+    else:
+        _show(out, answer)
+    if fail_on_degraded and (answer["degraded"] or answer["state"] == "partial"):
+        return output.DEGRADED
+    return output.DONE
+
+
+def _filters(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the filters; one named twice means either of its values."""
+    values: dict[str, list[str]] = {}
+    for one in given:
+        name, mark, value = one.partition("=")
+        if not mark:
+            message = f"--filter {one}: write it as name=value."
+            raise CommandError(message, exit_code=output.USAGE)
+        values.setdefault(name, []).append(value)
+    return {
+        name: found[0] if len(found) == 1 else {"in": found}
+        for name, found in values.items()
+    }
+
+
+def _show(out: output.Output, answer: dict[str, Any]) -> None:
+    zone = _facility_zone()
+    for result in answer["results"]:
+        out.data(_result(result, zone))
+    if not answer["results"]:
+        out.data("Nothing was found.")
+    for one in answer["diagnostics"]:
+        out.say(f"{one['level']}: {one['message']}")
+    out.data(_closing(answer, zone))
+
+
+def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
+    title = _plain(result["title"]) or "(no title)"
+    head = (
+        f"{result['rank']:>2}. {click.style(title, bold=True)}"
+        f"  {click.style(format(result['relevance_score'], '.2f'), fg='cyan')}"
+    )
+    books = ", ".join(result["logbooks"])
+    place = f"{result['source']}/{result['external_id']}"
+    facts = [_local(result["entry_time"], zone), place, books, result["author"]]
+    found_by = "found by " + ", ".join(result["found_by"])
+    about = " · ".join(_plain(fact) for fact in (*facts, found_by) if fact)
+    passage = _plain(result["content"])
+    if len(passage) > _MAX_PASSAGE_CHARS:
+        passage = passage[:_MAX_PASSAGE_CHARS].rsplit(" ", 1)[0] + " ..."
+    text = textwrap.fill(
+        passage, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
+    )
+    return f"{head}\n{_INDENT}{click.style(about, dim=True)}\n{text}\n"
+
+
+def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
+    branches = " · ".join(_branch(one) for one in answer["branches"])
+    as_of = _local(answer["as_of"], zone) if answer["as_of"] else "unknown"
+    lines = [
+        f"branches  {branches or 'none'}",
+        f"as of     {as_of}",
+        f"took      {answer['search_duration_ms']:.0f} ms, {answer['method_used']}",
+    ]
+    if answer["degraded"]:
+        told = "degraded: a part of the search failed"
+        lines.append(click.style(told, fg="yellow"))
+    return "\n".join(lines)
+
+
+def _branch(one: dict[str, Any]) -> str:
+    status = click.style(one["status"], fg=_COLOURS.get(one["status"]))
+    counted = f" {one['candidates']}" if one["status"] == "ok" else ""
+    why = f" ({one['error_code']})" if one["error_code"] else ""
+    instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""
+    return f"{one['name']}{instead} {status}{counted}{why}"
+
+
+def _plain(text: str) -> str:
+    return _CONTROL.sub(" ", text).strip()
+
+
+def _local(text: str, zone: ZoneInfo) -> str:
+    return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M %Z}"
+
+
+def _facility_zone() -> ZoneInfo:
+    import os
+
+    from shared.settings import Settings
+
+    return ZoneInfo(Settings.load(os.environ).facility_timezone)

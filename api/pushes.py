@@ -1,0 +1,174 @@
+"""A push: drafts admitted one by one, stored in one commit, nudged afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from api import metrics
+from api.context import ApiContext, CallerInfo
+from api.errors import invalid
+from api.schemas.entries import EntriesIn, EntryIn, source_uri
+from shared.access import idempotency
+from shared.access.scope import Scope
+from shared.entries import writable
+from shared.entries.admit import Rules
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import Saved, save_page
+from shared.errors import InvalidRequestError, LogchordError, NotFoundError
+from shared.postgres import connection
+from shared.text import door
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a push is answered with, kept so that a repeat gets the same."""
+
+    status: int
+    body: dict[str, Any]
+
+    @property
+    def entry_ids(self) -> list[UUID]:
+        """Return the entries that were taken in."""
+        items = self.body.get("items", [self.body])
+        return [UUID(one["entry_id"]) for one in items if one.get("entry_id")]
+
+
+def push(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    body: EntryIn | EntriesIn,
+    asked: idempotency.Request | None,
+) -> tuple[Verdict, bool]:
+    """Store what was sent in one commit, then nudge; a repeat is answered as before."""
+    scope = caller.scope
+    if isinstance(body, EntryIn):
+        fields = body.model_dump()
+        admitted = {0: _draft(Rules(ctx.settings), fields, "", scope)}
+        rejected: dict[int, LogchordError] = {}
+    else:
+        admitted, rejected = _admitted(ctx, body, scope)
+    with connection(ctx.pool) as conn:
+        if asked is not None:
+            kept = idempotency.begin(conn, asked)
+            if kept is not None:
+                return Verdict(kept["status"], kept["body"]), True
+        hidden = writable.beyond(conn, scope, admitted.values())
+        _refuse_hidden(hidden, admitted, rejected, alone=_is_alone(body))
+        saved = save_page(
+            conn,
+            scope.tenant,
+            list(admitted.values()),
+            stages=first_stages(ctx),
+            editor=scope.subject,
+        )
+        of_index = dict(zip(admitted, saved, strict=True))
+        if isinstance(body, EntryIn):
+            status = 201 if saved[0].status == "created" else 200
+            verdict = Verdict(status, _item(scope.tenant, saved[0]))
+        else:
+            verdict = _of_many(scope.tenant, of_index, rejected)
+        if asked is not None:
+            kept = {"status": verdict.status, "body": verdict.body}
+            idempotency.end(conn, asked, kept)
+    _after_commit(ctx, saved)
+    return verdict, False
+
+
+def _is_alone(body: EntryIn | EntriesIn) -> bool:
+    return isinstance(body, EntryIn) or body.atomic
+
+
+def _refuse_hidden(
+    hidden: set[tuple[str, str]],
+    admitted: dict[int, EntryDraft],
+    rejected: dict[int, LogchordError],
+    *,
+    alone: bool,
+) -> None:
+    """Keep a key of some logbooks from editing what stands in others."""
+    for index, draft in list(admitted.items()):
+        if draft.identity in hidden:
+            if alone:
+                raise NotFoundError
+            rejected[index] = NotFoundError()
+            del admitted[index]
+
+
+def _admitted(
+    ctx: ApiContext, body: EntriesIn, scope: Scope
+) -> tuple[dict[int, EntryDraft], dict[int, LogchordError]]:
+    most = ctx.settings.max_batch_entries
+    if len(body.entries) > most:
+        message = f"entries: one request may hold {most}."
+        raise InvalidRequestError.field("entries", "too_many", message)
+    rules = Rules(ctx.settings)
+    drafts: dict[int, EntryDraft] = {}
+    rejected: dict[int, LogchordError] = {}
+    for index, raw in enumerate(body.entries):
+        path = f"entries.{index}"
+        try:
+            door.check_tree(raw, path)
+            fields = EntryIn.model_validate(raw).model_dump()
+            drafts[index] = _draft(rules, fields, path, scope)
+        except ValidationError as exc:
+            located = [
+                {**one, "loc": ("body", "entries", index, *one["loc"])}
+                for one in exc.errors()
+            ]
+            rejected[index] = invalid(located)
+        except LogchordError as exc:
+            rejected[index] = exc
+    if rejected and body.atomic:
+        raise next(iter(rejected.values()))
+    return drafts, rejected
+
+
+def _draft(rules: Rules, fields: dict[str, Any], path: str, scope: Scope) -> EntryDraft:
+    draft = rules.draft(fields, path)
+    writable.check(scope, draft)
+    return draft
+
+
+def _of_many(
+    tenant: str, saved: dict[int, Saved], rejected: dict[int, LogchordError]
+) -> Verdict:
+    items: list[dict[str, Any]] = []
+    for index in sorted({*saved, *rejected}):
+        if index in rejected:
+            error = rejected[index].body()["error"]
+            items.append({"index": index, "status": "rejected", "error": error})
+        else:
+            items.append({"index": index, **_item(tenant, saved[index])})
+    counts = dict.fromkeys(("created", "updated", "unchanged", "rejected"), 0)
+    for one in items:
+        counts[one["status"]] += 1
+    return Verdict(200, {"items": items, "counts": counts})
+
+
+def _item(tenant: str, saved: Saved) -> dict[str, Any]:
+    return {
+        "entry_id": str(saved.entry_id),
+        "source_uri": source_uri(tenant, saved.source, saved.external_id),
+        "revision": saved.revision,
+        "status": saved.status,
+    }
+
+
+def first_stages(ctx: ApiContext) -> list[str]:
+    """Return what is due at once; the document follows when metadata has ended."""
+    return [stage for stage in ctx.stages if stage != "index"]
+
+
+def _after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:
+    changed = [one for one in saved if one.status != "unchanged"]
+    ids = list(dict.fromkeys(one.entry_id for one in changed))
+    if ids:
+        for stage in first_stages(ctx):
+            ctx.nudger.nudge(stage, ids)
+    for one in saved:
+        metrics.ingested(one.source, one.status, 1)

@@ -1,0 +1,49 @@
+"""What a caller may write: a key of some logbooks never touches the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+from shared.errors import AccessError
+
+# Readers do not count here: whoever pushes for a group need not belong to it.
+_BEYOND: LiteralString = """
+    SELECT e.source, e.external_id
+      FROM entry e
+      JOIN unnest(%(sources)s::text[], %(external_ids)s::text[])
+           AS asked (source, external_id)
+        ON e.source = asked.source AND e.external_id = asked.external_id
+     WHERE e.tenant = %(tenant)s AND NOT e.logbooks && %(logbooks)s::text[]"""
+
+
+def check(scope: Scope, draft: EntryDraft) -> None:
+    """Raise unless the caller's key may write into every logbook of the draft."""
+    if scope.logbooks is None:
+        return
+    wrong = sorted(set(draft.logbooks) - set(scope.logbooks))
+    if wrong or not draft.logbooks:
+        needed = f"logbook:{wrong[0] if wrong else scope.logbooks[0]}"
+        message = f"This key writes to {', '.join(scope.logbooks)} only."
+        raise AccessError(message, code="scope_missing", details={"needed": needed})
+
+
+def beyond(
+    conn: Connection[TupleRow], scope: Scope, drafts: Iterable[EntryDraft]
+) -> set[tuple[str, str]]:
+    """Return the identities that stand in logbooks which the caller's key may not."""
+    if scope.logbooks is None:
+        return set()
+    identities = [draft.identity for draft in drafts]
+    values = {
+        "tenant": scope.tenant,
+        "logbooks": list(scope.logbooks),
+        "sources": [source for source, _ in identities],
+        "external_ids": [external_id for _, external_id in identities],
+    }
+    return {(row[0], row[1]) for row in conn.execute(_BEYOND, values)}
