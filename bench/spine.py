@@ -89,7 +89,7 @@ def _bare_list(stack: Rig) -> Timing:
 
 def _echo(stack: Rig, there: str, back: str) -> None:
     client = broker.jobs_redis(stack.settings, timeout_seconds=30)
-    while (found := client.blpop([there], timeout=20)) and found[1]:  # type: ignore[index]
+    while (found := client.blpop([there], timeout=20)) and found[1]:
         client.rpush(back, "x")
 
 

@@ -1,0 +1,298 @@
+"""Searches through the whole system: direct, submitted, late, failed, refused."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fix_system import System
+from tests.waiting import until
+
+FAULT = "X-Logchord-Fault"
+QUERY = "/v1/search/query"
+JOBS = "/v1/search/jobs"
+# How long after its deadline an answer may come (P5).
+GRACE_SECONDS = 1.0
+
+
+def search(client: httpx.Client, fault: str | None = None, **body: Any) -> Any:
+    headers = {FAULT: fault} if fault else {}
+    return client.post(QUERY, json=body, headers=headers)
+
+
+def push(client: httpx.Client, *texts: str) -> None:
+    entries = [
+        {
+            "source": "api",
+            "external_id": f"E-{number}",
+            "text": text,
+            "entry_time": "2026-03-02T05:31:10Z",
+        }
+        for number, text in enumerate(texts)
+    ]
+    answer = client.post("/v1/entries", json={"entries": entries})
+    assert answer.status_code in {200, 201}, answer.text
+
+
+@pytest.fixture
+def logbook(admin: httpx.Client) -> httpx.Client:
+    """A tenant with three entries that every branch can find."""
+    push(
+        admin,
+        "RF cavity 3 tripped during injection",
+        "The corrector HCM-03 was replaced",
+        "Cooling water of the klystron is low",
+    )
+
+    def found() -> bool:
+        body = search(admin, query="HCM 03 replaced", mode="hybrid").json()
+        results = body.get("results") or [{}]
+        return results[0].get("found_by") == ["os_bm25", "semantic"]
+
+    until(found, within_seconds=60, what="three entries in every branch")
+    return admin
+
+
+def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
+    logbook: httpx.Client,
+) -> None:
+    answer = search(logbook, query="HCM 03 replaced", mode="hybrid")
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    first = body["results"][0]
+    assert body["state"] == "done"
+    assert body["degraded"] is False
+    assert (first["external_id"], first["rank"]) == ("E-1", 1)
+    assert first["ranks"] == {"os_bm25": 1, "semantic": 1}
+    assert abs(first["scores"]["rrf"] - 2 / 61) < 1e-9
+    assert first["content"] == "The corrector HCM-03 was replaced"
+    assert body["as_of"].endswith("Z")
+    assert [branch["name"] for branch in body["branches"]] == ["os_bm25", "semantic"]
+
+
+def test_equal_searches_have_equal_hashes(logbook: httpx.Client) -> None:
+    bodies = [search(logbook, query="tripped").json() for _ in range(5)]
+    assert len({body["stability_hash"] for body in bodies}) == 1
+    assert bodies[0]["results"]
+
+
+def test_another_tenant_finds_nothing_of_it(
+    logbook: httpx.Client, running: System
+) -> None:
+    with running.client(running.key(tenant="stranger")) as stranger:
+        body = search(stranger, query="HCM 03 replaced", mode="hybrid").json()
+    assert body["results"] == []
+    assert body["state"] == "done"
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid", "auto"])
+def test_every_mode_answers(logbook: httpx.Client, mode: str) -> None:
+    body = search(logbook, query="klystron cooling", mode=mode).json()
+    assert body["results"][0]["external_id"] == "E-2"
+    assert body["mode"] == mode
+
+
+def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
+    logbook: httpx.Client,
+) -> None:
+    listed = search(logbook, query="", filters={"source": "api"}).json()
+    assert listed["total_results"] == 3
+    empty = search(logbook, q="   ").json()
+    assert (empty["total_results"], empty["branches"]) == (0, [])
+
+
+def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx.Client) -> None:
+    fault = "branch=os_bm25;error=opensearch_unavailable"
+    body = search(logbook, fault, query="tripped", mode="keyword").json()
+    assert (body["state"], body["degraded"]) == ("done", True)
+    told = [(b["name"], b["status"], b["fallback_for"]) for b in body["branches"]]
+    assert told == [("os_bm25", "error", None), ("pg_fts", "ok", "os_bm25")]
+    assert body["results"][0]["external_id"] == "E-0"
+
+
+@pytest.mark.requirement("P5")
+def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
+    logbook: httpx.Client,
+) -> None:
+    began = time.monotonic()
+    fault = "branch=semantic;delay_ms=60000"
+    body = search(
+        logbook, fault, query="tripped", mode="hybrid", deadline_ms=1500
+    ).json()
+    assert time.monotonic() - began < 1.5 + GRACE_SECONDS
+    assert (body["state"], body["degraded"]) == ("partial", True)
+    late = body["branches"][-1]
+    assert (late["name"], late["status"]) == ("semantic", "timeout")
+    assert body["results"][0]["external_id"] == "E-0"
+
+
+def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
+    admin: httpx.Client,
+) -> None:
+    fault = "branch=*;delay_ms=60000"
+    answer = search(admin, fault, query="x", mode="semantic", deadline_ms=500)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (504, "search_timeout")
+    assert "deadline_ms" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("code", "severity"),
+    [("opensearch_unavailable", "RETRIABLE"), ("embedding_unavailable", "CRITICAL")],
+)
+def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
+    admin: httpx.Client, code: str, severity: str
+) -> None:
+    answer = search(admin, f"branch=*;error={code}", query="x", mode="hybrid")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (503, "search_failed")
+    assert error["severity"] == severity
+
+
+def test_a_fault_needs_an_admin(client: httpx.Client) -> None:
+    answer = search(client, "branch=*;empty", query="x")
+    assert answer.status_code == 403
+    assert answer.json()["error"]["code"] == "scope_missing"
+
+
+def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx.Client) -> None:
+    answer = search(
+        admin, "branch=semantic;delay_ms=600", query="x", mode="hybrid", wait_ms=50
+    )
+    assert answer.status_code == 202
+    assert answer.json()["state"] == "queued"
+    where = answer.headers["Location"]
+    job = admin.get(where, params={"wait_ms": 10_000}).json()
+    assert job["state"] == "done"
+    assert job["response"]["job_id"] == answer.json()["job_id"]
+
+
+@pytest.mark.requirement("P8")
+def test_a_submitted_job_is_looked_after_until_it_ends(logbook: httpx.Client) -> None:
+    accepted = logbook.post(JOBS, json={"query": "HCM 03", "mode": "hybrid"})
+    assert accepted.status_code == 202
+    job = logbook.get(
+        accepted.json()["links"]["self"], params={"wait_ms": 10_000}
+    ).json()
+    assert job["state"] == "done"
+    assert job["response"]["results"][0]["external_id"] == "E-1"
+    assert job["request"]["query"] == "HCM 03"
+
+
+def test_a_stored_job_reads_its_entries_again(logbook: httpx.Client) -> None:
+    body = search(logbook, query="HCM 03 replaced", mode="hybrid").json()
+    first = body["results"][0]["entry_id"]
+    path = f"{JOBS}/{body['job_id']}"
+
+    def stored() -> Any:
+        answer = logbook.get(path)
+        return answer.json() if answer.status_code == 200 else None
+
+    job = until(stored, within_seconds=10, what="the finished job")
+    assert job["response"]["stability_hash"] == body["stability_hash"]
+    assert logbook.delete(f"/v1/entries/{first}").status_code < 300
+    again = logbook.get(path).json()["response"]
+    assert first not in [hit["entry_id"] for hit in again["results"]]
+
+
+def test_somebody_elses_job_is_not_found(admin: httpx.Client, running: System) -> None:
+    accepted = admin.post(JOBS, json={"query": "x"}).json()
+    with running.client(running.key(tenant="stranger")) as stranger:
+        answer = stranger.get(accepted["links"]["self"])
+    assert answer.status_code == 404
+
+
+def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None:
+    accepted = admin.post(JOBS, json={"query": ""}).json()
+    job = admin.get(accepted["links"]["self"]).json()
+    assert (job["state"], job["response"]["results"]) == ("done", [])
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"query": "x", "mode": "rag"}, "module_not_enabled"),
+        ({"query": "x", "mode": "psychic"}, "unknown_mode"),
+        ({"query": "x", "rerank": True}, "module_not_enabled"),
+        ({"query": "x", "synthesize": "llm"}, "module_not_enabled"),
+        ({"query": "x", "sort": "newest"}, "module_not_enabled"),
+        ({"query": "x", "strict": True}, "module_not_enabled"),
+        ({"query": "x", "filters": {"author": "anna"}}, "module_not_enabled"),
+        ({"query": "x", "filters": {"colour": "red"}}, "unknown_filter"),
+        ({"query": "x", "colour": "red"}, "validation_failed"),
+        ({"query": "x", "q": "y"}, "validation_failed"),
+        ({"query": "x", "limit": 0}, "validation_failed"),
+        ({"query": "x", "limit": 101}, "validation_failed"),
+        ({"query": "x", "limit": 10**9}, "validation_failed"),
+        ({"query": "x", "limit": "5"}, "validation_failed"),
+        ({"query": "x", "deadline_ms": 99}, "validation_failed"),
+        ({"query": "x", "wait_ms": 30_001}, "validation_failed"),
+        ({"query": "x" * 10_001}, "query_too_long"),
+        ({"query": "a\u0000b"}, "nul_character"),
+    ],
+)
+@pytest.mark.requirement("B16")
+def test_what_cannot_be_answered_is_refused_by_name(
+    client: httpx.Client, body: dict[str, Any], code: str
+) -> None:
+    answer = search(client, **body)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (422, code)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "x" * 1000,
+        "x" * 1001,
+        "AND OR NOT",
+        '"unbalanced',
+        "((nested) and [wrong",
+        "()",
+        " ".join(f"word{n}" for n in range(1100))[:10_000],
+        "-only -negations",
+        "* ? : \\ ' %",
+        "真空漏れ",
+    ],
+)
+@pytest.mark.requirement("B16")
+def test_no_query_is_an_error(client: httpx.Client, query: str) -> None:
+    answer = search(client, query=query, mode="hybrid")
+    assert answer.status_code == 200, answer.text
+    assert not [b for b in answer.json()["branches"] if b["status"] == "error"]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{"rerank": False, "synthesize": False}, {"maxResults": 3}, {"max_results": 3}],
+)
+def test_aliases_and_neutral_values_pass(
+    client: httpx.Client, extra: dict[str, Any]
+) -> None:
+    body = {"q": "x", "method": "vector", **extra}
+    assert client.post(QUERY, json=body).status_code == 200
+
+
+def test_a_cut_query_says_so(client: httpx.Client) -> None:
+    body = search(client, query="beam " * 300, mode="keyword").json()
+    assert "query_truncated" in [note["code"] for note in body["diagnostics"]]
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("F26", "P8")
+def test_a_search_ends_when_the_worker_dies(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system(LOGCHORD_FAULT_INJECTION="true")
+    system.start("api", "search")
+    system.wait_ready("search")
+    with system.client(system.key(scopes=("admin",))) as admin:
+        assert search(admin, query="x", mode="hybrid").status_code == 200
+        system.kill("search")
+        began = time.monotonic()
+        answer = search(admin, query="x", mode="hybrid", deadline_ms=1000)
+        assert time.monotonic() - began < 1.0 + GRACE_SECONDS
+    assert answer.json()["error"]["code"] == "search_timeout"
