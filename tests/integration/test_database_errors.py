@@ -63,7 +63,7 @@ def test_a_connection_that_the_server_ended_may_be_tried_again(database):
     assert caught.value.retriable
 
 
-@pytest.mark.requirement("S2-51", "S2-59")
+@pytest.mark.requirement("S2-59")
 def test_a_server_that_is_not_there_says_how_to_start_one(place):
     url = f"postgresql://logchord:planted-password@localhost/logchord?host={place.home}"
     with pytest.raises(DatabaseConnectionError) as caught:

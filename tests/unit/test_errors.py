@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 
 import psycopg
 import psycopg.errors
 import psycopg_pool
 import pytest
 
+from api.cli.main import COMMANDS
 from shared import errors
 from shared.errors import (
     CODES,
@@ -208,11 +210,15 @@ def test_a_wrong_configuration_is_told_in_the_words_of_the_exception():
     assert classify_error(error) == (C, "prot is not a setting.")
 
 
+@pytest.mark.requirement("S2-51")
 def test_guidance_names_commands_of_ours():
     assert "`logchord up`" in DatabaseConnectionError().message
     assert "`logchord migrate`" in DatabaseConnectionError().message
     assert "search_modules.semantic.enabled" in EmbeddingGenerationError().message
     assert "deadline_ms" in SearchTimeoutError().message
+    for error, *_ in CLASSES:
+        named = re.findall(r"`logchord (\w+)", error.message)
+        assert set(named) <= COMMANDS.keys(), error.message
 
 
 @pytest.mark.requirement("C26", "S2-52", "S2-53", "S2-58")
