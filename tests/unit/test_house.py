@@ -90,9 +90,9 @@ def test_nothing_names_a_folder_of_one_machine():
 
 
 def test_no_pattern_repeats_a_group_possessively():
-    # Python before 3.11.5, as in Debian 12, matches such a group wrongly when there is a
-    # choice inside. The one in the door, which skips strings, answered alike on both for
-    # 200,000 random strings, and without it 16 MB of them would take a gigabyte.
+    # Python before 3.11.5, as in Debian 12, matches such a group wrongly when there is
+    # a choice inside. The one in the door, which skips strings, answered alike on both
+    # for 200,000 random strings, and without it 16 MB of them would take a gigabyte.
     found = lines_with(r"\)(\*|\?|\+|\{[\d,]+\})\+", CODE)
     assert [line for line in found if not line.startswith("shared/text/door.py:")] == []
 
