@@ -16,7 +16,7 @@ from uuid import UUID
 import redis
 import redis.asyncio
 from celery import Celery, group
-from kombu import Queue
+from kombu.entity import Queue
 from kombu.exceptions import OperationalError
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -292,7 +292,7 @@ class BrokerClock:
             ):
                 return
             try:
-                seconds, micros = self._client.time()  # type: ignore[misc]
+                seconds, micros = self._client.time()
             except redis.RedisError as exc:
                 if self._sampled is None:
                     raise CapacityError(

@@ -21,6 +21,7 @@ Phase = Literal["pre", "post"]
 FOLDER = Path(__file__).parent.parent / "migrations"
 _NAME = re.compile(r"^(\d{4})_(pre|post)_[a-z0-9_]+\.sql$")
 _NO_TRANSACTION = "-- no transaction"
+_STATEMENT_END = re.compile(r";[^\S\n]*(?:--[^\n]*)?(?:\n|$)")
 _LOCK_KEY = 0x10C0C0DE
 _LOCK_WAIT_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.2
@@ -86,7 +87,8 @@ def pending(
     with translated_errors():
         row = conn.execute(_HAS_LEDGER).fetchone()
         known = row is not None and row[0]
-        applied = dict(conn.execute(_APPLIED).fetchall()) if known else {}
+        rows = conn.execute(_APPLIED).fetchall() if known else []
+    applied: dict[str, str] = {name: checksum for name, checksum in rows}
     todo = []
     for migration in load(folder):
         before = applied.get(migration.name)
@@ -143,15 +145,16 @@ def _wait_for_lock(conn: Connection[TupleRow]) -> None:
 
 def _apply(conn: Connection[TupleRow], migration: Migration) -> None:
     values = {"name": migration.name, "checksum": migration.checksum}
-    # The files are ours, kept by checksum; nothing of a caller's gets into them.
-    sql = cast("LiteralString", migration.sql)
     if not migration.in_transaction:
         conn.execute("SET statement_timeout = 0")
-        conn.execute(sql)
+        # Several statements sent at once would be one transaction after all.
+        for statement in _STATEMENT_END.split(migration.sql):
+            if statement.strip():
+                conn.execute(statement.encode())
         conn.execute(_RECORD, values)
         return
     with conn.transaction():
         conn.execute("SET LOCAL lock_timeout = '4s'")
         conn.execute("SET LOCAL statement_timeout = '5s'")
-        conn.execute(sql)
+        conn.execute(migration.sql.encode())
         conn.execute(_RECORD, values)

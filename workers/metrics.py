@@ -50,7 +50,7 @@ def branch_done(branch: str, status: str, seconds: float) -> None:
 def serve(port: int = 0) -> int:
     """Answer /metrics for this worker and its children; return the port."""
     registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    MultiProcessCollector(registry)
     server, _ = start_http_server(port, addr="127.0.0.1", registry=registry)
     return int(server.server_port)
 

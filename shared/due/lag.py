@@ -76,7 +76,7 @@ def watermark(conn: Connection[TupleRow], of_stages: list[str]) -> datetime:
     """Return up to when everything written has passed these stages."""
     values = {"stages": of_stages, "refresh": REFRESH_SECONDS}
     row = conn.execute(_WATERMARK, values).fetchone()
-    assert row is not None  # noqa: S101 - an aggregate always has one row
+    assert row is not None
     found: datetime = row[0]
     return found
 

@@ -130,7 +130,8 @@ def save_page(
     while waiting:
         # The same identity twice in a page: the second draft edits the first.
         seen: set[tuple[str, str]] = set()
-        turn, later = [], []
+        turn: list[tuple[int, EntryDraft]] = []
+        later: list[tuple[int, EntryDraft]] = []
         for place, draft in waiting:
             (later if draft.identity in seen else turn).append((place, draft))
             seen.add(draft.identity)

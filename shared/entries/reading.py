@@ -78,15 +78,15 @@ _LISTINGS: dict[Sort, LiteralString] = {
     "received": _RECEIVED,
 }
 
+# Two constants of this file put together; every value is a parameter.
 _TOTAL: LiteralString = (
-    # Two constants of this file put together; every value is a parameter.
     """
     SELECT count(*)
       FROM entry e
      WHERE e.tenant = %(tenant)s
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
     + _FILTERS
 )
 
