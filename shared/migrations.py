@@ -88,7 +88,7 @@ def pending(
         row = conn.execute(_HAS_LEDGER).fetchone()
         known = row is not None and row[0]
         rows = conn.execute(_APPLIED).fetchall() if known else []
-    applied: dict[str, str] = {name: checksum for name, checksum in rows}
+    applied: dict[str, str] = dict(cast("list[tuple[str, str]]", rows))
     todo = []
     for migration in load(folder):
         before = applied.get(migration.name)
