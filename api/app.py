@@ -10,7 +10,7 @@ from typing import Any, LiteralString
 
 from fastapi import FastAPI
 
-from api import asked, errors
+from api import asked, errors, openapi
 from api.backlog import Backlog
 from api.callers import Callers, is_loopback
 from api.context import ApiContext
@@ -51,6 +51,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     for module in (root, entries, search, status, me, health):
         app.include_router(module.router, prefix=base)
+    openapi.describe(app, settings)
     errors.register(app)
     app.add_middleware(Gate, settings=settings)
     return app
@@ -76,7 +77,12 @@ def _open(settings: Settings) -> ApiContext:
         message = "No database is known: run `logchord up`, or set DATABASE_URL."
         raise ConfigurationError(message, config_key="DATABASE_URL")
     url = settings.database_url.get_secret_value()
-    pool = make_pool(url, application="api", size=settings.database_pool_size)
+    pool = make_pool(
+        url,
+        application="api",
+        size=settings.database_pool_size,
+        read_only=settings.read_only,
+    )
     celery = broker.make_app(settings)
     jobs = broker.jobs_redis(settings)
     clock = BrokerClock(jobs)

@@ -34,6 +34,7 @@ def make_pool(
     lock_timeout_ms: int = 2000,
     idle_timeout_ms: int = 10_000,
     wait_seconds: float = 2.0,
+    read_only: bool = False,
 ) -> Pool:
     """Return an open pool whose connections are checked and bounded in time.
 
@@ -43,6 +44,7 @@ def make_pool(
         f"-c statement_timeout={statement_timeout_ms}"
         f" -c lock_timeout={lock_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={idle_timeout_ms}"
+        f" -c default_transaction_read_only={'on' if read_only else 'off'}"
     )
     pool: Pool = ConnectionPool(
         url,

@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 
 from shared import broker
 from shared import log as logs
+from shared.access import idempotency
 from shared.due import processes, rows
 from shared.due.processes import Identity, Reporter
 from shared.jobs import closing, partitions
@@ -35,7 +36,7 @@ log = logs.get_logger()
 SWEEP_SECONDS = 1.0
 SWEEP_GRACE_SECONDS = 1.0
 FINISH_SECONDS = 1.0
-PARTITION_SECONDS = 60.0
+RETENTION_SECONDS = 60.0
 _STANDBY_SECONDS = 1.0
 _LOCK_SPACE = 0x10C0
 
@@ -133,11 +134,12 @@ def loops(settings: Settings) -> list[Loop]:
 
     def keep(conn: Connection[TupleRow]) -> None:
         partitions.keep(conn, retention_hours=settings.job_retention_hours)
+        idempotency.forget(conn, hours=settings.idempotency_ttl_hours)
 
     return [
         Loop(url, "sweeper", SWEEP_SECONDS, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
-        Loop(url, "partitions", PARTITION_SECONDS, keep),
+        Loop(url, "retention", RETENTION_SECONDS, keep),
     ]
 
 
