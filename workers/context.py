@@ -87,6 +87,7 @@ class Context:
                 database_url(resources.settings),
                 application=f"worker {resources.kind}",
                 size=resources.settings.database_pool_size,
+                read_only=resources.settings.read_only,
             )
 
         return resources.once("pool", make)  # type: ignore[no-any-return]
@@ -112,9 +113,7 @@ class Context:
     def encoder(self) -> Encoder:
         """Return the embedding model; the first caller of a process loads it."""
         settings = self.settings
-        make = functools.partial(
-            load_encoder, settings.embedding_model, settings.cache
-        )
+        make = functools.partial(load_encoder, settings.embedding_model, settings.cache)
         return self._resources.once("encoder", make)  # type: ignore[no-any-return]
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
