@@ -95,7 +95,8 @@ def extract(content: Content, expected_language: str | None) -> Extracted:
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError):
         # Findable without stems is better than not findable; the row says so.
         log.exception("analysis_failed", entry_id=str(content.entry_id))
-        language = expected_language or languages.DEFAULT
+        # Words as they stand are compared as those of a language without stems are.
+        language = languages.UNKNOWN
         analysis = plain_split(sections)
     return Extracted(language, analysis, _entities(content.text, analysis.names))
 

@@ -6,13 +6,14 @@ make phrases, `-word` and `NOT word` exclude. Syntax is never an error.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.text.analyser import IDENT_PREFIX, quoted
 from shared.text.folding import fold
-from shared.text.tokens import CJK, Token, scan
+from shared.text.tokens import CJK, Token, scan_words, stemmed
 
 # Words that join others and tell nothing: alone they are searched, beside others not.
 # State words (on off up down in out no not again all) are no such words.
@@ -195,10 +196,20 @@ def _for_language(
     return terms, dropped
 
 
+def _scan(text: str, language: str) -> list[Token]:
+    return [stemmed(token, language) for token in _scan_words(text)]
+
+
+@functools.lru_cache(maxsize=512)
+def _scan_words(text: str) -> tuple[Token, ...]:
+    """Read a question once, not for every language and branch."""
+    return tuple(scan_words(text))
+
+
 def _words(text: str, language: str) -> list[Clause]:
     clauses: list[Clause] = []
     run: list[Token] = []
-    for token in [*scan(text, language), None]:
+    for token in [*_scan(text, language), None]:
         if token is not None and _HAS_CJK.match(token.term):
             # Pairs that overlap are one word; apart they would match anything.
             if run and run[-1].end - token.start == 1:
@@ -238,7 +249,7 @@ def _cjk_word(run: Sequence[Token]) -> list[Clause]:
 
 
 def _phrase(text: str, language: str) -> list[Clause]:
-    tokens = list(scan(text, language))
+    tokens = _scan(text, language)
     if len(tokens) == 1:
         word = _word(text, tokens[0])
         return [Clause(word.lexemes, word.idents, is_exact=True)]

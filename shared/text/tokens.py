@@ -40,9 +40,22 @@ class Token(NamedTuple):
 
 def scan(text: str, language: str) -> Iterator[Token]:
     """Yield the tokens of a text in order; total over any text."""
+    for token in scan_words(text):
+        yield stemmed(token, language)
+
+
+def stemmed(token: Token, language: str) -> Token:
+    """Return a token as a language has it; names have no language."""
+    if token.kind is not None:
+        return token
+    return Token(stem(token.term, language), *token[1:])
+
+
+def scan_words(text: str) -> Iterator[Token]:
+    """Yield the tokens of a text before any language is known."""
     before: Token | None = None
     for match in _RUN.finditer(text):
-        for token in _of_run(match[0], match.start(), language):
+        for token in _of_run(match[0], match.start()):
             if before is not None and token.start - before.end == 1:
                 token = _with_loose_name(text, before, token)  # noqa: PLW2901
             yield token
@@ -56,9 +69,9 @@ def _with_loose_name(text: str, before: Token, token: Token) -> Token:
     return token if name is None else token._replace(idents=(*token.idents, name))
 
 
-def _of_run(run: str, start: int, language: str) -> Iterator[Token]:
+def _of_run(run: str, start: int) -> Iterator[Token]:
     if run.isalpha() and run.isascii():
-        yield Token(stem(fold(run), language), start, start + len(run))
+        yield Token(fold(run), start, start + len(run))
         return
     name = identifiers.identify(run)
     if name is not None:
@@ -69,13 +82,13 @@ def _of_run(run: str, start: int, language: str) -> Iterator[Token]:
     for cut in [*_DOTTED.finditer(run), None]:
         end = len(run) if cut is None else cut.start()
         if end > place:
-            yield from _of_piece(run[place:end], start + place, language)
+            yield from _of_piece(run[place:end], start + place)
         place = end if cut is None else cut.end()
 
 
-def _of_piece(piece: str, start: int, language: str) -> Iterator[Token]:
+def _of_piece(piece: str, start: int) -> Iterator[Token]:
     if piece.isalpha() and piece.isascii():
-        yield Token(stem(fold(piece), language), start, start + len(piece))
+        yield Token(fold(piece), start, start + len(piece))
         return
     name = identifiers.identify(piece)
     if name is not None:
@@ -83,20 +96,20 @@ def _of_piece(piece: str, start: int, language: str) -> Iterator[Token]:
         return
     number = _NUMBER.fullmatch(piece)
     if number is not None:
-        yield from _number(number, start, language)
+        yield from _number(number, start)
         return
     for match in _PIECE.finditer(piece):
-        yield from _of_word(match[0], start + match.start(), language)
+        yield from _of_word(match[0], start + match.start())
 
 
-def _number(number: re.Match[str], start: int, language: str) -> Iterator[Token]:
+def _number(number: re.Match[str], start: int) -> Iterator[Token]:
     """Split `500mA` as `500 mA` is split, so that both are found alike."""
     end = start + len(number[1])
     folded = fold_number(number[1])
     if folded:
         yield Token(folded, start, end)
     if number[2]:
-        yield from _of_word(number[2], end, language)
+        yield from _of_word(number[2], end)
 
 
 def fold_number(text: str) -> str:
@@ -107,21 +120,21 @@ def fold_number(text: str) -> str:
     return kept[:MAX_TOKEN_CHARS]
 
 
-def _of_word(word: str, start: int, language: str) -> Iterator[Token]:
+def _of_word(word: str, start: int) -> Iterator[Token]:
     name = identifiers.identify(word)
     if name is not None:
         yield Token(name.canonical, start, start + len(word), name.idents, name.kind)
         return
     number = _NUMBER.fullmatch(word)
     if number is not None and number[2]:
-        yield from _number(number, start, language)
+        yield from _number(number, start)
         return
     place = 0
     runs = [] if word.isascii() else _CJK_RUN.finditer(word)
     for run in [*runs, None]:
         end = len(word) if run is None else run.start()
-        term = stem(fold(word[place:end]), language) if end > place else ""
-        if term:
+        term = fold(word[place:end]) if end > place else ""
+        if term.strip("'"):
             yield Token(term, start + place, start + end)
         if run is not None:
             yield from _bigrams(run[0], start + run.start())

@@ -135,6 +135,21 @@ def test_the_same_revision_read_anew_gets_a_newer_document(conn, save, content_o
     assert content_of(entry_id).doc_version == content.doc_version + 1
 
 
+def test_a_text_that_cannot_be_analysed_stays_findable_by_its_words(
+    conn, save, enrich, finds, monkeypatch
+):
+    def refuse(*_):
+        raise ValueError
+
+    monkeypatch.setattr(metadata, "analyse", refuse)
+
+    enrich(save("Cavities HCM03 tripped"))
+
+    stored = conn.execute("SELECT plain, stream FROM entry_text").fetchone()
+    assert stored == (True, "cavities hcm03 tripped")
+    assert finds("cavities tripped", "unknown")
+
+
 def test_tags_of_html_are_no_words_and_names_keep_their_places(conn, save, enrich):
     enrich(save('<p class="note">see <b>HCM03</b></p>', text_format="html"))
 
