@@ -1,0 +1,101 @@
+"""Every statement on what belongs to a tenant names the tenant."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TENANT = "%(tenant)s"
+
+# These serve every tenant alike, and show nobody anything.
+FOR_EVERY_TENANT = {
+    # A key is found by its own digest; it says which tenant its caller is.
+    ("shared/access/keys.py", "_FIND"),
+    # Answers whose time is over are forgotten, whoever asked.
+    ("shared/access/idempotency.py", "_FORGET"),
+    # Stages work through what is due, named by entry and claim.
+    ("shared/due/rows.py", "_CLAIM"),
+    ("shared/due/rows.py", "_RENEW"),
+    ("shared/due/rows.py", "_FINISH"),
+    ("shared/due/rows.py", "_RETRY_LATER"),
+    ("shared/due/rows.py", "_RELEASE"),
+    ("shared/due/rows.py", "_OVERDUE"),
+    ("shared/due/rows.py", "_ANY_DUE"),
+    ("shared/due/quarantine.py", "_END_ROW"),
+    ("shared/due/quarantine.py", "_RELEASE_ROW"),
+    # A message that cannot be read does not say whose it is.
+    ("shared/due/quarantine.py", "_RECORD_MESSAGE"),
+    # How far a stage is behind is a number of the installation.
+    ("shared/due/lag.py", "_STAGES"),
+    ("shared/due/lag.py", "_LIVE_DUE"),
+    ("shared/due/lag.py", "_WATERMARK"),
+    # Upkeep ends the jobs that nobody closed.
+    ("shared/jobs/closing.py", "_OVERDUE"),
+}
+
+
+def tenant_tables() -> list[str]:
+    found = []
+    for path in sorted((ROOT / "migrations").glob("*.sql")):
+        created = re.finditer(
+            r"CREATE TABLE (\w+) \((.*?)\n\)", path.read_text("utf-8"), re.DOTALL
+        )
+        found += [one[1] for one in created if re.search(r"(?m)^\s+tenant ", one[2])]
+    return found
+
+
+def statements() -> Iterator[tuple[str, str, str]]:
+    """File, constant and text of every statement that touches such a table."""
+    names = "|".join(tenant_tables())
+    touches = re.compile(
+        rf"(?i)\b(?:from|join|into|update)\s+(?:only\s+)?(?:{names})\b"
+    )
+    does = re.compile(r"(?i)\b(?:select|insert|update|delete)\b")
+    for folder in ("shared", "workers", "api"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for name, text in texts(ast.parse(path.read_text("utf-8"))):
+                if does.search(text) and touches.search(text):
+                    yield path.relative_to(ROOT).as_posix(), name, text
+
+
+def texts(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Each constant of a module as one text, and each string inside its functions."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            yield ast.unparse(target), " ".join(strings(node.value))
+        else:
+            yield from (("inside a function", text) for text in strings(node))
+
+
+def strings(node: ast.AST) -> list[str]:
+    return [
+        one.value
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str)
+    ]
+
+
+FOUND = list(statements())
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "text"), FOUND, ids=[f"{path}:{name}" for path, name, _ in FOUND]
+)
+def test_a_statement_names_the_tenant(path, name, text):
+    assert TENANT in text or (path, name) in FOR_EVERY_TENANT
+
+
+def test_each_exception_is_one():
+    without = {(path, name) for path, name, text in FOUND if TENANT not in text}
+    assert without == FOR_EVERY_TENANT
+
+
+def test_the_search_for_statements_finds_them():
+    assert {"entry", "revision", "work", "job"} <= set(tenant_tables())
+    assert len(FOUND) > 40
