@@ -49,7 +49,7 @@ class Child:
         """Count a death and return how long to wait before the next life."""
         self.deaths.append(now)
         recent = sum(death > now - runner_state.WINDOW_SECONDS for death in self.deaths)
-        pause = FIRST_PAUSE_SECONDS * 2 ** (recent - 1)
+        pause: float = FIRST_PAUSE_SECONDS * 2 ** (recent - 1)
         return min(pause, LONGEST_PAUSE_SECONDS)
 
     def row(self) -> runner_state.Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, LiteralString
+from typing import TYPE_CHECKING, Literal, LiteralString
 
 from api.cli.checks import Check
 from shared import migrations
@@ -29,12 +29,16 @@ _LOCALE: LiteralString = """
     SELECT datlocprovider::text, coalesce(datlocale, ''), datctype
       FROM pg_database WHERE datname = current_database()"""
 _CLOCK: LiteralString = "SELECT extract(epoch FROM clock_timestamp())::float8"
-# Each process names itself and its pid: as many names, as many pools.
+# A pool names its process and its pid: as many names, as many pools. All else of ours
+# is one connection that is always open.
 _POOLS: LiteralString = """
-    SELECT count(DISTINCT application_name) FILTER (
-               WHERE application_name LIKE 'logchord %%'),
+    SELECT count(DISTINCT application_name) FILTER (WHERE pooled),
+           count(*) FILTER (WHERE NOT pooled),
            current_setting('max_connections')::int
-      FROM pg_stat_activity"""
+      FROM (SELECT application_name, application_name LIKE ANY (
+                       ARRAY['logchord api %', 'logchord worker %']) AS pooled
+              FROM pg_stat_activity
+             WHERE application_name LIKE 'logchord %') AS ours"""
 _MODELS: LiteralString = "SELECT model, table_name FROM embedding_model WHERE active"
 _ENTRIES: LiteralString = """
     SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
@@ -108,9 +112,12 @@ def _clock(conn: Connection[TupleRow]) -> Check:
 
 def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
     row = conn.execute(_POOLS).fetchone()
-    pools, allowed = row or (0, 0)
-    need, most = pools * pool_size, allowed - _SPARE_CONNECTIONS
-    found = f"{pools} of up to {pool_size} connections each, {most} may be used"
+    pools, single, allowed = row or (0, 0, 0)
+    need, most = pools * pool_size + single, allowed - _SPARE_CONNECTIONS
+    found = (
+        f"{pools} of up to {pool_size} connections and {single} single ones make "
+        f"{need}, of {most} that may be used"
+    )
     if need <= most:
         return Check("pools", "ok", found)
     remedy = "Raise max_connections, or lower LOGCHORD_DATABASE_POOL_SIZE."
@@ -122,8 +129,10 @@ def _vectors(conn: Connection[TupleRow]) -> Iterator[Check]:
     entries = row[0] if row else 0
     models = conn.execute(_MODELS).fetchall()
     if not models:
-        remedy = "The embed worker makes it at its start: `logchord logs embed`."
-        yield Check("vectors", "failed", "no model has a table yet", remedy)
+        remedy = "The embed worker makes it with the first: `logchord logs embed`."
+        found = f"no model has a table yet, for {entries} entries"
+        state: Literal["ok", "failed"] = "failed" if entries else "ok"
+        yield Check("vectors", state, found, remedy if entries else None)
     for model, table in models:
         embedded = vectors.embedded_entries(conn, table, _TENANT)
         share = embedded / entries if entries else 1.0

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import psutil
 
 from api.cli import welcome
@@ -93,8 +94,12 @@ def _wait_until_up(
             return float(startup["seconds"])
         code = child.poll()
         if code is not None:
-            words = log.read_text(encoding="utf-8", errors="replace")
-            raise CommandError(words[-2000:].strip(), exit_code=code or 1)
+            with log.open("rb") as file:
+                file.seek(shown)
+                words = file.read().decode("utf-8", "replace").strip()
+            if words:
+                raise CommandError(words, exit_code=code or 1)
+            raise click.exceptions.Exit(code or 1)  # its message was passed on already
         shown = _show_steps(out, log, shown)
         time.sleep(_POLL_SECONDS)
 

@@ -13,7 +13,7 @@ from shared.errors import LogchordError
 from shared.postgres import connect
 from shared.settings import Settings
 
-_POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.25, 300.0, 2.0
+_POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.5, 300.0, 2.0
 _WORKERS = frozenset({"search", "enhance", "embed"})
 
 

@@ -185,7 +185,7 @@ class Start:
         self._steps.say(text)
 
     def _echo(self, name: str, line: str) -> None:
-        if self._echoes or name == "runner":
+        if line.strip() and (self._echoes or name == "runner"):
             self._steps.line(lines.pretty(name, line))
 
 

@@ -42,7 +42,7 @@ def gather(settings: Settings) -> dict[str, Any]:
         "pid": pid,
         "startup": read_startup(home) if pid is not None else None,
         "api": http.base_url(settings),
-        "processes": _processes(home),
+        "processes": _processes(home, running=pid is not None),
         "workers": [],
         "stages": [],
         "problems": problems,
@@ -75,7 +75,7 @@ def read_startup(home: Path) -> dict[str, Any] | None:
     return found
 
 
-def _processes(home: Path) -> list[dict[str, Any]]:
+def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
     rows = runner_state.read(home / "run" / "runner.json")
     return [
         {
@@ -84,7 +84,7 @@ def _processes(home: Path) -> list[dict[str, Any]]:
             "alive": runner_state.is_alive(row),
             "seconds": round(time.time() - row["since"]) if row["since"] else None,
             "restarts": row["restarts"],
-            "failing": runner_state.is_failing(row),
+            "failing": runner_state.is_failing(row) and running,
         }
         for name, row in rows.items()
     ]
