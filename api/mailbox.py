@@ -22,6 +22,8 @@ from shared.log import get_logger
 log = get_logger()
 
 BLOCK_SECONDS = 2
+# Under load many words lie there at each turn, and a turn costs as much as a word.
+AT_ONCE = 100
 _BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 Kind = Literal["answer", "failed"]
@@ -93,10 +95,12 @@ class Mailbox:
                 while True:
                     # A client of its own, which never retries: a pop that was cut
                     # may have taken its message, and the job's hash has it all.
-                    found = await client.blpop([self.name], timeout=BLOCK_SECONDS)
+                    found = await client.blmpop(
+                        BLOCK_SECONDS, 1, self.name, direction="LEFT", count=AT_ONCE
+                    )
                     failures = 0
-                    if found is not None:
-                        self._deliver(str(found[1]))
+                    for message in found[1] if found else ():
+                        self._deliver(str(message))
             except (RedisError, OSError) as exc:
                 log.warning("mailbox_reconnects", error=type(exc).__name__)
             finally:

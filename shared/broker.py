@@ -51,7 +51,6 @@ _NUDGE_BACKLOG = 1000
 # kombu's channel, the jobs of searches, the rate buckets: one server, three databases.
 _JOBS_DATABASE = 1
 _LIMITER_DATABASE = 2
-_RESULTS_DATABASE = 3
 LIMITER_TIMEOUT_SECONDS = 0.05
 
 
@@ -74,17 +73,19 @@ def make_app(settings: Settings) -> Celery:
     url = broker_url(settings)
     app = Celery("logchord", broker=url, set_as_current=True)
     app.conf.update(
-        result_backend=_with_database(search_url(settings), _RESULTS_DATABASE),
+        # Nobody waits for a result: a group with a backend subscribes to each of
+        # its tasks, 0.7 ms of processor time for nothing.
+        result_backend=None,
         accept_content=["json"],
         task_serializer="json",
-        result_serializer="json",
-        result_accept_content=["json"],
         task_ignore_result=True,
         task_acks_late=False,
         task_publish_retry=False,
         task_time_limit=60,
         task_soft_time_limit=50,
-        task_send_sent_event=True,
+        # Flower shows what workers say; to say it at each publishing too costs the
+        # fan-out 1.5 of its 3.8 ms.
+        task_send_sent_event=False,
         task_create_missing_queues=True,
         task_default_queue="chores",
         task_queues=[Queue(name) for name in sorted(set(QUEUE_OF.values()))],
@@ -106,7 +107,6 @@ def make_app(settings: Settings) -> Celery:
             "socket_connect_timeout": 2,
             "socket_keepalive": True,
         },
-        result_expires=300,
         enable_utc=True,
         timezone="UTC",
     )
