@@ -21,8 +21,9 @@ from shared.broker import (
 from shared.due import quarantine, rows
 from shared.due.batches import batches
 from shared.due.rows import Claim
+from shared.embedding import of_entry
 from shared.embedding.vectors import ensure_table
-from shared.enrich import metadata, vectors
+from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.reading import Content
 from shared.log import get_logger
@@ -40,6 +41,7 @@ BATCH_SECONDS = 10.0
 @task(EXTRACT_METADATA)
 def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     """Store terms, language and names of what is due; twice equals once."""
+    ctx.checkpoint("before_claim")
     for claims in batches(ctx.pool, METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
         ctx.checkpoint("after_claim")
         contents = _contents(ctx, claims)
@@ -53,6 +55,7 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     if ctx.encoder().model != model:
         log.warning("other_model", wanted=model, loaded=ctx.encoder().model)
         return
+    ctx.checkpoint("before_claim")
     table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
     for claims in batches(ctx.pool, embed_stage(model), entry_ids, limit=EMBED_BATCH):
         ctx.checkpoint("after_claim")
@@ -85,18 +88,20 @@ def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:
         with connection(ctx.pool) as conn:
             rows.add(conn, claim.tenant, [claim.entry_id], [INDEX_STAGE])
             _end(ctx, conn, claim)
+    ctx.checkpoint("after_commit")
 
 
 def _embed(
     ctx: Context, table: str, contents: dict[UUID, Content], claim: Claim
 ) -> None:
     content = contents.get(claim.entry_id)
-    found = None if content is None else vectors.embed(content, ctx.encoder())
+    found = None if content is None else of_entry.embed(content, ctx.encoder())
     ctx.checkpoint("after_vector")
     with connection(ctx.pool) as conn:
         if content is not None and found is not None:
-            vectors.store(conn, table, content, found)
+            of_entry.store(conn, table, content, found)
         _end(ctx, conn, claim)
+    ctx.checkpoint("after_commit")
 
 
 def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:

@@ -21,6 +21,7 @@ INDEX_BATCH = 200
 @task(INDEX_ENTRIES)
 def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     """Write the documents of what is due; without OpenSearch there are none."""
+    ctx.checkpoint("before_claim")
     for claims in batches(ctx.pool, INDEX_STAGE, entry_ids, limit=INDEX_BATCH):
         ctx.checkpoint("after_claim")
         error = attempt(_index, ctx, claims)
@@ -44,6 +45,7 @@ def _index(ctx: Context, claims: Sequence[Claim]) -> None:
                 quarantine.clear(conn, claim)
                 rows.finish(conn, claim)
         ctx.checkpoint("before_commit")
+    ctx.checkpoint("after_commit")
     for claim in claims:
         if claim.entry_id in errors:
             settle(ctx, claim, errors[claim.entry_id])

@@ -55,6 +55,10 @@ def translated_errors() -> Iterator[None]:
 
 def as_logchord_error(exc: driver.OpenSearchException) -> OpenSearchError:
     """Classify a driver exception by whether the same request may succeed later."""
+    if isinstance(exc, driver.ConnectionTimeout):
+        return OpenSearchError(
+            technical=type(exc).__name__, details={"timed_out": True}
+        )
     if isinstance(exc, driver.ConnectionError):
         return OpenSearchError(technical=type(exc.info).__name__)
     if isinstance(exc, driver.TransportError):
