@@ -20,7 +20,7 @@ class Command:
 
 def read(path: Path = PROCFILE) -> list[Command]:
     """Return the processes in the order of the file; a line it cannot read raises."""
-    commands = []
+    commands: list[Command] = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue

@@ -215,6 +215,24 @@ def test_a_killed_worker_comes_back_while_searches_are_answered(up: Machine) -> 
     assert answer.status_code == 200
 
 
+def test_a_server_that_dies_is_started_again(up: Machine) -> None:
+    def server() -> int | None:
+        path = up.home / "run" / "valkey.json"
+        pid = int(json.loads(path.read_text())["pid"]) if path.exists() else None
+        return pid if pid and psutil.pid_exists(pid) else None
+
+    before = server()
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    until(lambda: server() not in (None, before), within_seconds=30)
+
+    def well() -> bool:
+        ready = httpx.get(f"{up.url}/health/ready", timeout=5).json()
+        return bool(ready["checks"]["broker"] == "ok")
+
+    until(well, within_seconds=30)
+
+
 def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(
     up: Machine,
 ) -> None:
