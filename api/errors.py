@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
 
 from shared.errors import (
     CODES,
@@ -24,7 +25,7 @@ from shared.log import get_logger
 log = get_logger()
 
 # What a route may answer whatever it does; a route names its own beside these.
-COMMON_STATUSES = (400, 401, 403, 413, 422, 429, 431, 500, 503)
+COMMON_STATUSES = (400, 401, 403, 405, 413, 415, 422, 429, 431, 500, 503)
 
 
 class ErrorInfo(BaseModel):
@@ -131,9 +132,19 @@ async def _framework(request: Request, exc: Exception) -> Response:
         return answer(exc.error, request.state)
     assert isinstance(exc, HTTPException)
     response = answer(_translated(exc), request.state)
-    if exc.headers and "Allow" in exc.headers:
-        response.headers["Allow"] = exc.headers["Allow"]
+    if exc.status_code == 405:  # noqa: PLR2004
+        response.headers["Allow"] = ", ".join(_methods(request))
     return response
+
+
+def _methods(request: Request) -> list[str]:
+    """Return every method of this address; the framework names one route's only."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        match, _ = route.matches(request.scope)
+        if match is not Match.NONE:
+            found |= getattr(route, "methods", None) or set()
+    return sorted(found)
 
 
 def _translated(exc: HTTPException) -> LogchordError:

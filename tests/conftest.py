@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ("tests.fix_servers", "tests.fix_system")
+pytest_plugins = (
+    "tests.fix_servers",
+    "tests.fix_system",
+    "tests.fix_api",
+    "tests.integration.fix_celery",
+)
 
 TESTS = Path(__file__).parent
 LAYERS = ("unit", "contract", "integration", "acceptance", "faults", "web")

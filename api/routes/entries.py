@@ -64,7 +64,11 @@ class PushRoute(DoorRoute):
 router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
 
 _INDEX_POLL_SECONDS = 0.05
-_UNIQUE_KEY = Header(description="The same key again gets the same answer.")
+_UNIQUE_KEY = Header(
+    description="The same key again gets the same answer.",
+    # Written down here and checked elsewhere: the refusal has a code of its own.
+    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
+)
 
 
 @router.post(

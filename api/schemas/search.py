@@ -6,6 +6,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
@@ -39,6 +40,25 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "facets": (None, []),
     "debug": (None, False),
 }
+_FILTER: JsonDict = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {
+                "in": {
+                    "type": "array",
+                    "items": {"type": "string"},
+                    "minItems": 1,
+                    "maxItems": 100,
+                }
+            },
+            "required": ["in"],
+            "additionalProperties": False,
+        },
+    ]
+}
+_MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
 
@@ -70,12 +90,19 @@ class SearchRequest(BaseModel):
     mode: str = Field(
         "auto",
         description="keyword, semantic, hybrid or auto; aliases `method`, `vector`.",
+        # For readers of the description: the plan itself refuses with its own code.
+        json_schema_extra={"enum": [*_MODES]},
     )
     limit: Whole = Field(
         10, ge=1, le=100, description="Results returned; alias `max_results`."
     )
     filters: dict[str, Any] = Field(
-        {}, description="`source` and `logbook`: a text, or {in: [...]}."
+        {},
+        description="`source` and `logbook`: a text, or {in: [...]}.",
+        json_schema_extra={
+            "properties": {"source": _FILTER, "logbook": _FILTER},
+            "additionalProperties": False,
+        },
     )
     deadline_ms: Whole | None = Field(
         None, ge=1, description="100 to twice the mode's default."
