@@ -14,8 +14,3 @@ def uuid7(milliseconds: int | None = None) -> uuid.UUID:
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0b11 << 62) | 0b10 << 62
     return uuid.UUID(int=value)
-
-
-def milliseconds_of(value: uuid.UUID) -> int:
-    """Return the time in milliseconds that a UUIDv7 was made at."""
-    return value.int >> 80

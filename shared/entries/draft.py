@@ -18,7 +18,6 @@ KINDS = (
     "attachment",
     "ops_memory",
 )
-TEXT_FORMATS = ("plain", "html", "markdown", "elcode", "textile")
 
 
 @dataclass(frozen=True, slots=True)
