@@ -61,7 +61,8 @@ def _run(*argv: str) -> tuple[int, str]:
 
 def literal_sql() -> tuple[int, str]:
     """Keep of basedpyright's findings those on queries built from strings."""
-    _, said = _run("basedpyright", "--outputjson")
+    # Named, because it would prefer the configuration of a folder above this one.
+    _, said = _run("basedpyright", "--project", "pyproject.toml", "--outputjson")
     report = json.loads(said)
     files = report["summary"]["filesAnalyzed"]
     if not files:
