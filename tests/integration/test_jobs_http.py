@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import secrets
+import shutil
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import redis
 
+from local import service_user
+from local.server import Place, free_port
+from local.valkey import EmbeddedValkey
+from shared import broker
+from shared.settings import Settings
+from tests.fix_servers import Reap
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -281,18 +293,111 @@ def test_a_cut_query_says_so(client: httpx.Client) -> None:
     assert "query_truncated" in [note["code"] for note in body["diagnostics"]]
 
 
-@pytest.mark.slow
+@pytest.fixture
+def own_broker(place: Place, reap: Reap) -> Iterator[str]:
+    """A Valkey of this test's own: systems that share one share their queues."""
+    home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
+    reap(home)
+    own = Place(home=home, cache=place.cache)
+    server = EmbeddedValkey(own, free_port(), secrets.token_urlsafe(16))
+    server.start()
+    if server.pid is not None:
+        reap(server.pid)
+    server.wait_ready(30)
+    yield server.url
+    server.stop()
+    service_user.discard_home(home)
+    shutil.rmtree(home, ignore_errors=True)
+
+
 @pytest.mark.requirement("F26", "P8")
 def test_a_search_ends_when_the_worker_dies(
-    make_system: Callable[..., System],
+    make_system: Callable[..., System], own_broker: str
 ) -> None:
-    system = make_system(LOGCHORD_FAULT_INJECTION="true")
-    system.start("api", "search")
-    system.wait_ready("search")
+    system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
+    system.start("api", "search", "upkeep")
+    system.wait_ready("search", "upkeep")
     with system.client(system.key(scopes=("admin",))) as admin:
         assert search(admin, query="x", mode="hybrid").status_code == 200
-        system.kill("search")
+        # One branch is in, the other is slow: its worker dies with it in hand.
+        with ThreadPoolExecutor(1) as pool:
+            dying = pool.submit(
+                search,
+                admin,
+                "branch=semantic;delay_ms=60000",
+                query="x",
+                mode="hybrid",
+                deadline_ms=3000,
+            )
+            until(lambda: _one_is_in(own_broker), within_seconds=3, what="a branch")
+            system.kill("search")
+            body = dying.result(timeout=10).json()
+        assert body["state"] == "partial"
+        told = [(b["name"], b["status"]) for b in body["branches"]]
+        assert told == [("pg_fts", "empty"), ("semantic", "timeout")]
         began = time.monotonic()
-        answer = search(admin, query="x", mode="hybrid", deadline_ms=1000)
+        gone = search(admin, query="x", mode="hybrid", deadline_ms=1000)
         assert time.monotonic() - began < 1.0 + GRACE_SECONDS
-    assert answer.json()["error"]["code"] == "search_timeout"
+        assert gone.json()["error"]["code"] == "search_timeout"
+        job = admin.post(JOBS, json={"query": "x", "deadline_ms": 500}).json()
+        path = job["links"]["self"]
+        ended = admin.get(path, params={"wait_ms": 5000}).json()
+        assert ended["state"] == "failed"
+        assert ended["error"]["code"] == "search_timeout"
+
+
+def _one_is_in(broker_url: str) -> bool:
+    client = broker.jobs_redis(Settings.load({"BROKER_URL": broker_url}))
+    names = list(client.scan_iter("job:*"))
+    return any(
+        client.hexists(name, "outcome:0") and not client.hexists(name, "outcome:1")
+        for name in names
+    )
+
+
+@pytest.mark.requirement("F27", "P8")
+def test_searches_end_when_redis_is_emptied_under_them(
+    make_system: Callable[..., System], own_broker: str
+) -> None:
+    system = make_system(BROKER_URL=own_broker, LOGCHORD_FAULT_INJECTION="true")
+    system.start("api", "search", "upkeep")
+    system.wait_ready("search", "upkeep")
+    client = redis.Redis.from_url(own_broker)
+    fault = "branch=semantic;delay_ms=400"
+    with system.client(system.key(scopes=("admin",))) as admin:
+        body = {"query": "x", "mode": "hybrid", "deadline_ms": 1000}
+        headers = {FAULT: fault}
+        submitted = [
+            admin.post(JOBS, json=body, headers=headers).json() for _ in range(5)
+        ]
+        with ThreadPoolExecutor(5) as pool:
+            asked = [pool.submit(search, admin, fault, **body) for _ in range(5)]
+            client.flushall()
+            answers = [one.result(timeout=10) for one in asked]
+        jobs = [
+            admin.get(job["links"]["self"], params={"wait_ms": 6000}).json()
+            for job in submitted
+        ]
+    for answer in answers:
+        told = answer.json()
+        state = told.get("state") or told["error"]["code"]
+        assert state in {"done", "partial", "search_timeout"}
+    assert {job["state"] for job in jobs} <= {"done", "partial", "failed"}
+
+
+def test_without_a_broker_a_search_is_refused_at_once_and_says_when_to_come_again(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system(BROKER_URL="redis://127.0.0.1:1/0")
+    system.start("api")
+    system.wait_ready()
+    with system.client() as caller:
+        began = time.monotonic()
+        for path in (QUERY, JOBS):
+            answer = caller.post(path, json={"query": "x"})
+            assert answer.status_code == 503, answer.text
+            assert answer.json()["error"]["code"] == "broker_unavailable"
+            assert answer.headers["Retry-After"] == "1"
+        assert time.monotonic() - began < 3
+        blank = caller.post(QUERY, json={"query": ""})
+        assert blank.status_code == 200

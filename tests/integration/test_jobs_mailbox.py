@@ -1,0 +1,104 @@
+"""The mailbox on a real Valkey: it hears, survives cuts, and forgets strangers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+import redis
+
+from api.mailbox import Mailbox
+from local.server import Server
+from shared import broker
+from shared.settings import Settings
+from shared.uuid7 import uuid7
+
+WAIT_SECONDS = 10.0
+
+
+@pytest.fixture
+def settings(valkey: Server) -> Settings:
+    return Settings.load({"BROKER_URL": valkey.url})
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[redis.Redis]:
+    made = broker.jobs_redis(settings)
+    yield made
+    made.close()
+
+
+def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
+    settings: Settings, client: redis.Redis
+) -> None:
+    async def story() -> tuple[object, dict[int, str]]:
+        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        await mailbox.start()
+        job_id = uuid7()
+        with mailbox.wait_for(job_id) as waiter:
+            client.rpush(
+                mailbox.name,
+                f"{uuid7()} answer somebody else's",
+                f"{job_id} outcome 1 [one]",
+                f"{job_id} outcome 0 [zero]",
+                f"{job_id} outcome 1 [again]",
+                f'{job_id} answer {{"a": 1}}',
+            )
+            answer = await waiter.answer(WAIT_SECONDS)
+        await mailbox.stop()
+        return answer, waiter.outcomes
+
+    answer, outcomes = asyncio.run(story())
+    assert answer == ("answer", '{"a": 1}')
+    assert outcomes == {0: "[zero]", 1: "[one]"}
+
+
+def test_an_answer_that_does_not_come_is_none_at_its_time(settings: Settings) -> None:
+    async def story() -> object:
+        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        await mailbox.start()
+        with mailbox.wait_for(uuid7()) as waiter:
+            answer = await waiter.answer(0.05)
+        await mailbox.stop()
+        return answer
+
+    assert asyncio.run(story()) is None
+
+
+@pytest.mark.requirement("P8")
+def test_a_cut_connection_is_made_again_and_later_words_are_heard(
+    settings: Settings, client: redis.Redis
+) -> None:
+    async def story() -> object:
+        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        await mailbox.start()
+        job_id, other = uuid7(), uuid7()
+        with mailbox.wait_for(job_id) as waiter:
+            with mailbox.wait_for(other) as first:
+                client.rpush(mailbox.name, f"{other} answer early")
+                assert await first.answer(WAIT_SECONDS) == ("answer", "early")
+            client.client_kill_filter(_type="normal", skipme=True)
+            client.rpush(mailbox.name, f"{job_id} answer late")
+            answer = await waiter.answer(WAIT_SECONDS)
+        await mailbox.stop()
+        return answer
+
+    assert asyncio.run(story()) == ("answer", "late")
+
+
+def test_a_job_is_forgotten_once_nobody_waits(
+    settings: Settings, client: redis.Redis
+) -> None:
+    async def story() -> None:
+        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        await mailbox.start()
+        gone, job_id = uuid7(), uuid7()
+        with mailbox.wait_for(gone):
+            pass
+        with mailbox.wait_for(job_id) as waiter:
+            client.rpush(mailbox.name, f"{gone} answer x", f"{job_id} answer y")
+            assert await waiter.answer(WAIT_SECONDS) == ("answer", "y")
+        await mailbox.stop()
+
+    asyncio.run(story())

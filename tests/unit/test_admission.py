@@ -1,0 +1,76 @@
+"""Admission to search: so many at once, a short queue, then a clear refusal."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from api.admission import Admission
+from shared.errors import CapacityError
+
+
+async def hold(admission: Admission, entered: asyncio.Event, go: asyncio.Event) -> None:
+    async with admission.turn():
+        entered.set()
+        await go.wait()
+
+
+def test_a_search_beyond_the_queue_is_refused_at_once() -> None:
+    async def story() -> CapacityError:
+        admission = Admission(at_once=1, may_wait=0, wait_seconds=60)
+        entered, go = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(admission, entered, go))
+        await entered.wait()
+        with pytest.raises(CapacityError) as caught:
+            async with admission.turn():
+                pass
+        go.set()
+        await holder
+        return caught.value
+
+    refused = asyncio.run(story())
+    assert refused.error_code == "too_many_searches"
+    assert refused.retry_after_seconds == 1
+
+
+def test_a_search_that_waits_too_long_for_its_turn_is_refused() -> None:
+    async def story() -> None:
+        admission = Admission(at_once=1, may_wait=5, wait_seconds=0.01)
+        entered, go = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(admission, entered, go))
+        await entered.wait()
+        with pytest.raises(CapacityError):
+            async with admission.turn():
+                pass
+        go.set()
+        await holder
+
+    asyncio.run(story())
+
+
+def test_a_search_that_waits_gets_the_next_free_place() -> None:
+    async def story() -> None:
+        admission = Admission(at_once=1, may_wait=1, wait_seconds=60)
+        entered, go = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(admission, entered, go))
+        await entered.wait()
+        second, gone = asyncio.Event(), asyncio.Event()
+        gone.set()
+        waiter = asyncio.create_task(hold(admission, second, gone))
+        go.set()
+        await asyncio.gather(holder, waiter)
+        assert second.is_set()
+
+    asyncio.run(story())
+
+
+def test_a_place_is_free_again_after_a_search_that_failed() -> None:
+    async def story() -> None:
+        admission = Admission(at_once=1, may_wait=0, wait_seconds=0)
+        for _ in range(3):
+            with pytest.raises(LookupError):
+                async with admission.turn():
+                    raise LookupError
+
+    asyncio.run(story())
