@@ -95,7 +95,7 @@ def _opensearch(settings: Settings) -> Check:
     if url == "off":
         return Check("OpenSearch", "note", "off; Postgres answers keyword searches")
     try:
-        answer = httpx.get(url, timeout=_SECONDS).json()
+        answer = httpx.get(url, timeout=_SECONDS, trust_env=False).json()
         number = answer["version"]["number"]
     except (httpx.TransportError, ValueError, KeyError, TypeError) as exc:
         remedy = "Start it with `logchord up`; until then keyword search uses Postgres."

@@ -38,7 +38,7 @@ def missing(settings: Settings, *, since: float = 0.0) -> list[str]:
 
 def _unready(settings: Settings) -> list[str]:
     try:
-        answer = httpx.get(f"{base_url(settings)}/health/ready", timeout=_PROBE_SECONDS)
+        answer = _get(f"{base_url(settings)}/health/ready")
         checks: dict[str, str] = answer.json()["checks"]
     except (httpx.TransportError, ValueError, KeyError):
         return ["api"]
@@ -53,9 +53,14 @@ def _unready(settings: Settings) -> list[str]:
 def _flower(settings: Settings) -> list[str]:
     url = f"http://127.0.0.1:{settings.flower_port}/healthcheck"
     try:
-        return [] if httpx.get(url, timeout=_PROBE_SECONDS).is_success else ["flower"]
+        return [] if _get(url).is_success else ["flower"]
     except httpx.TransportError:
         return ["flower"]
+
+
+def _get(url: str) -> httpx.Response:
+    """Ask without the proxy that the environment may name: it knows no loopback."""
+    return httpx.get(url, timeout=_PROBE_SECONDS, trust_env=False)
 
 
 def _silent_workers(settings: Settings, since: float) -> list[str]:

@@ -13,6 +13,7 @@ from api.cli import output
 if TYPE_CHECKING:
     from shared.settings import Settings
 
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never bound
 
 
@@ -36,8 +37,16 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.C
         url = url or base_url(settings)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return httpx.Client(
-        base_url=url.rstrip("/"), headers=headers, timeout=timeout_seconds
+        base_url=url.rstrip("/"),
+        headers=headers,
+        timeout=timeout_seconds,
+        trust_env=not is_here(url),
     )
+
+
+def is_here(url: str) -> bool:
+    """Tell whether an address is this machine's own: no proxy stands before that."""
+    return httpx.URL(url).host in _LOOPBACK
 
 
 def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:

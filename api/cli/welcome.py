@@ -83,7 +83,8 @@ def load_sample(settings: Settings, steps: Steps) -> None:
     for page in pages:
         for entry in page:
             wanted.setdefault(entry["source"], set()).add(entry["external_id"])
-    with httpx.Client(base_url=http.base_url(settings), timeout=60) as client:
+    url = http.base_url(settings)
+    with httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
         if all(_holds(client, name, len(ids)) for name, ids in wanted.items()):
             return
         step = "Loading the sample logbook"

@@ -95,6 +95,8 @@ def machine(folder: Path) -> Machine:
         "LOGCHORD_PORT": str(free_port()),
         "FLOWER_PORT": str(free_port()),
         "OPENSEARCH_URL": "off",
+        # A proxy for the outside must not stand between the stack and itself.
+        "HTTP_PROXY": "http://127.0.0.1:9",
     }
     return Machine(home, environ)
 
