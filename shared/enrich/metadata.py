@@ -98,6 +98,8 @@ def extract(content: Content, expected_language: str | None) -> Extracted:
         # Words as they stand are compared as those of a language without stems are.
         language = languages.UNKNOWN
         analysis = plain_split(sections)
+    if analysis.cut:
+        log.warning("text_cut", entry_id=str(content.entry_id))
     return Extracted(language, analysis, _entities(content.text, analysis.names))
 
 
