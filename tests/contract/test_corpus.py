@@ -1,0 +1,177 @@
+"""The corpus against entries and search: one verdict for every row, never a 5xx."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.contract import corpus
+from tests.contract.corpus import Row
+
+JSON = {"Content-Type": "application/json"}
+
+
+def marked(row: Row) -> Any:
+    mark = pytest.mark.requirement(row.requirement, "P9")
+    return pytest.param(row, id=f"{row.requirement} {row.name[:40]}", marks=mark)
+
+
+@pytest.mark.parametrize("row", [marked(row) for row in corpus.ENTRIES])
+def test_a_row_of_the_corpus_gets_its_verdict_twice_and_half_of_nothing(
+    caller: httpx.Client, row: Row
+):
+    first = caller.post("/v1/entries", content=row.body, headers=JSON)
+    again = caller.post("/v1/entries", content=row.body, headers=JSON)
+
+    if row.code is None:
+        assert first.status_code == row.status, first.text
+        kept = caller.get(f"/v1/entries/{first.json()['entry_id']}").json()
+        sent = json.loads(row.body)
+        assert {name: kept[name] for name in sent} == sent
+        return
+    for answer in (first, again):
+        assert answer.json()["error"]["code"] == row.code, answer.text
+        assert answer.status_code == row.status
+        assert "Traceback" not in answer.text
+    assert caller.get("/v1/entries").json()["total"] == 0
+
+
+@pytest.mark.requirement("B9")
+def test_twins_of_an_identity_are_different_entries(caller: httpx.Client):
+    names = [corpus.NFC, corpus.NFD, "twin", "TWIN", "twin "]
+
+    ids = {
+        caller.post("/v1/entries", json={"text": "x", "external_id": name}).json()[
+            "entry_id"
+        ]
+        for name in names
+    }
+
+    assert len(ids) == len(names)
+    for name in names:
+        found = caller.get("/v1/entries", params={"external_id": name}).json()
+        assert [one["external_id"] for one in found["items"]] == [name]
+
+
+@pytest.mark.requirement("B10")
+@pytest.mark.parametrize("sent", corpus.MOMENTS)
+def test_a_time_comes_back_as_the_moment_it_named(caller: httpx.Client, sent: str):
+    answer = caller.post("/v1/entries", json={"text": "x", "entry_time": sent})
+
+    expected = corpus.MOMENTS[sent]
+    if expected is None:
+        assert answer.json()["error"]["code"] == "time_out_of_range"
+        return
+    kept = caller.get(f"/v1/entries/{answer.json()['entry_id']}").json()
+    assert kept["entry_time"] == expected
+
+
+@pytest.mark.requirement("B10")
+def test_extreme_times_sort_as_they_should(caller: httpx.Client):
+    sent = [time for time, kept in corpus.MOMENTS.items() if kept]
+    for time in sent:
+        caller.post("/v1/entries", json={"text": "x", "entry_time": time})
+
+    seen, cursor = [], None
+    while True:
+        page = caller.get(
+            "/v1/entries",
+            params={"limit": 2, **({"cursor": cursor} if cursor else {})},
+        ).json()
+        seen += [one["entry_time"] for one in page["items"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+
+    assert len(seen) == len(sent)
+    assert seen == sorted(seen, reverse=True)
+
+
+@pytest.mark.requirement("B1", "B3")
+@pytest.mark.parametrize(
+    ("address", "code"),
+    [
+        ("/v1/entries?external_id=a%00b", "nul_character"),
+        ("/v1/entries?external_id=%ff", "invalid_encoding"),
+        ("/v1/entries?external_id=%ed%a0%80", "invalid_encoding"),
+        ("/v1/entries/%00", "nul_character"),
+        ("/v1/entries/%ff", "invalid_encoding"),
+        ("/v1/search/jobs/a%00b", "nul_character"),
+    ],
+)
+def test_an_address_passes_the_same_door(caller: httpx.Client, address: str, code: str):
+    answer = caller.get(address)
+
+    assert answer.json()["error"]["code"] == code
+
+
+@pytest.mark.requirement("B16", "P9")
+@pytest.mark.parametrize("mode", ["keyword", "hybrid"])
+@pytest.mark.parametrize("name", corpus.QUERIES)
+def test_a_search_survives_any_text(client: httpx.Client, name: str, mode: str):
+    text, code = corpus.QUERIES[name]
+
+    answer = client.post(
+        "/v1/search/query",
+        content=json.dumps({"query": text, "mode": mode}),
+        headers=JSON,
+    )
+
+    if code is not None:
+        assert answer.json()["error"]["code"] == code
+        assert answer.status_code == 422
+        return
+    assert answer.status_code == 200, answer.text
+    body = answer.json()
+    assert not body["degraded"], body["branches"]
+    codes = {one["code"] for one in body["diagnostics"]}
+    assert ("query_truncated" in codes) == (len(text) > 1000)
+
+
+@pytest.mark.requirement("B16")
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"limit": 0}, "validation_failed"),
+        ({"limit": -1}, "validation_failed"),
+        ({"limit": 101}, "validation_failed"),
+        ({"limit": 1_000_000_000}, "validation_failed"),
+        ({"limit": "ten"}, "validation_failed"),
+        ({"limit": 1.5}, "validation_failed"),
+        ({"limit": True}, "validation_failed"),
+        ({"sort": "nonsense"}, "module_not_enabled"),
+        ({"mode": "nonsense"}, "unknown_mode"),
+        ({"mode": "agent"}, "module_not_enabled"),
+        ({"filters": {"nonsense": 1}}, "unknown_filter"),
+        ({"filters": {"source": {"in": ["x"] * 101}}}, "validation_failed"),
+        ({"filters": {"source": 1}}, "validation_failed"),
+        ({"filters": {"logbook": {"in": []}}}, "validation_failed"),
+        ({"filters": {"source": "a\0b"}}, "nul_character"),
+        ({"filters": []}, "validation_failed"),
+        ({"deadline_ms": 1}, "validation_failed"),
+        ({"nonsense": 1}, "validation_failed"),
+        ({"facets": ["kind"]}, "module_not_enabled"),
+    ],
+)
+def test_a_search_field_out_of_its_range_is_refused_by_name(
+    client: httpx.Client, fields: dict[str, object], code: str
+):
+    body = json.dumps({"query": "pump", **fields})
+
+    answer = client.post("/v1/search/query", content=body, headers=JSON)
+
+    assert answer.json()["error"]["code"] == code, answer.text
+
+
+@pytest.mark.requirement("B16")
+@pytest.mark.parametrize("count", [300, 1100, 3000])
+def test_limits_of_the_search_engine_never_show(client: httpx.Client, count: int):
+    words = " ".join(f"w{number}" for number in range(count))[:9900]
+
+    answer = client.post("/v1/search/query", json={"query": words, "mode": "keyword"})
+
+    assert answer.status_code == 200, answer.text
+    assert not answer.json()["degraded"]
