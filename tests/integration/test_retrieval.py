@@ -16,10 +16,10 @@ from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared.access.scope import Scope
+from shared.embedding import of_entry
 from shared.embedding.encoders import HashingEncoder
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
-from shared.enrich import vectors as embed_stage
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
@@ -125,7 +125,7 @@ def enrich(conn: Connection[TupleRow], tenant: str) -> None:
     contents = reading.contents(conn, tenant, [row[0] for row in rows])
     for content in contents.values():
         metadata.store(conn, content, metadata.extract(content, None))
-        embed_stage.store(conn, table, content, embed_stage.embed(content, ENCODER))
+        of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
 
 
 @pytest.fixture
