@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,20 @@ PASSED, FAILED = 0, 1
 # A check that could not look: it counts neither as passed nor as failed.
 NOT_POSSIBLE = 75
 
+# Beside mypy for one thing, which mypy does not hold: a query is a LiteralString.
+SQL_FOLDERS = ("shared", "workers", "api")
+SENDS_SQL = re.compile(
+    r"\.(execute|executemany|stream|copy)\(|LiteralString|\bsql\.SQL"
+)
+BASEDPYRIGHT = {
+    "pythonVersion": "3.11",
+    "venvPath": str(ROOT),
+    "venv": ".venv",
+    "extraPaths": [str(ROOT)],
+    "typeCheckingMode": "off",
+    "reportArgumentType": "error",
+    "reportCallIssue": "error",
+}
 # How basedpyright says that psycopg was handed a query made of a plain `str`.
 NOT_LITERAL = re.compile(r'LiteralString|"str" is not assignable to "Template"')
 
@@ -61,8 +76,13 @@ def _run(*argv: str) -> tuple[int, str]:
 
 def literal_sql() -> tuple[int, str]:
     """Keep of basedpyright's findings those on queries built from strings."""
-    # Named, because it would prefer the configuration of a folder above this one.
-    _, said = _run("basedpyright", "--project", "pyproject.toml", "--outputjson")
+    paths = [path for name in SQL_FOLDERS for path in (ROOT / name).rglob("*.py")]
+    asked = [str(one) for one in paths if SENDS_SQL.search(one.read_text("utf-8"))]
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as configuration:
+        # Only what speaks to Postgres is looked at: all of it takes twice as long.
+        json.dump({**BASEDPYRIGHT, "include": sorted(asked)}, configuration)
+        configuration.flush()
+        _, said = _run("basedpyright", "--project", configuration.name, "--outputjson")
     report = json.loads(said)
     files = report["summary"]["filesAnalyzed"]
     if not files:
