@@ -28,6 +28,7 @@ settings = Settings.load(os.environ)
 kind = kinds.current()
 app = make_app(settings)
 app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
+app.conf.broker_transport = "workers.consumer:Transport"
 resources = Resources(settings, app, kind.name)
 for _module in _MODULES:
     importlib.import_module(_module)
@@ -44,7 +45,9 @@ def _configure_logs(**_: Any) -> None:
 
 @signals.worker_ready.connect
 def _on_ready(sender: Any, **_: Any) -> None:
-    queues = sorted(queue.name for queue in sender.app.amqp.queues.consume_from.values())
+    queues = sorted(
+        queue.name for queue in sender.app.amqp.queues.consume_from.values()
+    )
     reporter = Reporter(
         database_url(settings),
         Identity(kind.name, queues, os.getpid(), socket.gethostname(), VERSION),

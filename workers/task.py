@@ -61,7 +61,10 @@ def attempt(step: Callable[..., object], *args: object) -> LogchordError | None:
     except LogchordError as exc:
         return exc
     except SoftTimeLimitExceeded:
-        return LogchordError("The task ran into its time limit.", code="branch_timeout")
+        # What took too long beside others may well be done alone: due again.
+        return LogchordError(
+            "The task ran into its time limit.", code="branch_timeout", retriable=True
+        )
     except Exception as exc:
         log.exception("unexpected_error", error=type(exc).__name__)
         return InternalError(technical=f"{type(exc).__name__}: {exc}")
@@ -125,8 +128,7 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
         try:
             given = read(args, kwargs)
         except (TypeError, ValidationError) as exc:
-            error: LogchordError | None = MessageRejectedError(technical=str(exc))
-            attempt(_record, ctx, name, error, args)
+            error: LogchordError | None = _refuse(ctx, self.request, exc)
         else:
             error = attempt(function, ctx, *given)
         if error is not None:
@@ -139,9 +141,31 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
     return run
 
 
-def _record(ctx: Context, name: str, error: LogchordError, args: object) -> None:
+def _refuse(
+    ctx: Context, request: Any, exc: TypeError | ValidationError
+) -> LogchordError:
+    """Record a message whose arguments are not those of its task."""
+    error = MessageRejectedError(technical=_why(exc))
+    unrecorded = attempt(_record, ctx, request, error)
+    if unrecorded is not None:
+        log.error("message_not_recorded", code=unrecorded.error_code)
+    return error
+
+
+def _why(exc: TypeError | ValidationError) -> str:
+    """Say what is wrong with the arguments without repeating any of them."""
+    if not isinstance(exc, ValidationError):
+        return "the arguments are not those of this task"
+    found = exc.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{item['loc']}: {item['type']}" for item in found[:3])
+
+
+def _record(ctx: Context, request: Any, error: LogchordError) -> None:
+    queue = str((request.delivery_info or {}).get("routing_key") or request.task)
     with connection(ctx.pool) as conn:
-        quarantine.record_message(conn, name, error, repr(args)[:1000])
+        quarantine.record_message(
+            conn, queue[:100], error, f"{request.task} {str(request.id)[:100]}"
+        )
 
 
 def _reader(function: Function) -> Callable[..., list[Any]]:
@@ -151,9 +175,7 @@ def _reader(function: Function) -> Callable[..., list[Any]]:
     names = list(signature.parameters)[1:]
     config = ConfigDict(arbitrary_types_allowed=True)
     adapters = {
-        name: TypeAdapter(
-            hints[name], config=None if _plain(hints[name]) else config
-        )
+        name: TypeAdapter(hints[name], config=None if _plain(hints[name]) else config)
         for name in names
     }
 

@@ -1,4 +1,4 @@
-"""Real workers through pytest-celery: pinged, nudged, killed, their broker restarted."""
+"""Real workers through pytest-celery: pinged, nudged, killed, a broker restarted."""
 
 from __future__ import annotations
 
