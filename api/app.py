@@ -46,6 +46,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         openapi_url=f"{base}/openapi.json",
         docs_url=None,
         redoc_url=None,
+        # An address has one spelling; a redirect would repeat the Host it was sent.
+        redirect_slashes=False,
         lifespan=_lifespan,
     )
     app.state.settings = settings

@@ -62,10 +62,16 @@ Ctx = Annotated[ApiContext, Depends(context)]
 
 
 async def caller(request: Request, ctx: Ctx) -> CallerInfo:
-    """Find who calls, and take one of their requests of this minute."""
+    """Find who calls, and take one of their requests of this minute, once."""
+    known: CallerInfo | None = getattr(request.state, "caller", None)
+    if known is not None:
+        return known
     scope = await ctx.callers.find(request)
+    request.state.is_admin = "admin" in scope.allowed
     await ctx.callers.limit(request, scope)
-    return CallerInfo(scope, request.state.request_id)
+    request.state.caller = CallerInfo(scope, request.state.request_id)
+    found: CallerInfo = request.state.caller
+    return found
 
 
 Caller = Annotated[CallerInfo, Depends(caller)]

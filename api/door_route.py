@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from api.context import caller, context
 from api.errors import CarriedError
 from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
 from shared.text import door
@@ -55,10 +57,14 @@ class DoorRoute(APIRoute):
         handle = super().get_route_handler()
         known = _query_names(self)
         takes_json = self.body_field is not None
+        is_closed = _asks_who_calls(self)
 
         async def checked(request: Request) -> Response:
             _check_address(request)
             _check_names(set(request.query_params) - known, known, self.not_built)
+            if is_closed:
+                # Before the body is read: nobody unknown makes us parse megabytes.
+                await caller(request, await context(request))
             if takes_json:
                 check_media_type(request, "application/json")
             return await handle(self.request_class(request.scope, request.receive))
@@ -92,13 +98,19 @@ def check_media_type(request: Request, *accepted: str) -> None:
 
 
 def _query_names(route: APIRoute) -> set[str]:
-    names: set[str] = set()
+    return {param.alias for one in _dependants(route) for param in one.query_params}
+
+
+def _asks_who_calls(route: APIRoute) -> bool:
+    return any(one.call is caller for one in _dependants(route))
+
+
+def _dependants(route: APIRoute) -> Iterator[Dependant]:
     waiting = [route.dependant]
     while waiting:
         one = waiting.pop()
-        names |= {param.alias for param in one.query_params}
+        yield one
         waiting += one.dependencies
-    return names
 
 
 def _check_address(request: Request) -> None:
