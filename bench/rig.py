@@ -41,19 +41,11 @@ class Rig:
     settings: Settings
     url: str
     key: str
-    processes: list[psutil.Process]
+    processes: dict[str, psutil.Process]
 
-    def cpu_seconds(self) -> float:
-        """Return the processor time of every process of the stack so far."""
-        total = 0.0
-        for one in self.processes:
-            for process in [one, *one.children(recursive=True)]:
-                try:
-                    times = process.cpu_times()
-                except psutil.NoSuchProcess:
-                    continue
-                total += times.user + times.system
-        return total
+    def cpu_seconds(self) -> dict[str, float]:
+        """Return the processor time of each part of the stack so far."""
+        return {name: _cpu_seconds(one) for name, one in self.processes.items()}
 
 
 @contextmanager
@@ -83,16 +75,24 @@ def rig(commands: Sequence[Sequence[str]], **extra: str) -> Iterator[Rig]:
         ]
         settings = Settings.load(environment)
         url = f"http://{settings.host}:{settings.port}"
-        pids = [server.pid for server in servers if server.pid is not None]
-        pids += [child.pid for child in children]
-        made = Rig(
-            settings,
-            url,
-            _key(postgres.url),
-            [psutil.Process(pid) for pid in pids],
-        )
+        pids = {server.name: server.pid for server in servers}
+        pids |= {c[1]: child.pid for c, child in zip(commands, children, strict=True)}
+        processes = {n: psutil.Process(pid) for n, pid in pids.items() if pid}
+        made = Rig(settings, url, _key(postgres.url), processes)
         _wait_ready(made, postgres.url, len(commands) - 1)
         yield made
+
+
+def _cpu_seconds(one: psutil.Process) -> float:
+    total = 0.0
+    for process in [one, *one.children(recursive=True)]:
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            # A server's connection that has ended since it was listed.
+            continue
+        total += times.user + times.system
+    return total
 
 
 def _environment(place: Place, database: str, broker: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ import statistics
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,7 +44,8 @@ class Timing:
     name: str
     p50_ms: float
     p95_ms: float
-    cpu_ms: float | None = None
+    # Of each part of the stack, for one round trip.
+    cpu_ms: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -156,20 +157,21 @@ def _fan_out(stack: Rig) -> Timing:
 def _measured(name: str, once: Callable[[], None], stack: Rig | None = None) -> Timing:
     for _ in range(WARM_UP):
         once()
-    spent = stack.cpu_seconds() if stack else 0.0
+    spent = stack.cpu_seconds() if stack else {}
     took: list[float] = []
     for _ in range(SAMPLES):
         began = time.perf_counter()
         once()
         took.append((time.perf_counter() - began) * 1000)
         time.sleep(PAUSE_SECONDS)
-    cpu = (stack.cpu_seconds() - spent) * 1000 / SAMPLES if stack else None
+    now = stack.cpu_seconds() if stack else {}
+    cpu = {n: round((now[n] - spent[n]) * 1000 / SAMPLES, 2) for n in now}
     cuts = statistics.quantiles(took, n=20)
     return Timing(
         name,
         round(statistics.median(took), 2),
         round(cuts[18], 2),
-        None if cpu is None else round(cpu, 2),
+        cpu,
     )
 
 
@@ -200,12 +202,14 @@ def _show(timings: list[Timing], rates: list[Throughput]) -> None:
         table.add_column(column, justify="right" if column else "left")
     for one in timings:
         ratio = one.p50_ms / timings[0].p50_ms
-        cpu = "" if one.cpu_ms is None else f"{one.cpu_ms:.1f}"
+        cpu = f"{sum(one.cpu_ms.values()):.1f}" if one.cpu_ms else ""
         table.add_row(
             one.name, f"{one.p50_ms:.2f}", f"{one.p95_ms:.2f}", f"{ratio:.0f} x", cpu
         )
     console = Console()
     console.print(table)
+    parts = ", ".join(f"{n} {ms:.1f}" for n, ms in timings[-1].cpu_ms.items())
+    console.print(f"CPU ms of a fan-out: {parts}")
     for rate in rates:
         console.print(f"{rate.per_second:7.1f} searches/s, {rate.clients} at once")
     fan_out = timings[-1]
