@@ -102,6 +102,8 @@ def make_app(settings: Settings) -> Celery:
         broker_transport_options={
             "ack_emulation": False,
             "priority_steps": [0],
+            # A publisher is told at once that the broker is away, not after 6 s.
+            "max_retries": 0,
             "health_check_interval": 5,
             "socket_timeout": 5,
             "socket_connect_timeout": 2,
