@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import logging
 import os
 import socket
 import warnings
@@ -41,6 +42,10 @@ _reporter: list[Reporter] = []
 @signals.setup_logging.connect
 def _configure_logs(**_: Any) -> None:
     logs.configure(kind.name, settings.log_level)
+    # "received" and "succeeded", four lines a search: the metrics count them, and what
+    # goes wrong is logged by the task base.
+    for name in ("celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 @signals.worker_ready.connect
