@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import signal
@@ -34,6 +35,8 @@ COMMANDS = {
     "flower": ("serve", "flower"),
 }
 CORE = ("api", "search", "enhance", "embed", "upkeep")
+# `api`, and those of the sample logbook.
+SOURCES = ("api", "operations", "maintenance", "beamlines")
 
 READY_SECONDS = 60.0
 
@@ -192,7 +195,7 @@ def make_system(
             "LOGCHORD_CACHE": str(place.cache),
             "LOGCHORD_PORT": str(free_port()),
             "FLOWER_PORT": str(free_port()),
-            "LOGCHORD_SOURCES": '{"api": {}, "operations": {}, "beamlines": {}}',
+            "LOGCHORD_SOURCES": json.dumps({name: {} for name in SOURCES}),
             **extra,
         }
         system = System(environment, folder, reap)
