@@ -18,7 +18,7 @@ DECORATORS = [
     "@*.command", "@*.group", "@*.callback",
     "@*.get", "@*.post", "@*.put", "@*.patch", "@*.delete", "@*.head", "@*.api_route",
     "@*.middleware", "@*.exception_handler", "@*.websocket",
-    "@*.connect", "@task", "@task(*", "@*.task",
+    "@*.connect", "@atexit.register", "@task", "@task(*", "@*.task",
     "@field_validator", "@model_validator", "@field_serializer", "@computed_field",
     "@fault_point*", "@pytest.fixture*",
 ]  # fmt: skip
