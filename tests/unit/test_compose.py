@@ -80,8 +80,14 @@ def test_what_a_service_waits_for_can_be_observed():
 
 def test_each_process_of_the_procfile_is_a_service_with_the_same_command():
     lines = (ROOT / "Procfile").read_text("utf-8").splitlines()
-    processes = dict(line.split(": ", 1) for line in lines if line.strip())
+    named = [line.split(": ", 1) for line in lines if line.strip()]
+    # `search-2` is a second process of the same kind: a replica of the service.
+    kinds = [re.sub(r"-\d+$", "", name) for name, _ in named]
+    processes = dict(zip(kinds, (command for _, command in named), strict=True))
     assert set(processes) == set(OURS) - {"migrate"}
+    for name in processes:
+        replicas = OURS[name].get("deploy", {}).get("replicas", 1)
+        assert replicas >= kinds.count(name), name
     for name, command in processes.items():
         entrypoint = OURS[name].get("entrypoint", ["logchord"])
         started = " ".join([entrypoint[-1], *OURS[name]["command"]])

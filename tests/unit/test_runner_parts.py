@@ -20,8 +20,15 @@ from workers import kinds
 
 def test_procfile_names_every_process_of_the_system() -> None:
     commands = {command.name: command.argv for command in procfile.read()}
-    assert list(commands) == ["api", "search", "enhance", "embed", "upkeep", "flower"]
+    assert set(commands) == {
+        *("api", "search", "search-2", "enhance", "embed", "upkeep", "flower")
+    }
     assert all(argv[:2] == ("logchord", "serve") for argv in commands.values())
+
+
+def test_searches_are_answered_while_one_of_their_workers_is_started_again() -> None:
+    commands = [command.argv for command in procfile.read()]
+    assert commands.count(("logchord", "serve", "worker", "search")) == 2
 
 
 def test_every_queue_with_tasks_has_a_worker_in_the_procfile() -> None:
