@@ -115,7 +115,8 @@ def migrate(
     """Apply what is pending and return its names; a second run does nothing."""
     with connect(url, application="migrate", autocommit=True) as conn:
         if dry_run:
-            return [migration.name for migration in pending(conn, phase=phase)]
+            todo = pending(conn, phase=phase, folder=folder)
+            return [migration.name for migration in todo]
         _wait_for_lock(conn)
         with translated_errors():
             conn.execute(_CREATE_LEDGER)
