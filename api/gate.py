@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
+_TOO_LARGE = 413
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")
 
 
@@ -101,6 +102,9 @@ class _Passage:
             traceparent = self._headers.get("traceparent", "")
             if _TRACEPARENT.match(traceparent):
                 headers["traceparent"] = traceparent
+            if self._status == _TOO_LARGE and self._is_far_too_large():
+                # A little too much is read to its end, so that the client sees why.
+                headers["Connection"] = "close"
             limits = getattr(self.state, "rate_headers", None) or {}
             for name, value in limits.items():
                 headers[name] = value
@@ -132,6 +136,10 @@ class _Passage:
         if path.startswith("/v1/entries"):
             return self._settings.max_batch_bytes
         return self._settings.max_search_body_bytes
+
+    def _is_far_too_large(self) -> bool:
+        announced = self._headers.get("content-length", "")
+        return not announced.isdigit() or int(announced) > 2 * self._limit
 
     def _too_large(self) -> InvalidRequestError:
         message = f"The body may have {self._limit} bytes here."

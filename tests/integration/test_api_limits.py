@@ -1,0 +1,300 @@
+"""Limits at the limit and one beyond it; and what holds when a backend is away."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import httpx
+import psutil
+import psycopg
+import pytest
+
+from local.server import free_port
+from shared.access import keys
+from tests.fix_system import System
+from tests.waiting import until
+
+JSON = {"Content-Type": "application/json"}
+BATCH_BYTES = 20_000
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def small(make_system: Callable[..., System]) -> System:
+    """An API whose limits are small enough to be reached quickly."""
+    system = make_system(
+        LOGCHORD_MAX_BATCH_BYTES=str(BATCH_BYTES),
+        LOGCHORD_MAX_SEARCH_BODY_BYTES="2000",
+        LOGCHORD_MAX_HEADER_BYTES="4096",
+        LOGCHORD_MAX_ENTRY_BYTES="1000",
+        LOGCHORD_MAX_BACKLOG_ENTRIES="3",
+        LOGCHORD_RATE_DEFAULT_PER_MINUTE="5",
+        LOGCHORD_BASE_PATH="/log/chord",
+    )
+    system.start("api")
+    until(
+        lambda: answers(f"{system.url}/log/chord/health/live"),
+        within_seconds=60,
+        what="the API under its base path",
+    )
+    return system
+
+
+def answers(url: str) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(url).status_code == 200
+    return False
+
+
+@pytest.fixture
+def limited(small: System, tenant: str) -> Iterator[httpx.Client]:
+    token = small.key(tenant=tenant)
+    with httpx.Client(
+        base_url=f"{small.url}/log/chord", headers={"Authorization": f"Bearer {token}"}
+    ) as client:
+        yield client
+
+
+def code_of(answer: httpx.Response) -> str:
+    code: str = answer.json()["error"]["code"]
+    return code
+
+
+def batch_of(size: int) -> bytes:
+    """Return a valid batch of exactly this many bytes."""
+    entries: list[dict[str, str]] = []
+    while len(json.dumps({"entries": entries})) < size - 1000:
+        entries.append({"text": "x" * 900})
+    room = size - len(json.dumps({"entries": [*entries, {"text": ""}]}))
+    body = json.dumps({"entries": [*entries, {"text": "x" * room}]})
+    assert len(body) == size
+    return body.encode()
+
+
+@pytest.mark.requirement("B5")
+def test_a_body_at_the_limit_is_taken_and_one_byte_more_is_not(limited):
+    at = limited.post("/v1/entries", content=batch_of(BATCH_BYTES), headers=JSON)
+    beyond = limited.post(
+        "/v1/entries", content=batch_of(BATCH_BYTES + 1), headers=JSON
+    )
+
+    assert at.status_code == 200, at.text
+    assert (beyond.status_code, code_of(beyond)) == (413, "body_too_large")
+
+
+@pytest.mark.requirement("B5")
+def test_an_entry_at_its_limit_is_taken_and_one_byte_more_is_not(limited):
+    # Bytes of title and text together: an umlaut is two.
+    fields = {"title": "\u00fc" * 50}
+
+    at = limited.post("/v1/entries", json={**fields, "text": "x" * 900})
+    beyond = limited.post("/v1/entries", json={**fields, "text": "x" * 901})
+
+    assert at.status_code == 201
+    assert (beyond.status_code, code_of(beyond)) == (413, "body_too_large")
+
+
+@pytest.mark.requirement("B5", "P11")
+@pytest.mark.parametrize("announced", [True, False])
+def test_a_huge_body_is_refused_before_it_is_read(small, tenant, announced):
+    token = small.key(tenant=tenant)
+    process = psutil.Process(small.processes["api"].pid)
+    before = process.memory_info().rss
+    sent = 0
+
+    def parts() -> Iterator[bytes]:
+        nonlocal sent
+        yield b'{"text":"'
+        for _ in range(1000):
+            sent += MEGABYTE
+            yield b"x" * MEGABYTE
+
+    headers = {**JSON, "Authorization": f"Bearer {token}"}
+    if announced:
+        headers["Content-Length"] = str(10**9)
+    connection = http.client.HTTPConnection(
+        "127.0.0.1", httpx.URL(small.url).port, timeout=30
+    )
+    connection.putrequest("POST", "/log/chord/v1/entries")
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    if not announced:
+        connection.putheader("Transfer-Encoding", "chunked")
+    connection.endheaders()
+    # The server cuts the link once it has said no.
+    with suppress(OSError):
+        for part in parts():
+            framed = part if announced else b"%x\r\n%s\r\n" % (len(part), part)
+            connection.send(framed)
+    refused_after = sent
+    connection.close()
+
+    assert refused_after < 100 * MEGABYTE
+    assert process.memory_info().rss - before < 2 * 16 * MEGABYTE
+    assert httpx.get(f"{small.url}/log/chord/health/live").status_code == 200
+
+
+def test_a_search_has_a_smaller_limit(limited):
+    query = "x" * 1970
+
+    at = limited.post("/v1/search/query", json={"query": query, "limit": 0})
+    beyond = limited.post("/v1/search/query", json={"query": query + "y" * 50})
+
+    assert at.status_code == 422
+    assert (beyond.status_code, code_of(beyond)) == (413, "body_too_large")
+
+
+def test_headers_have_a_limit(limited):
+    at = limited.get("/v1/me", headers={"X-Odd": "x" * 3000})
+    beyond = limited.get("/v1/me", headers={"X-Odd": "x" * 4096})
+
+    assert at.status_code == 200
+    assert (beyond.status_code, code_of(beyond)) == (431, "headers_too_large")
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["", "text/plain", "application/xml", "application/json; charset=latin-1"],
+)
+def test_a_body_of_another_kind_is_refused(caller, content_type):
+    answer = caller.post(
+        "/v1/entries", content=b'{"text":"x"}', headers={"Content-Type": content_type}
+    )
+
+    assert (answer.status_code, code_of(answer)) == (415, "unsupported_media_type")
+
+
+def test_a_spent_limit_is_told_with_the_time_to_wait(small, tenant):
+    with psycopg.connect(small.database) as conn:
+        made = keys.create_key(conn, tenant=tenant, name="x", scopes=["read"])
+    headers = {"Authorization": f"Bearer {made.token}"}
+
+    answers = [
+        httpx.get(f"{small.url}/log/chord/v1/me", headers=headers) for _ in range(7)
+    ]
+
+    assert [one.status_code for one in answers[:5]] == [200] * 5
+    assert [one.headers["RateLimit-Remaining"] for one in answers[:3]] == [
+        "4",
+        "3",
+        "2",
+    ]
+    refused = answers[-1]
+    assert (refused.status_code, code_of(refused)) == (429, "rate_limited")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert refused.headers["RateLimit-Limit"] == "5"
+    assert refused.json()["error"]["severity"] == "RETRIABLE"
+
+
+@pytest.mark.requirement("SEC8")
+def test_a_key_has_its_own_limit_and_nobody_else_pays_for_it(api, caller, tenant):
+    with psycopg.connect(api.database) as conn:
+        made = keys.create_key(
+            conn, tenant=tenant, name="x", scopes=["read"], rate_per_minute=4
+        )
+    headers = {"Authorization": f"Bearer {made.token}"}
+
+    with httpx.Client(base_url=api.url, headers=headers) as greedy:
+        forged = [
+            greedy.get("/v1/me", headers={"X-Forwarded-For": f"10.0.0.{number}"})
+            for number in range(20)
+        ]
+
+    statuses = [one.status_code for one in forged]
+    assert statuses[:4] == [200] * 4
+    assert statuses.count(429) >= 15
+    assert caller.get("/v1/me").status_code == 200
+
+
+def test_pushes_wait_while_too_much_work_is_due(small, tenant):
+    token = small.key(tenant=tenant)
+    headers = {"Authorization": f"Bearer {token}"}
+    url = f"{small.url}/log/chord/v1/entries"
+    deadline = time.monotonic() + 10
+    while True:
+        answer = httpx.post(url, json={"text": "x"}, headers=headers)
+        if answer.status_code == 429 or time.monotonic() > deadline:
+            break
+
+    assert code_of(answer) == "backlog_full"
+    assert answer.headers["Retry-After"] == "10"
+    assert httpx.get(url, headers=headers).status_code == 200
+    with psycopg.connect(small.database) as conn:
+        conn.execute("DELETE FROM work")
+
+
+@pytest.fixture(scope="module")
+def lonely(make_system: Callable[..., System]) -> System:
+    """An API whose broker and search engine are both away."""
+    system = make_system(
+        opensearch=f"http://127.0.0.1:{free_port()}",
+        BROKER_URL=f"redis://127.0.0.1:{free_port()}/0",
+    )
+    system.start("api")
+    system.wait_ready()
+    return system
+
+
+@pytest.mark.requirement("P4", "SEC8")
+def test_pushes_are_taken_without_redis_and_opensearch(lonely, tenant):
+    seconds = []
+    with psycopg.connect(lonely.database) as conn:
+        made = keys.create_key(conn, tenant=tenant, name="x", scopes=["ingest", "read"])
+    with lonely.client(made.token) as client:
+        for number in range(100):
+            began = time.perf_counter()
+            answer = client.post(
+                "/v1/entries", json={"text": "x", "external_id": str(number)}
+            )
+            seconds.append(time.perf_counter() - began)
+            assert answer.status_code == 201, answer.text
+            assert answer.headers["RateLimit-Limit"] == "600"
+        assert client.get("/v1/entries").json()["total"] == 100
+
+    p95 = statistics.quantiles(seconds, n=20)[-1]
+    assert p95 < 0.5, f"p95 {p95 * 1000:.0f} ms"
+
+
+@pytest.mark.requirement("SEC8")
+def test_without_redis_each_process_still_counts(lonely, tenant):
+    with psycopg.connect(lonely.database) as conn:
+        made = keys.create_key(
+            conn, tenant=tenant, name="x", scopes=["read"], rate_per_minute=3
+        )
+
+    with lonely.client(made.token) as client:
+        statuses = [client.get("/v1/me").status_code for _ in range(6)]
+
+    assert statuses[:3] == [200] * 3
+    assert 429 in statuses[3:]
+
+
+@pytest.mark.requirement("SEC8")
+def test_a_search_without_redis_says_that_the_broker_is_away(lonely, tenant):
+    with lonely.client(lonely.key(tenant=tenant)) as client:
+        began = time.monotonic()
+        answer = client.post("/v1/search/query", json={"query": "pump"})
+
+    assert (answer.status_code, code_of(answer)) == (503, "broker_unavailable")
+    assert answer.headers["Retry-After"] == "1"
+    assert time.monotonic() - began < 8
+
+
+def test_health_tells_what_is_away_within_its_budget(lonely):
+    began = time.monotonic()
+    ready = httpx.get(f"{lonely.url}/health/ready")
+    health = httpx.get(f"{lonely.url}/health")
+    seconds = time.monotonic() - began
+
+    assert ready.status_code == 200
+    checks = ready.json()["checks"]
+    assert (checks["postgres"], checks["migrations"]) == ("ok", "ok")
+    assert (checks["broker"], checks["opensearch"]) == ("degraded", "degraded")
+    assert health.json()["status"] == "degraded"
+    assert health.json()["keyword_engine"] == "disconnected"
+    assert seconds < 2
