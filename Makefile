@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all demo serve migrate docs requirements
+.PHONY: help setup lock check fix test faults faults-all demo serve migrate docs requirements bench bench-spine
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,3 +58,8 @@ requirements: ## Which requirements have a passing test in the last results
 	@if [ -x ../shared/tools/requirements.py ]; then \
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
+
+bench: bench-spine ## Every measurement there is
+
+bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
+	@$(BIN)/python -m bench.spine

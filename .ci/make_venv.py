@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import ssl
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -56,9 +58,15 @@ def main() -> int:
 
 def _fingerprint() -> str:
     digest = hashlib.sha256(f"{sys.version} {ROOT}".encode())
-    for name in ("pyproject.toml", UV_LOCK, *LOCKS, ".ci/make_venv.py"):
+    for name in (UV_LOCK, *LOCKS, ".ci/make_venv.py"):
         digest.update(name.encode())
         digest.update((ROOT / name).read_bytes())
+    # Only what an installation depends on: the tools read their own sections afresh.
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    installed = [project.get(name) for name in ("build-system", "project")]
+    digest.update(
+        json.dumps([*installed, project.get("tool", {}).get("hatch")]).encode()
+    )
     return digest.hexdigest()
 
 

@@ -42,7 +42,9 @@ def make_venv(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
     monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / "made-from")
     (tmp_path / ".ci").mkdir()
-    for name in ("pyproject.toml", module.UV_LOCK, *module.LOCKS, ".ci/make_venv.py"):
+    text = "[project]\nname = 'logchord'\n"
+    (tmp_path / "pyproject.toml").write_text(text, "utf-8")
+    for name in (module.UV_LOCK, *module.LOCKS, ".ci/make_venv.py"):
         (tmp_path / name).write_text(name, "utf-8")
     return module
 
@@ -114,7 +116,18 @@ def test_setup_does_nothing_when_nothing_changed(make_venv, monkeypatch, capsys)
     assert "is what the locks say" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("change", ["lock", "command"])
+def test_setup_does_nothing_when_only_a_tool_is_configured_anew(
+    make_venv, tmp_path, monkeypatch
+):
+    whole_venv(make_venv)
+    make_venv.STAMP.write_text(make_venv._fingerprint(), "utf-8")
+    with (tmp_path / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write("[tool.ruff]\nline-length = 88\n")
+    monkeypatch.setattr(make_venv, "_make", pytest.fail)
+    assert make_venv.main() == 0
+
+
+@pytest.mark.parametrize("change", ["lock", "project", "command"])
 def test_setup_begins_again_when_something_changed(
     make_venv, tmp_path, monkeypatch, change
 ):
@@ -122,6 +135,9 @@ def test_setup_begins_again_when_something_changed(
     make_venv.STAMP.write_text(make_venv._fingerprint(), "utf-8")
     if change == "lock":
         (tmp_path / make_venv.LOCKS[0]).write_text("another pin", "utf-8")
+    elif change == "project":
+        text = "[project]\nname = 'logchord'\nscripts = {lc = 'api.cli.main:main'}\n"
+        (tmp_path / "pyproject.toml").write_text(text, "utf-8")
     else:
         (make_venv.VENV / "bin" / "logchord").unlink()
     made = []
