@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -168,7 +168,7 @@ def keep(
     return Kept(missing, {n: from_json(item) for n, item in enumerate(stored)})
 
 
-@cache
+@lru_cache(maxsize=4)
 def _script(client: redis.Redis) -> Script:
     return client.register_script(_KEEP)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
-
-from psycopg import Connection
+from typing import TYPE_CHECKING
 
 from shared.due import lag
+from shared.postgres import connection
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
 
 KEPT_SECONDS = 1.0
 
@@ -22,14 +24,15 @@ class Freshness:
         self._lock = threading.Lock()
         self._known: dict[tuple[str, ...], tuple[float, datetime]] = {}
 
-    def of(self, conn: Connection[Any], *stages: str) -> datetime:
+    def of(self, pool: Pool, *stages: str) -> datetime:
         """Return up to when everything has passed these stages; before searching."""
         with self._lock:
             known = self._known.get(stages)
         now = self._clock()
         if known is not None and now - known[0] < KEPT_SECONDS:
             return known[1]
-        found = lag.watermark(conn, list(stages))
+        with connection(pool) as conn:
+            found = lag.watermark(conn, list(stages))
         with self._lock:
             self._known[stages] = (now, found)
         return found

@@ -38,8 +38,8 @@ def search(ask: Ask, tools: Tools) -> Found:
     """Return what passes the filters and is not excluded, newest first."""
     question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
     given = {**columns.params(ask.plan, question), "limit": ask.limit}
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     with connection(tools.pool) as conn:
-        as_of = tools.freshness.of(conn, METADATA_STAGE)
         columns.limit_time(conn, ask.budget_ms)
         with conn.cursor(row_factory=class_row(Columns)) as cur:
             rows = cur.execute(_NEWEST, given).fetchall()

@@ -32,8 +32,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
         return Found(skipped="circuit_open")
-    with connection(tools.pool) as conn:
-        as_of = tools.freshness.of(conn, METADATA_STAGE, INDEX_STAGE)
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
     notes = list(dropped_terms(question, "os_bm25"))
     scores = _asked(ask, tools, question, relaxed=False)
     if not scores and question.can_relax:

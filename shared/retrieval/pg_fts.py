@@ -61,8 +61,8 @@ def search(ask: Ask, tools: Tools) -> Found:
     if question.terms.is_empty:
         return Found(skipped="empty_query")
     notes = list(dropped_terms(question, "pg_fts"))
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     with connection(tools.pool) as conn:
-        as_of = tools.freshness.of(conn, METADATA_STAGE)
         columns.limit_time(conn, ask.budget_ms)
         rows = _matches(conn, ask, question, relaxed=False)
         if not rows and question.can_relax:

@@ -29,8 +29,8 @@ def search(ask: Ask, tools: Tools) -> Found:
     encoder = tools.encoder()
     vector = tools.query_vectors.of(encoder, text)
     question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    as_of = tools.freshness.of(tools.pool, embed_stage(encoder.model))
     with connection(tools.pool) as conn:
-        as_of = tools.freshness.of(conn, embed_stage(encoder.model))
         columns.limit_time(conn, ask.budget_ms)
         hits = _nearest(conn, ask, tools, encoder, vector, question)
     return Found(tuple(hits), as_of)
