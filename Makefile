@@ -15,8 +15,9 @@ help: ## List the targets
 
 setup: ## Make .venv with every dependency, each by its hash
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "setup: Logchord needs Python 3.11 or later, and $(PYTHON) is" \
-	    "$$($(PYTHON) --version 2>&1 || true). Choose another: make PYTHON=python3.12 setup" >&2; exit 2; }
+	  found=$$($(PYTHON) --version 2>/dev/null || true); \
+	  echo "setup: Logchord needs Python 3.11 or later; $(PYTHON) is $${found:-not to be found}." \
+	    "Choose another: make PYTHON=python3.12 setup" >&2; exit 2; }
 	@$(PYTHON) .ci/make_venv.py
 
 lock: ## Resolve the dependencies again into the hash-pinned lock files
