@@ -169,10 +169,7 @@ class Searches:
                     closing.close_job(conn, job, Ending("done", (), None, None))
         if not plan.branches:
             return _Sent(job, wait_until)
-        try:
-            jobs.open_job(self._client, job)
-        except redis.RedisError as exc:
-            raise broker_unavailable(exc) from exc
+        jobs.open_job(self._client, job)
         headers = {
             "deadline": job.deadline,
             "mailbox": self.mailbox.name,
@@ -188,8 +185,8 @@ class Searches:
         if len(arrived) < job.branches:
             try:
                 arrived = {**jobs.outcomes(self._client, job.job_id), **arrived}
-            except redis.RedisError as exc:
-                log.warning("late_without_redis", error=type(exc).__name__)
+            except CapacityError as exc:
+                log.warning("late_without_redis", code=exc.error_code)
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
@@ -222,16 +219,6 @@ def limits_of(settings: Settings) -> Limits:
         max_filter_values=settings.max_filter_values,
         max_terms=settings.max_query_terms,
         rrf_k=settings.rrf_k,
-    )
-
-
-def broker_unavailable(exc: Exception) -> CapacityError:
-    """Return what callers are told while Redis cannot be reached."""
-    return CapacityError(
-        "The message broker is not reachable; try again shortly.",
-        code="broker_unavailable",
-        technical=str(exc),
-        retry_after_seconds=1,
     )
 
 

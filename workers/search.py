@@ -6,6 +6,7 @@ import time
 from uuid import UUID
 
 from shared import broker
+from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
 from shared.jobs import outcome
 from shared.jobs.job import Job
@@ -20,6 +21,7 @@ from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Tools, module
 from shared.retrieval.query_vectors import QueryVectors
+from workers import metrics
 from workers.context import Context
 from workers.task import attempt as classified
 from workers.task import task
@@ -36,7 +38,11 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
         return
     plan = Plan.from_json(job.plan)
+    if not 0 <= branch_no < len(plan.branches):
+        raise MessageRejectedError(technical=f"there is no branch {branch_no}")
     outcomes = _carry_out(ctx, job, plan, branch_no)
+    for one in outcomes:
+        metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
     kept = outcome.keep(
         ctx.redis,
@@ -78,6 +84,7 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         finish.tell(ctx.redis, mailbox, job, finished)
+    ctx.checkpoint("before_store")
     finish.store(lambda: ctx.pool, job, finished)
 
 

@@ -9,14 +9,13 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-import redis
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.search import Job, JobAccepted, SearchRequest, SearchResponse
-from shared.errors import AccessError
+from shared.errors import AccessError, CapacityError
 from shared.jobs import job as jobs
 from shared.jobs.job import Job as RunningJob
 from shared.jobs.outcome import Outcome
@@ -114,8 +113,8 @@ def _running(ctx: Ctx, job_id: UUID) -> list[Outcome]:
     """Return the branches that are in; none while Redis cannot be asked."""
     try:
         arrived = jobs.outcomes(ctx.jobs, job_id)
-    except redis.RedisError as exc:
-        log.warning("job_progress_unknown", error=type(exc).__name__)
+    except CapacityError as exc:
+        log.warning("job_progress_unknown", code=exc.error_code)
         return []
     return [outcome for number in sorted(arrived) for outcome in arrived[number]]
 

@@ -11,7 +11,7 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import SearchTimeoutError
+from shared.errors import CapacityError, SearchTimeoutError
 from shared.jobs import job as jobs
 from shared.jobs.job import Job
 from shared.jobs.outcome import Outcome
@@ -79,9 +79,9 @@ def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
 def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]]:
     try:
         return jobs.outcomes(client, job_id)
-    except redis.RedisError as exc:
+    except CapacityError as exc:
         # A job ends by its deadline, with Redis or without.
-        log.warning("outcomes_not_read", job_id=str(job_id), error=type(exc).__name__)
+        log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
         return {}
 
 

@@ -17,6 +17,7 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.jobs import keys, outcome
 from shared.jobs.outcome import Outcome
+from shared.jobs.redis_errors import translated_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +55,21 @@ def open_job(client: redis.Redis, job: Job) -> None:
     pipe = client.pipeline(transaction=False)
     pipe.hset(name, "job", json.dumps(values, separators=(",", ":")))
     pipe.expireat(name, keys.expires_at(job.deadline))
-    pipe.execute()
+    with translated_errors():
+        pipe.execute()
 
 
 def read(client: redis.Redis, job_id: UUID) -> Job | None:
     """Return a job in flight, or None when Redis no longer knows it."""
-    text = client.hget(keys.job(job_id), "job")
+    with translated_errors():
+        text = client.hget(keys.job(job_id), "job")
     return None if text is None else Job(job_id=job_id, **json.loads(str(text)))
 
 
 def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
     """Return what its branches have come to so far, by their number."""
-    stored: dict[str, str] = client.hgetall(keys.job(job_id))  # type: ignore[assignment]
+    with translated_errors():
+        stored: dict[str, str] = client.hgetall(keys.job(job_id))  # type: ignore[assignment]
     return {
         int(name.removeprefix("outcome:")): outcome.from_json(text)
         for name, text in stored.items()

@@ -14,6 +14,7 @@ from redis.commands.core import Script
 
 from shared.errors import LogchordError
 from shared.jobs import keys
+from shared.jobs.redis_errors import translated_errors
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
@@ -150,19 +151,20 @@ def keep(
     """Store and count what a branch came to; twice is once."""
     text = to_json(outcomes)
     events = json.dumps([outcome.summary() for outcome in outcomes])
-    answer = _script(client)(
-        keys=[keys.job(job_id), mailbox or "", keys.events(job_id)],
-        args=[
-            number,
-            text,
-            total,
-            keys.expires_at(deadline),
-            f"{job_id} outcome {number} {text}",
-            MAILBOX_SECONDS,
-            EVENTS_KEPT,
-            events,
-        ],
-    )
+    with translated_errors():
+        answer = _script(client)(
+            keys=[keys.job(job_id), mailbox or "", keys.events(job_id)],
+            args=[
+                number,
+                text,
+                total,
+                keys.expires_at(deadline),
+                f"{job_id} outcome {number} {text}",
+                MAILBOX_SECONDS,
+                EVENTS_KEPT,
+                events,
+            ],
+        )
     missing = int(answer[0])
     stored = answer[1] if missing == 0 else []
     return Kept(missing, {n: from_json(item) for n, item in enumerate(stored)})

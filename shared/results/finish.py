@@ -20,6 +20,7 @@ from shared.jobs import closing
 from shared.jobs.closing import Ending
 from shared.jobs.job import Job
 from shared.jobs.outcome import MAILBOX_SECONDS, Outcome
+from shared.jobs.redis_errors import translated_errors
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
@@ -96,7 +97,8 @@ def tell(client: redis.Redis, mailbox: str, job: Job, finished: Finished) -> Non
     pipe = client.pipeline(transaction=False)
     pipe.rpush(mailbox, message)
     pipe.expire(mailbox, MAILBOX_SECONDS)
-    pipe.execute()
+    with translated_errors():
+        pipe.execute()
 
 
 def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> None:
