@@ -192,7 +192,11 @@ class Start:
 def _demo_values(settings: Settings) -> dict[str, Any]:
     """Return what the demo adds; whatever is configured stays as it is."""
     known = {name: source.model_dump() for name, source in settings.sources.items()}
-    return {"anonymous_loopback": True, "sources": {**_DEMO_SOURCES, **known}}
+    return {
+        "anonymous_loopback": True,
+        "facility_timezone": "Europe/Zurich",
+        "sources": {**_DEMO_SOURCES, **known},
+    }
 
 
 def _check_port(port: int, what: str, remedy: str) -> None:
