@@ -7,6 +7,7 @@ needs the broker to be alive.
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import threading
@@ -66,7 +67,10 @@ class Loop:
             error = attempt(self._hold_and_turn)
             if error is not None:
                 log.warning(
-                    "upkeep_loop_failed", loop=self._name, code=error.error_code
+                    "upkeep_loop_failed",
+                    loop=self._name,
+                    code=error.error_code,
+                    technical=error.technical,
                 )
             self.stop.wait(_STANDBY_SECONDS)
 
@@ -80,11 +84,9 @@ class Loop:
                 options="-c statement_timeout=5000 -c lock_timeout=2000",
             ) as conn,
         ):
-            row = conn.execute(
-                _LOCK, {"space": _LOCK_SPACE, "name": self._name}
-            ).fetchone()
-            if row is None or not row[0]:
-                return
+            while not self._is_mine(conn):
+                if self.stop.wait(_STANDBY_SECONDS):
+                    return
             log.info("upkeep_loop_held", loop=self._name)
             holder = f"{socket.gethostname()} {os.getpid()}"
             while True:
@@ -93,6 +95,12 @@ class Loop:
                 conn.execute(_TURN, {"name": self._name, "holder": holder})
                 if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
                     return
+
+    def _is_mine(self, conn: Connection[TupleRow]) -> bool:
+        # The lock goes with the connection: whoever loses it stands by from then on.
+        values = {"space": _LOCK_SPACE, "name": self._name}
+        row = conn.execute(_LOCK, values).fetchone()
+        return row is not None and bool(row[0])
 
 
 def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
@@ -108,16 +116,21 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sweep_without_broker", error=type(exc).__name__)
 
 
-def _nudge(app: Any, late: dict[str, int], alive: list[processes.Process]) -> None:
+def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:
     queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
-    lengths = broker.waiting(app, sorted(set(queue_of.values())))
-    for stage in late:
-        queue = queue_of[stage]
-        serving = sum(queue in one.queues for one in alive)
-        room = broker.NUDGES_PER_PROCESS * max(1, serving) - lengths[queue]
-        for _ in range(min(room, broker.NUDGES_PER_PROCESS)):
+    room = {
+        name: broker.NUDGES_PER_PROCESS
+        * max(1, sum(name in one.queues for one in alive))
+        - length
+        for name, length in broker.waiting(app, sorted(set(queue_of.values()))).items()
+    }
+    # In turn and in no fixed order: a stage that nobody can work on, such as that of
+    # an older model, must not take the room of those it shares a queue with.
+    shuffled = random.sample(late, len(late))
+    for stage in shuffled * broker.NUDGES_PER_PROCESS:
+        if room[queue_of[stage]] > 0:
             broker.send_nudge(app, stage)
-            lengths[queue] += 1
+            room[queue_of[stage]] -= 1
 
 
 def loops(settings: Settings) -> list[Loop]:
