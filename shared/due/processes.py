@@ -35,6 +35,7 @@ _LISTING: LiteralString = """
     SELECT id, kind, queues, pid, host, version, since, seen_at,
            seen_at < now() - make_interval(secs => %(stale)s) AS stale
       FROM worker_process
+     WHERE seen_at >= now() - make_interval(secs => %(forget)s)
      ORDER BY kind, since, id
      LIMIT 1000"""
 
@@ -69,7 +70,8 @@ class Identity:
 def listing(conn: Connection[TupleRow]) -> list[Process]:
     """Return every process that has reported within the hour."""
     with conn.cursor(row_factory=class_row(Process)) as cur:
-        return cur.execute(_LISTING, {"stale": STALE_SECONDS}).fetchall()
+        values = {"stale": STALE_SECONDS, "forget": _FORGET_SECONDS}
+        return cur.execute(_LISTING, values).fetchall()
 
 
 class Reporter:
