@@ -25,6 +25,7 @@ from shared.access.limits import Limiter
 from shared.broker import BrokerClock, Nudger
 from shared.embedding.encoders import ALIASES
 from shared.errors import ConfigurationError
+from shared.opensearch import client as opensearch
 from shared.postgres import Pool, connection, make_pool
 from shared.settings import Settings
 from shared.version import VERSION
@@ -108,6 +109,7 @@ def _open(settings: Settings) -> ApiContext:
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
         backlog=Backlog(pool, settings.max_backlog_entries),
+        opensearch=opensearch.make_client(settings),
         stages=("metadata", broker.embed_stage(model), "index"),
     )
 

@@ -13,6 +13,7 @@ from shared.access.scope import Scope
 if TYPE_CHECKING:
     import redis
     from celery import Celery
+    from opensearchpy import OpenSearch
 
     from api.backlog import Backlog
     from api.callers import Callers
@@ -41,6 +42,7 @@ class ApiContext:
     signer: Callable[[], Signer]
     probes: Probes
     backlog: Backlog
+    opensearch: OpenSearch | None
     stages: tuple[str, ...]
 
 

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import compile_path
 
 from shared.errors import (
     CODES,
@@ -133,17 +133,18 @@ async def _framework(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     response = answer(_translated(exc), request.state)
     if exc.status_code == 405:  # noqa: PLR2004
-        response.headers["Allow"] = ", ".join(_methods(request))
+        allowed = (exc.headers or {}).get("Allow", "")
+        response.headers["Allow"] = ", ".join(_methods(request)) or allowed
     return response
 
 
 def _methods(request: Request) -> list[str]:
     """Return every method of this address; the framework names one route's only."""
     found: set[str] = set()
-    for route in request.app.routes:
-        match, _ = route.matches(request.scope)
-        if match is not Match.NONE:
-            found |= getattr(route, "methods", None) or set()
+    for template, methods in request.app.openapi()["paths"].items():
+        pattern, _, _ = compile_path(template)
+        if pattern.match(request.url.path):
+            found |= {method.upper() for method in methods}
     return sorted(found)
 
 

@@ -27,9 +27,18 @@ from shared.access.cursors import Binding
 from shared.due import rows as due
 from shared.entries import reading
 from shared.entries.entry import tombstone
-from shared.errors import GoneError, InvalidRequestError, NotFoundError
+from shared.errors import (
+    GoneError,
+    InvalidRequestError,
+    NotFoundError,
+    OpenSearchError,
+)
+from shared.log import get_logger
+from shared.opensearch import searchable
 from shared.postgres import connection
 from shared.text import door
+
+log = get_logger()
 
 
 class PushRequest(DoorRequest):
@@ -104,7 +113,7 @@ async def post_entries(
         )
     verdict, replayed = await asyncio.to_thread(pushes.push, ctx, caller, body, asked)
     answer = dict(verdict.body)
-    if wait_for is not None:
+    if wait_for is not None and verdict.entry_ids:
         answer["indexed"] = await _wait_for_index(ctx, verdict.entry_ids, wait_ms)
     headers = {"Idempotency-Replayed": "true"} if replayed else None
     return Response(
@@ -234,6 +243,17 @@ async def _wait_for_index(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> boo
         if asyncio.get_running_loop().time() >= deadline:
             return False
         await asyncio.sleep(_INDEX_POLL_SECONDS)
+    return await asyncio.to_thread(_refreshed, ctx)
+
+
+def _refreshed(ctx: ApiContext) -> bool:
+    if ctx.opensearch is None:
+        return True
+    try:
+        searchable.refresh(ctx.opensearch, ctx.settings.opensearch_index)
+    except OpenSearchError as exc:
+        log.warning("index_not_refreshed", technical=exc.technical)
+        return False
     return True
 
 

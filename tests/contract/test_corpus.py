@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -10,6 +11,7 @@ import pytest
 
 from tests.contract import corpus
 from tests.contract.corpus import Row
+from tests.fix_system import System
 
 JSON = {"Content-Type": "application/json"}
 
@@ -106,6 +108,18 @@ def test_an_address_passes_the_same_door(caller: httpx.Client, address: str, cod
     answer = caller.get(address)
 
     assert answer.json()["error"]["code"] == code
+
+
+@pytest.fixture(scope="module")
+def client(running: System) -> Iterator[httpx.Client]:
+    """A caller whose facility has an entry that can be found."""
+    token = running.key(tenant="corpus")
+    with running.client(token) as client:
+        answer = client.post(
+            "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
+        )
+        assert answer.json()["indexed"], answer.text
+        yield client
 
 
 @pytest.mark.requirement("B16", "P9")

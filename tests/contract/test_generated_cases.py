@@ -57,8 +57,6 @@ def test_no_generated_case_breaks_what_the_description_says(
                 "off",
                 "--request-timeout",
                 "10",
-                "--workers",
-                "2",
             ),
         ],
         cwd=tmp_path,

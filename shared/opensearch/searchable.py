@@ -1,0 +1,14 @@
+"""Make what was written findable now, for a caller who waits for just that."""
+
+from __future__ import annotations
+
+from opensearchpy import OpenSearch
+
+from shared.opensearch.client import translated_errors
+from shared.opensearch.mapping import read_alias
+
+
+def refresh(client: OpenSearch, base: str) -> None:
+    """Open what was indexed to searches, without waiting for the interval."""
+    with translated_errors():
+        client.indices.refresh(index=read_alias(base))
