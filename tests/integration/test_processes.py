@@ -56,10 +56,10 @@ def test_a_process_goes_on_reporting_when_its_connection_was_cut(reporting, data
             " WHERE application_name LIKE 'logchord report embed %'"
             "   AND datname = current_database()"
         ).fetchone()
-        row = conn.execute("SELECT clock_timestamp()").fetchone()
+        (at,) = conn.execute("SELECT clock_timestamp()").fetchone() or (None,)
 
     assert cut == (1,)
-    until(lambda: listing(database)[0].seen_at > row[0], within_seconds=10)
+    until(lambda: listing(database)[0].seen_at > at, within_seconds=10)
     assert [again.id for again in listing(database)] == [one.id]
 
 
