@@ -94,11 +94,16 @@ class Callers:
     def _may_be_anonymous(self, request: Request) -> bool:
         if not self._settings.anonymous_loopback or request.client is None:
             return False
-        if any(name in request.headers for name in _FORWARDING):
+        if is_forwarded(request):
             return False
         host = request.headers.get("host", "")
         name = host if host.endswith("]") else host.rsplit(":", 1)[0]
         return is_loopback(request.client.host) and name in self._settings.allowed_hosts
+
+
+def is_forwarded(request: Request) -> bool:
+    """Tell whether a proxy says that it speaks for somebody else."""
+    return any(name in request.headers for name in _FORWARDING)
 
 
 def is_loopback(address: str) -> bool:

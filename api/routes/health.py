@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from api import metrics
-from api.callers import is_loopback
+from api.callers import is_forwarded, is_loopback
 from api.context import ApiContext, Ctx
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -115,8 +115,7 @@ async def health(ctx: Ctx) -> Response:
 async def get_metrics(request: Request, ctx: Ctx) -> Response:
     """Open on loopback; elsewhere for admins."""
     peer = request.client.host if request.client else ""
-    forwarded = "x-forwarded-for" in request.headers or "forwarded" in request.headers
-    if forwarded or not is_loopback(peer):
+    if is_forwarded(request) or not is_loopback(peer):
         scope = await ctx.callers.find(request)
         scope.require("admin")
     stages = await asyncio.to_thread(_stages, ctx)

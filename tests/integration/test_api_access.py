@@ -258,7 +258,7 @@ def test_no_search_finds_what_another_tenant_reader_or_logbook_owns(
     with running.client(running.key(tenant=f"{tenant}-b")) as theirs:
         push_found(theirs, [{"text": f"{word} of B", "external_id": "theirs"}])
         with running.client(running.key(tenant=tenant)) as ours:
-            entries = [
+            entries: list[dict[str, Any]] = [
                 {"text": f"{word} open", "external_id": "open"},
                 {"text": f"{word} closed", "external_id": "closed", "readers": ["x"]},
                 {

@@ -225,7 +225,8 @@ def test_a_listing_filters_counts_and_pages_to_its_end(caller):
             entry_time=f"2026-03-02T05:{number:02}:00Z",
         )
 
-    seen, cursor = [], None
+    seen: list[str] = []
+    cursor = None
     while cursor is not None or not seen:
         params = {"limit": 3, **({"cursor": cursor} if cursor else {})}
         page = caller.get("/v1/entries", params=params).json()

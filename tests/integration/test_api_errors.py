@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID
 
 import httpx
@@ -27,7 +28,7 @@ OPERATIONS = [
 KEYS = {"id", "code", "category", "severity", "retriable", "message", "request_id"}
 REQUEST_ID = "test.request-1"
 # An address that no schema can take, and a body that no route can.
-WRONG: dict[str, dict[str, object]] = {
+WRONG: dict[str, dict[str, Any]] = {
     "unknown parameter": {"params": {"nonsense": "1"}},
     "bad path": {},
     "bad body": {"content": b"{", "headers": {"Content-Type": "application/json"}},

@@ -139,6 +139,18 @@ def test_a_huge_body_is_refused_before_it_is_read(small, tenant, announced):
     assert httpx.get(f"{small.url}/log/chord/health/live").status_code == 200
 
 
+def test_below_a_base_path_every_address_and_link_has_it(small):
+    with httpx.Client(base_url=small.url, follow_redirects=True) as browser:
+        page = browser.get("/log/chord/")
+        assert page.url.path == "/log/chord/docs"
+        assert 'src="/log/chord/docs/assets/swagger-ui-bundle.js"' in page.text
+        assert "url: '/log/chord/openapi.json'" in page.text
+        paths = browser.get("/log/chord/openapi.json").json()["paths"]
+        assert all(path.startswith("/log/chord/") for path in paths)
+        assert browser.get("/health/live").status_code == 404
+        assert browser.get("/log/chord/health/ready").status_code == 200
+
+
 def test_a_search_has_a_smaller_limit(limited):
     query = "x" * 1970
 
