@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import psycopg
-import redis
-from psycopg.rows import TupleRow
-
 from shared import broker, migrations
 from shared.embedding import stored
 from shared.embedding.encoders import ALIASES
 from shared.errors import (
-    CapacityError,
     DatabaseQueryError,
     EmbeddingGenerationError,
     OpenSearchError,
 )
 from shared.opensearch import client as opensearch
-from shared.postgres import translated_errors
+from shared.postgres import connect, translated_errors
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
     from shared.settings import Settings
 
 _TIMEOUT_SECONDS = 2
@@ -44,11 +42,7 @@ class _Asked:
 
     def __init__(self, settings: Settings, database_url: str) -> None:
         self._database_url = database_url
-        self._jobs = redis.Redis.from_url(
-            broker.broker_url(settings),
-            socket_timeout=_TIMEOUT_SECONDS,
-            socket_connect_timeout=_TIMEOUT_SECONDS,
-        )
+        self._jobs = broker.jobs_redis(settings, timeout_seconds=_TIMEOUT_SECONDS)
         self._opensearch = opensearch.make_client(settings)
         self._model = ALIASES.get(settings.embedding_model, settings.embedding_model)
         self._cache = settings.cache
@@ -65,10 +59,8 @@ class _Asked:
             raise DatabaseQueryError(message, code="schema_missing", retriable=False)
 
     def broker(self) -> None:
-        try:
+        with broker.translated_errors():
             self._jobs.ping()
-        except redis.RedisError as exc:
-            raise CapacityError(code="broker_unavailable", technical=str(exc)) from exc
 
     def opensearch(self) -> None:
         if self._opensearch is None:
@@ -82,10 +74,9 @@ class _Asked:
         if stored.manifest_of(folder) is None and not built_in:
             raise EmbeddingGenerationError(technical="the model is not converted yet")
 
-    def _connect(self) -> psycopg.Connection[TupleRow]:
-        return psycopg.connect(
+    def _connect(self) -> Connection[TupleRow]:
+        return connect(
             self._database_url,
-            connect_timeout=_TIMEOUT_SECONDS,
+            application="probe",
             options=f"-c statement_timeout={_TIMEOUT_SECONDS * 1000}",
-            application_name="logchord probe",
         )

@@ -8,7 +8,8 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID
@@ -52,6 +53,20 @@ _NUDGE_BACKLOG = 1000
 _JOBS_DATABASE = 1
 _LIMITER_DATABASE = 2
 LIMITER_TIMEOUT_SECONDS = 0.05
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn a broker that cannot be reached, or refuses, into 503."""
+    try:
+        yield
+    except (OperationalError, redis.RedisError, OSError) as exc:
+        raise CapacityError(
+            "The message broker is not reachable; try again shortly.",
+            code="broker_unavailable",
+            technical=f"{type(exc).__name__}: {exc}",
+            retry_after_seconds=1,
+        ) from exc
 
 
 def embed_stage(model: str) -> str:
@@ -174,14 +189,15 @@ def limiter_redis(settings: Settings) -> redis.asyncio.Redis:
 def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
     """Publish one nudge; raises when the broker cannot be reached."""
     name, first = task_of(stage)
-    app.send_task(
-        name,
-        args=[*first, [str(entry_id) for entry_id in entry_ids]],
-        queue=QUEUE_OF[name],
-        expires=NUDGE_EXPIRES_SECONDS,
-        ignore_result=True,
-        retry=False,
-    )
+    with translated_errors():
+        app.send_task(
+            name,
+            args=[*first, [str(entry_id) for entry_id in entry_ids]],
+            queue=QUEUE_OF[name],
+            expires=NUDGE_EXPIRES_SECONDS,
+            ignore_result=True,
+            retry=False,
+        )
 
 
 class Nudger:
@@ -229,8 +245,8 @@ class Nudger:
             stage, entry_ids = item
             try:
                 send_nudge(self._app, stage, entry_ids)
-            except (OperationalError, redis.RedisError, OSError) as exc:
-                log.warning("nudge_lost", stage=stage, error=type(exc).__name__)
+            except CapacityError as exc:
+                log.warning("nudge_lost", stage=stage, technical=exc.technical)
 
 
 def dispatch(
@@ -247,23 +263,15 @@ def dispatch(
         )
         for number in range(branches)
     ]
-    try:
-        with app.producer_or_acquire() as producer:
-            group(signatures, app=app).apply_async(
-                headers=dict(headers), producer=producer, add_to_parent=False
-            )
-    except (OperationalError, redis.RedisError, OSError) as exc:
-        raise CapacityError(
-            "The message broker is not reachable; try again shortly.",
-            code="broker_unavailable",
-            technical=str(exc),
-            retry_after_seconds=1,
-        ) from exc
+    with translated_errors(), app.producer_or_acquire() as producer:
+        group(signatures, app=app).apply_async(
+            headers=dict(headers), producer=producer, add_to_parent=False
+        )
 
 
 def waiting(app: Celery, queue_names: Sequence[str]) -> dict[str, int]:
     """Return how many messages lie in each queue."""
-    with app.connection_for_read() as link:
+    with translated_errors(), app.connection_for_read() as link:
         client = link.default_channel.client
         return {name: int(client.llen(name)) for name in queue_names}
 
@@ -294,15 +302,11 @@ class BrokerClock:
             ):
                 return
             try:
-                seconds, micros = self._client.time()
-            except redis.RedisError as exc:
+                with translated_errors():
+                    seconds, micros = self._client.time()
+            except CapacityError:
                 if self._sampled is None:
-                    raise CapacityError(
-                        "The message broker is not reachable; try again shortly.",
-                        code="broker_unavailable",
-                        technical=str(exc),
-                        retry_after_seconds=1,
-                    ) from exc
+                    raise
                 # The last offset serves until the broker is back.
                 self._sampled = before
                 return

@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable
 from typing import Any, LiteralString
 
-import redis
-from kombu.exceptions import OperationalError
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -25,6 +23,7 @@ from shared import log as logs
 from shared.access import idempotency
 from shared.due import processes, rows
 from shared.due.processes import Identity, Reporter
+from shared.errors import CapacityError
 from shared.jobs import closing, partitions
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings
@@ -111,9 +110,9 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
     alive = [one for one in processes.listing(conn) if not one.stale]
     try:
         _nudge(app, late, alive)
-    except (OperationalError, redis.RedisError, OSError) as exc:
+    except CapacityError as exc:
         # The rows stay due; the next turn tries again.
-        log.warning("sweep_without_broker", error=type(exc).__name__)
+        log.warning("sweep_without_broker", technical=exc.technical)
 
 
 def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:

@@ -14,10 +14,10 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from shared.access.scope import Scope
+from shared.broker import translated_errors
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.jobs import keys, outcome
 from shared.jobs.outcome import Outcome
-from shared.jobs.redis_errors import translated_errors
 
 
 @dataclass(frozen=True, slots=True)

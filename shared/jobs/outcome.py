@@ -12,9 +12,9 @@ from uuid import UUID
 import redis
 from redis.commands.core import Script
 
+from shared.broker import translated_errors
 from shared.errors import LogchordError
 from shared.jobs import keys
-from shared.jobs.redis_errors import translated_errors
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
+from shared.broker import translated_errors
 from shared.errors import (
     DatabaseConnectionError,
     DatabaseQueryError,
@@ -20,7 +21,6 @@ from shared.jobs import closing
 from shared.jobs.closing import Ending
 from shared.jobs.job import Job
 from shared.jobs.outcome import MAILBOX_SECONDS, Outcome
-from shared.jobs.redis_errors import translated_errors
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
