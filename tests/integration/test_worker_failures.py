@@ -1,0 +1,152 @@
+"""What becomes of a row whose work failed: due again, or put aside with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
+
+from shared.broker import METADATA_STAGE, make_app
+from shared.due import rows
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import (
+    DatabaseConnectionError,
+    EmbeddingGenerationError,
+    OpenSearchError,
+)
+from shared.postgres import connection
+from shared.settings import Settings
+from workers.context import Context, Resources
+from workers.task import MAX_OWN_ATTEMPTS, each
+
+
+@pytest.fixture
+def ctx(database):
+    nowhere = "redis://127.0.0.1:9/0"
+    settings = Settings.load({"DATABASE_URL": database, "BROKER_URL": nowhere})
+    resources = Resources(settings, make_app(settings), "test")
+    yield Context(resources, {})
+    resources.close()
+
+
+@pytest.fixture
+def take(ctx, conn):
+    """Claim entries that have failed some times before."""
+
+    def take(count: int = 1, attempts: int = 0):
+        drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
+        save_page(conn, "default", drafts, stages=[METADATA_STAGE], editor="test")
+        conn.execute("UPDATE work SET attempts = %s", (attempts,))
+        conn.commit()
+        with connection(ctx.pool) as mine:
+            return rows.claim(mine, METADATA_STAGE, limit=count)
+
+    return take
+
+
+def fail(error: Exception):
+    def step(_: object) -> None:
+        raise error
+
+    return step
+
+
+def due(conn):
+    conn.rollback()
+    return conn.execute(
+        "SELECT attempts, claim, due_at > now(), last_error ->> 'code' FROM work"
+    ).fetchall()
+
+
+def aside(conn):
+    conn.rollback()
+    return conn.execute(
+        "SELECT stage, attempts, error ->> 'code',"
+        "       error -> 'details' ->> 'technical' FROM quarantine"
+    ).fetchall()
+
+
+@pytest.mark.parametrize("error", [OpenSearchError(), DatabaseConnectionError()])
+def test_a_backends_failure_gives_the_attempt_back_however_often(
+    ctx, conn, take, error
+):
+    each(ctx, take(attempts=7), fail(error))
+
+    assert due(conn) == [(7, None, True, error.error_code)]
+    assert aside(conn) == []
+
+
+def test_a_soft_time_limit_makes_the_entry_due_again_and_counts(ctx, conn, take):
+    each(ctx, take(), fail(SoftTimeLimitExceeded()))
+
+    assert due(conn) == [(1, None, True, "branch_timeout")]
+    assert aside(conn) == []
+
+
+def test_a_failure_of_its_own_is_tried_again(ctx, conn, take):
+    error = EmbeddingGenerationError()
+
+    each(ctx, take(attempts=MAX_OWN_ATTEMPTS - 2), fail(error))
+
+    assert due(conn) == [(MAX_OWN_ATTEMPTS - 1, None, True, error.error_code)]
+    assert aside(conn) == []
+
+
+def test_a_failure_of_its_own_is_put_aside_the_third_time(ctx, conn, take):
+    error = EmbeddingGenerationError()
+
+    each(ctx, take(attempts=MAX_OWN_ATTEMPTS - 1), fail(error))
+
+    assert due(conn) == []
+    assert aside(conn) == [(METADATA_STAGE, MAX_OWN_ATTEMPTS, error.error_code, None)]
+
+
+def test_an_error_that_no_retry_helps_is_put_aside_at_once_with_the_reason(
+    ctx, conn, take
+):
+    each(ctx, take(), fail(ZeroDivisionError("division by zero")))
+
+    assert due(conn) == []
+    reason = "ZeroDivisionError: division by zero"
+    assert aside(conn) == [(METADATA_STAGE, 1, "internal_error", reason)]
+
+
+def test_one_entrys_failure_is_its_own_alone(ctx, conn, take):
+    claims = take(count=5)
+    done = []
+
+    def step(claim) -> None:
+        if claim is claims[2]:
+            raise ZeroDivisionError
+        done.append(claim)
+
+    each(ctx, claims, step)
+
+    assert done == [*claims[:2], *claims[3:]]
+    assert len(aside(conn)) == 1
+
+
+def test_an_edit_meanwhile_does_not_wait_for_what_its_old_text_did(ctx, conn, take):
+    claims = take(attempts=2)
+    with connection(ctx.pool) as other:
+        rows.add(other, "default", [claims[0].entry_id], [METADATA_STAGE])
+
+    each(ctx, claims, fail(OpenSearchError()))
+
+    ((attempts, claim, later, _),) = due(conn)
+    assert (attempts, claim, later) == (0, None, False)
+
+
+def test_a_lost_claim_settles_nothing(ctx, conn, take):
+    lost = take()
+    conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
+    conn.commit()
+    with connection(ctx.pool) as other:
+        (ours,) = rows.claim(other, METADATA_STAGE, limit=1)
+
+    each(ctx, lost, fail(ZeroDivisionError()))
+    each(ctx, lost, fail(OpenSearchError()))
+
+    ((attempts, claim, _, error),) = due(conn)
+    assert (attempts, claim, error) == (2, ours.claim, None)
+    assert aside(conn) == []

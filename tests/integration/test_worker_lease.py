@@ -1,0 +1,149 @@
+"""A batch stays ours while it is worked on, and comes back when nobody does."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from shared.broker import METADATA_STAGE
+from shared.due import batches, rows
+from shared.due.batches import Lease
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.postgres import connection, make_pool
+from tests.waiting import until
+
+LEASE_SECONDS = 1.0
+RENEW_SECONDS = 0.2
+
+
+@pytest.fixture
+def pool(database):
+    with make_pool(database, application="test", size=4) as pool:
+        yield pool
+
+
+@pytest.fixture
+def make_due(conn):
+    def make(count: int = 1):
+        drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
+        saved = save_page(
+            conn, "default", drafts, stages=[METADATA_STAGE], editor="test"
+        )
+        conn.commit()
+        return [one.entry_id for one in saved]
+
+    return make
+
+
+@pytest.fixture
+def short_lease(monkeypatch):
+    monkeypatch.setattr(rows, "LEASE_SECONDS", LEASE_SECONDS)
+
+
+def claim(pool):
+    with connection(pool) as conn:
+        return rows.claim(conn, METADATA_STAGE, limit=10)
+
+
+def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due, short_lease):
+    make_due()
+    (mine,) = claim(pool)
+    ends = time.monotonic() + 2 * LEASE_SECONDS
+
+    with Lease(pool, mine.claim, every_seconds=RENEW_SECONDS):
+        while time.monotonic() < ends:
+            assert claim(pool) == []
+
+    # A worker that dies renews nothing: its row comes back when the lease is over.
+    (again,) = until(lambda: claim(pool), within_seconds=3 * LEASE_SECONDS)
+    assert again.attempts == mine.attempts + 1
+
+
+def test_a_hung_task_loses_its_claim_at_the_hard_limit(pool, make_due, short_lease):
+    make_due()
+    (mine,) = claim(pool)
+    began = time.monotonic()
+
+    with Lease(
+        pool, mine.claim, every_seconds=RENEW_SECONDS, limit_seconds=LEASE_SECONDS
+    ):
+        (other,) = until(lambda: claim(pool), within_seconds=5 * LEASE_SECONDS)
+        waited = time.monotonic() - began
+
+    assert waited > 1.5 * LEASE_SECONDS
+    with connection(pool) as conn:
+        assert not rows.finish(conn, mine)
+        assert rows.finish(conn, other)
+
+
+def test_renewing_goes_on_after_the_database_was_away_for_a_moment(
+    pool, conn, make_due, short_lease
+):
+    make_due()
+    (mine,) = claim(pool)
+
+    with Lease(pool, mine.claim, every_seconds=RENEW_SECONDS):
+        conn.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name LIKE 'logchord test %'"
+            "   AND datname = current_database()"
+        )
+        conn.commit()
+        ends = time.monotonic() + 2 * LEASE_SECONDS
+        while time.monotonic() < ends:
+            assert claim(pool) == []
+
+
+@pytest.mark.requirement("P2")
+def test_an_entry_is_taken_once_when_its_message_arrives_twice_at_once(pool, make_due):
+    entry_ids = make_due(20)
+    together = threading.Barrier(2)
+    taken: list[list] = [[], []]
+
+    def deliver(mine: list) -> None:
+        together.wait(10)
+        for batch in batches.batches(pool, METADATA_STAGE, entry_ids, limit=3):
+            mine.extend(one.entry_id for one in batch)
+            with connection(pool) as conn:
+                for one in batch:
+                    assert rows.finish(conn, one)
+
+    threads = [threading.Thread(target=deliver, args=(mine,)) for mine in taken]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert sorted(taken[0] + taken[1]) == sorted(entry_ids)
+
+
+def test_the_entries_named_come_first_then_whatever_is_due(pool, make_due):
+    entry_ids = sorted(make_due(6))
+
+    found = [
+        [one.entry_id for one in batch]
+        for batch in batches.batches(pool, METADATA_STAGE, entry_ids[4:], limit=4)
+    ]
+
+    assert found == [entry_ids[4:], entry_ids[:4]]
+
+
+def test_a_worker_that_is_to_end_claims_no_further_batch(pool, make_due, monkeypatch):
+    make_due(4)
+    monkeypatch.setattr(batches, "_ENDING", bytearray(1))
+    found = []
+
+    for batch in batches.batches(pool, METADATA_STAGE, (), limit=1):
+        found.append(batch)
+        batches.claim_no_more()
+
+    assert len(found) == 1
+
+
+def test_a_task_claims_for_its_time_only(pool, make_due):
+    make_due(4)
+
+    assert list(batches.batches(pool, METADATA_STAGE, (), limit=1, seconds=0)) == []
