@@ -93,8 +93,11 @@ def _open(settings: Settings) -> ApiContext:
     model = ALIASES.get(settings.embedding_model, settings.embedding_model)
 
     @lru_cache(maxsize=1)
+    def secret() -> bytes:
+        return _secret(pool)
+
     def signer() -> Signer:
-        return Signer(_secret(pool), settings.cursor_ttl_minutes * 60)
+        return Signer(secret(), settings.cursor_ttl_minutes * 60)
 
     return ApiContext(
         settings=settings,
@@ -106,6 +109,7 @@ def _open(settings: Settings) -> ApiContext:
         searches=Searches(settings, celery, jobs, clock, pool),
         callers=Callers(settings, pool, limiter),
         limiter=limiter,
+        secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
         backlog=Backlog(pool, settings.max_backlog_entries),

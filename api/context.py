@@ -39,6 +39,7 @@ class ApiContext:
     searches: Searches
     callers: Callers
     limiter: Limiter
+    secret: Callable[[], bytes]
     signer: Callable[[], Signer]
     probes: Probes
     backlog: Backlog

@@ -44,9 +44,13 @@ def request_done(route: str, status: int, seconds: float) -> None:
     _SECONDS.labels(route).observe(seconds)
 
 
-def search_done(mode: str, state: str, seconds: float) -> None:
-    """Count one search by how it ended."""
+def search_done(mode: str, seconds: float) -> None:
+    """Count one search that was waited for, by its mode."""
     _SEARCHES.labels(mode).observe(seconds)
+
+
+def job_ended(state: str) -> None:
+    """Count a search that this process ended itself, the last branch being late."""
     _JOBS.labels(state).inc()
 
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import redis
 
+from api import metrics
 from api.admission import Admission
 from api.mailbox import Mailbox, Waiter
 from shared import broker
@@ -127,6 +128,7 @@ class Searches:
                 return _body(*answer)
             late = partial(self._late, sent.job, plan, waiter)
             finished = await self._in_thread(late)
+        metrics.job_ended(finished.ending.state)
         store = partial(finish.store, lambda: self._pool, sent.job, finished)
         self._in_background(store)
         if finished.error is not None:
@@ -216,6 +218,8 @@ def limits_of(settings: Settings) -> Limits:
         max_query_chars=settings.max_query_chars,
         max_query_chars_hard=settings.max_query_chars_hard,
         max_window=settings.max_window,
+        default_limit=settings.default_limit,
+        max_limit=settings.max_limit,
         max_filter_values=settings.max_filter_values,
         max_terms=settings.max_query_terms,
         rrf_k=settings.rrf_k,

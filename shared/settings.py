@@ -175,7 +175,7 @@ class Settings(Section):
         10, ge=1, le=100, description="Results when none is asked for."
     )
     max_limit: int = Field(100, ge=1, le=100, description="More results get 422.")
-    max_page_size: int = Field(100, ge=1, description="A larger page gets 422.")
+    max_page_size: int = Field(100, ge=1, le=100, description="A larger page gets 422.")
     max_window: int = Field(
         500, ge=50, description="Candidates of one branch, at most."
     )

@@ -89,10 +89,7 @@ ALIASES: Mapping[str, str] = {
 WITHOUT_EFFECT = (
     "agentic",
     "api",
-    "default_limit",
     "keyword",
-    "log_queries",
-    "max_page_size",
     "pipelines",
     "reasoning",
     "reranking",

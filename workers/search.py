@@ -43,6 +43,8 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     outcomes = _carry_out(ctx, job, plan, branch_no)
     for one in outcomes:
         metrics.branch_done(one.name, one.status, one.took_ms / 1000)
+    for one in outcomes:
+        metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
     kept = outcome.keep(
         ctx.redis,
@@ -81,6 +83,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
     finished = finish.finish(lambda: ctx.pool, job, plan, kept.outcomes, ctx.clock.now)
+    metrics.job_ended(finished.ending.state)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         finish.tell(ctx.redis, mailbox, job, finished)

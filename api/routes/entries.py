@@ -139,7 +139,7 @@ def list_entries(
     external_id: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
     sort: Literal["newest", "oldest", "received"] = "newest",
     include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
     cursor: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Response:
     """Newest first by entry time; `total` counts what the filters leave."""
@@ -150,6 +150,10 @@ def list_entries(
         include_deleted=include_deleted,
         sort=sort,
     )
+    limit = ctx.settings.default_limit if limit is None else limit
+    if limit > ctx.settings.max_page_size:
+        message = f"limit: a page may hold {ctx.settings.max_page_size}."
+        raise InvalidRequestError.field("limit", "less_than_equal", message)
     scope = caller.scope
     query = json.dumps([wanted.params, sort, scope.params], sort_keys=True)
     who = scope.key_id or scope.subject

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api import metrics
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -23,6 +24,8 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import fault as faults
 from shared.query.fault import Fault
+from shared.query.logged import logged
+from shared.query.plan import Plan
 from shared.results import stored
 from shared.results.response import timestamp
 
@@ -51,8 +54,10 @@ async def post_query(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Answer with the results, or with the job when `wait_ms` is over before it."""
-    plan = ctx.searches.plan(body.question(_fault(request, caller, ctx)), caller.scope)
+    plan = _plan(body, request, caller, ctx)
+    began = time.perf_counter()
     reply = await ctx.searches.ask(plan, caller.request_id, body.wait_ms)
+    metrics.search_done(plan.method, time.perf_counter() - began)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
     return _accepted(request, reply)
@@ -69,7 +74,7 @@ async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Store the search as a job; it always ends by its deadline."""
-    plan = ctx.searches.plan(body.question(_fault(request, caller, ctx)), caller.scope)
+    plan = _plan(body, request, caller, ctx)
     job = await ctx.searches.submit(plan, caller.request_id)
     return _accepted(request, job)
 
@@ -117,6 +122,15 @@ def _running(ctx: Ctx, job_id: UUID) -> list[Outcome]:
         log.warning("job_progress_unknown", code=exc.error_code)
         return []
     return [outcome for number in sorted(arrived) for outcome in arrived[number]]
+
+
+def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
+    question = body.question(_fault(request, caller, ctx))
+    plan = ctx.searches.plan(question, caller.scope)
+    setting, tenant = ctx.settings.log_queries, caller.scope.tenant
+    kept = logged(plan.query, setting, ctx.secret(), tenant)
+    log.info("search_asked", mode=plan.method, **kept)
+    return plan
 
 
 def _fault(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:

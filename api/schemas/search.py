@@ -93,8 +93,11 @@ class SearchRequest(BaseModel):
         # For readers of the description: the plan itself refuses with its own code.
         json_schema_extra={"enum": [*_MODES]},
     )
-    limit: Whole = Field(
-        10, ge=1, le=100, description="Results returned; alias `max_results`."
+    limit: Whole | None = Field(
+        None,
+        ge=1,
+        le=100,
+        description="Results returned, 10 unless set otherwise; alias `max_results`.",
     )
     filters: dict[str, Any] = Field(
         {},

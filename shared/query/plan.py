@@ -27,7 +27,8 @@ class Question:
 
     query: str
     mode: str = "auto"
-    limit: int = 10
+    # None: the setting's.
+    limit: int | None = None
     filters: Mapping[str, object] | None = None
     deadline_ms: int | None = None
     fault: Fault | None = None
@@ -42,6 +43,8 @@ class Limits:
     max_query_chars: int = 1000
     max_query_chars_hard: int = 10_000
     max_window: int = 500
+    default_limit: int = 10
+    max_limit: int = 100
     max_filter_values: int = 100
     max_terms: int = 64
     rrf_k: int = 60
@@ -100,14 +103,18 @@ def make_plan(question: Question, scope: Scope, limits: Limits) -> Plan:
     narrowed = filters.parse(
         question.filters or {}, max_values=limits.max_filter_values
     )
-    window = max(MIN_WINDOW, min(2 * question.limit, limits.max_window))
+    limit = limits.default_limit if question.limit is None else question.limit
+    if limit > limits.max_limit:
+        message = f"limit: at most {limits.max_limit} results are returned."
+        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    window = max(MIN_WINDOW, min(2 * limit, limits.max_window))
     plan = Plan(
         query=text,
         asked=chosen.asked,
         method=chosen.mode.name,
         reasoning=chosen.reasoning,
         branches=_branches(chosen.mode.families, opensearch=limits.opensearch),
-        limit=question.limit,
+        limit=limit,
         window=window,
         filters=narrowed,
         scope=scope,

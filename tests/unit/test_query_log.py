@@ -1,0 +1,35 @@
+"""What the log keeps of a query: a keyed hash unless somebody chose otherwise."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.query.logged import logged, query_key
+
+SECRET = b"s" * 32
+QUERY = "RF Trip  last night"
+
+
+@pytest.mark.requirement("S1-79", "S1-120")
+@pytest.mark.parametrize(
+    ("setting", "keys"),
+    [("true", {"query"}), ("false", set()), ("hash", {"query_key"})],
+)
+def test_each_value_keeps_what_it_says(setting, keys):
+    kept = logged(QUERY, setting, SECRET, "default")
+
+    assert set(kept) == keys
+    assert ("Trip" in str(kept)) == (setting == "true")
+
+
+def test_the_same_question_has_the_same_key_however_it_is_spaced():
+    assert query_key(QUERY, SECRET, "a") == query_key("rf trip last night", SECRET, "a")
+
+
+def test_two_facilities_and_two_installations_have_different_keys():
+    keys = {
+        query_key(QUERY, secret, tenant)
+        for secret in (SECRET, b"t" * 32)
+        for tenant in ("a", "b")
+    }
+    assert len(keys) == 4
