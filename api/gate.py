@@ -66,7 +66,7 @@ class _Passage:
         self._started = time.perf_counter()
         self._status = 0
         given = self._headers.get("x-request-id", "")
-        self._request_id = given if _REQUEST_ID.match(given) else str(uuid7())
+        self._request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
         scope.setdefault("state", {})["request_id"] = self._request_id
         self.state = State(scope["state"])
         structlog.contextvars.clear_contextvars()
@@ -100,7 +100,7 @@ class _Passage:
             headers["X-Content-Type-Options"] = "nosniff"
             headers.setdefault("Cache-Control", "no-store")
             traceparent = self._headers.get("traceparent", "")
-            if _TRACEPARENT.match(traceparent):
+            if _TRACEPARENT.fullmatch(traceparent):
                 headers["traceparent"] = traceparent
             if self._status == _TOO_LARGE and self._is_far_too_large():
                 # A little too much is read to its end, so that the client sees why.

@@ -56,7 +56,7 @@ class Request:
 
 def request(tenant: str, caller: str, route: str, key: str, body: bytes) -> Request:
     """Return the request of a key, or refuse a key that cannot be one."""
-    if not _KEY.match(key):
+    if not _KEY.fullmatch(key):
         message = "An Idempotency-Key is 1 to 128 visible ASCII characters."
         raise InvalidRequestError(message, code="idempotency_key_invalid")
     return Request(tenant, caller, route, key, hashlib.sha256(body).digest())

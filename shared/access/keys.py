@@ -123,7 +123,7 @@ def create_key(
 
 def find(conn: Connection[TupleRow], token: str) -> Scope:
     """Return whose key it is; garbage, expired and revoked are one and the same."""
-    match = _TOKEN.match(token)
+    match = _TOKEN.fullmatch(token)
     stored = None
     if match is not None:
         with conn.cursor(row_factory=class_row(_Stored)) as cur:

@@ -1,0 +1,58 @@
+"""The gate answers what nobody foresaw, and tells nobody what it was."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from typing import Any
+
+from api.gate import Gate
+from shared import log
+from shared.settings import Settings
+
+SECRET = "postgresql://u:planted-word@db/x"
+
+
+async def _explode(_scope: Any, _receive: Any, _send: Any) -> None:
+    raise RuntimeError(SECRET)
+
+
+def ask(app: Any) -> tuple[int, dict[bytes, bytes], Any]:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/v1/me",
+        "headers": [(b"x-request-id", b"mine")],
+        "query_string": b"",
+    }
+    gate = Gate(app, settings=Settings())
+    asyncio.run(gate(scope, receive, send))
+    return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
+
+
+def test_what_nobody_foresaw_is_a_500_of_the_one_shape_without_a_word_of_it():
+    written = io.StringIO()
+    log.configure("test", "info", stream=written)
+
+    status, headers, body = ask(_explode)
+
+    assert status == 500
+    assert headers[b"x-request-id"] == b"mine"
+    assert body["error"]["code"] == "internal_error"
+    assert body["error"]["request_id"] == "mine"
+    assert "planted-word" not in json.dumps(body)
+    assert "RuntimeError" not in json.dumps(body)
+    lines = [json.loads(line) for line in written.getvalue().splitlines()]
+    (told,) = [line for line in lines if line["event"] == "unexpected_error"]
+    assert told["error_id"] == body["error"]["id"]
+    assert "RuntimeError" in told["exception"]
+    assert "planted-word" not in written.getvalue()
