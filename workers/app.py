@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import logging
 import os
@@ -10,15 +9,18 @@ import socket
 import warnings
 from typing import Any
 
-from celery import signals
+from celery import bootsteps, signals
 
 from shared import log as logs
 from shared.broker import make_app
+from shared.due import batches
 from shared.due.processes import Identity, Reporter
 from shared.settings import Settings
 from shared.version import VERSION
 from workers import kinds, metrics, task
 from workers.context import Context, Resources, database_url
+
+log = logs.get_logger()
 
 # redis-py 8 says so of celery's own use of `setex`, at every stored result.
 warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
@@ -48,20 +50,35 @@ def _configure_logs(**_: Any) -> None:
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
+class Reporting(bootsteps.StartStopStep):
+    """Says that this worker lives, once its pool stands, with the broker away too."""
+
+    requires = ("celery.worker.components:Pool",)
+
+    def start(self, parent: Any) -> None:
+        """Report from the process that serves the queues, not from its children."""
+        consumed = parent.app.amqp.queues.consume_from.values()
+        queues = sorted(queue.name for queue in consumed)
+        host = socket.gethostname()
+        reporter = Reporter(
+            database_url(settings),
+            Identity(kind.name, queues, os.getpid(), host, VERSION),
+        )
+        reporter.start()
+        _reporter.append(reporter)
+
+
+app.steps["worker"].add(Reporting)
+
+
 @signals.worker_ready.connect
-def _on_ready(sender: Any, **_: Any) -> None:
-    queues = sorted(
-        queue.name for queue in sender.app.amqp.queues.consume_from.values()
-    )
-    reporter = Reporter(
-        database_url(settings),
-        Identity(kind.name, queues, os.getpid(), socket.gethostname(), VERSION),
-    )
-    reporter.start()
-    _reporter.append(reporter)
-    with contextlib.suppress(OSError):
+def _on_ready(**_: Any) -> None:
+    try:
         port = metrics.serve(int(os.environ.get("WORKER_METRICS_PORT", "0")))
-        logs.get_logger().info("worker_ready", queues=queues, metrics_port=port)
+    except OSError as exc:
+        log.warning("metrics_not_served", error=str(exc))
+        port = None
+    log.info("worker_ready", metrics_port=port)
 
 
 @signals.worker_init.connect
@@ -69,7 +86,14 @@ def _warm(**_: Any) -> None:
     # The first query after a start must not pay for loading the model; a thread of
     # a threads pool shares it, and a prefork parent keeps none open over the fork.
     if kind.name in {"search", "embed"}:
-        task.attempt(Context(resources, {}).encoder)
+        error = task.attempt(Context(resources, {}).encoder)
+        if error is not None:
+            log.warning("model_not_loaded", code=error.error_code)
+
+
+@signals.worker_shutting_down.connect
+def _on_shutting_down(**_: Any) -> None:
+    batches.claim_no_more()
 
 
 @signals.worker_shutdown.connect

@@ -5,12 +5,18 @@ whatever was imported before that would have been imported for nothing.
 """
 
 import os
+import shutil
 import sys
+import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
 KIND_VARIABLE = "WORKER_KIND"
+# Where the children of a prefork worker share their figures by files.
+METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+_METRICS_PREFIX = "logchord-metrics-"
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,24 @@ def current() -> WorkerKind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
+def metrics_folder() -> str:
+    """Make this process's folder of figures, and remove those of the dead."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_METRICS_PREFIX}*-*"):
+        pid = left.name.removeprefix(_METRICS_PREFIX).split("-")[0]
+        if pid.isdigit() and not _is_alive(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    return tempfile.mkdtemp(prefix=f"{_METRICS_PREFIX}{os.getpid()}-")
+
+
+def _is_alive(pid: int) -> bool:
+    with suppress(PermissionError):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
 def main(arguments: list[str]) -> NoReturn:
     """Become the Celery worker of the queues named, separated by commas."""
     names = ",".join(arguments).split(",")
@@ -84,6 +108,8 @@ def main(arguments: list[str]) -> NoReturn:
         sys.stderr.write(f"{exc}\n")
         sys.exit(2)
     os.environ[KIND_VARIABLE] = kind.name
+    if kind.pool == "prefork" and METRICS_VARIABLE not in os.environ:
+        os.environ[METRICS_VARIABLE] = metrics_folder()
     # Workers run as root inside containers; only JSON is accepted, so that is safe.
     os.environ.setdefault("C_FORCE_ROOT", "1")
     command = kind.command()

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-# The library decides at its import whether children share their figures by files.
-MULTIPROCESS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-_OWN_FOLDER: list[Path] = []
-if MULTIPROCESS_VARIABLE not in os.environ:
-    _OWN_FOLDER.append(Path(tempfile.mkdtemp(prefix="logchord-metrics-")))
-    os.environ[MULTIPROCESS_VARIABLE] = str(_OWN_FOLDER[0])
-
-from prometheus_client import (  # noqa: E402 - see above
+from prometheus_client import (
+    REGISTRY,
     CollectorRegistry,
     Counter,
     Histogram,
     start_http_server,
 )
-from prometheus_client.multiprocess import MultiProcessCollector  # noqa: E402
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from workers.kinds import METRICS_VARIABLE
 
 if TYPE_CHECKING:
     from shared.errors import LogchordError
@@ -34,6 +28,7 @@ BRANCH_SECONDS = Histogram(
     ["branch", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
+JOBS = Counter("logchord_jobs_total", "Searches ended here, by state.", ["state"])
 
 
 def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
@@ -47,15 +42,22 @@ def branch_done(branch: str, status: str, seconds: float) -> None:
     BRANCH_SECONDS.labels(branch, status).observe(seconds)
 
 
+def job_ended(state: str) -> None:
+    """Count a search that ended here, by how."""
+    JOBS.labels(state).inc()
+
+
 def serve(port: int = 0) -> int:
     """Answer /metrics for this worker and its children; return the port."""
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)
+    registry = REGISTRY
+    if METRICS_VARIABLE in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)
     server, _ = start_http_server(port, addr="127.0.0.1", registry=registry)
     return int(server.server_port)
 
 
 def forget() -> None:
-    """Remove the folder of figures, when the worker that made it ends."""
-    for folder in _OWN_FOLDER:
+    """Remove the folder of figures that this worker's children shared."""
+    if folder := os.environ.get(METRICS_VARIABLE):
         shutil.rmtree(folder, ignore_errors=True)

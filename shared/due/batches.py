@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +19,9 @@ from shared.postgres import Pool, connection
 log = get_logger()
 
 TASK_SECONDS = 15.0
+# One byte that children of a prefork worker share with their parent, which alone is
+# told to end.
+_ENDING = mmap.mmap(-1, 1)
 
 
 class Lease:
@@ -72,10 +76,13 @@ def batches(
     limit: int,
     seconds: float = TASK_SECONDS,
 ) -> Iterator[list[Claim]]:
-    """Yield the rows named, then whatever is due, live before bulk, for a while."""
+    """Yield the rows named, then whatever is due, live before bulk, for a while.
+
+    In a worker that is to end there is no next batch: what is due stays due.
+    """
     ends = time.monotonic() + seconds
     named: Sequence[UUID] | None = entry_ids or None
-    while time.monotonic() < ends:
+    while time.monotonic() < ends and not _ENDING[0]:
         with connection(pool) as conn:
             taken = rows.claim(conn, stage, limit=limit, entry_ids=named)
         if taken:
@@ -85,3 +92,8 @@ def batches(
             return
         else:
             named = None
+
+
+def claim_no_more() -> None:
+    """Let this worker end with the batches it has in hand, in all its processes."""
+    _ENDING[0] = 1

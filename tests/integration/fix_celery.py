@@ -28,6 +28,7 @@ from local.server import HOST, free_port
 from shared.broker import make_app
 from shared.settings import Settings
 from tests.fix_servers import Reap
+from tests.waiting import until
 
 
 class LocalProcess:
@@ -172,9 +173,11 @@ def celery_broker_cluster(
     port = free_port()
     options = ["--port", str(port), "--bind", HOST, "--dir", str(tmp_path)]
     command = [str(embedded._binary()), *RedisContainer.command(*options)[1:]]
-    return CeleryBrokerCluster(
+    cluster = CeleryBrokerCluster(
         RedisTestBroker(LocalRedisContainer(run_locally(command, {}, port)))
     )
+    until(cluster.ready, within_seconds=30, what="a broker of its own")
+    return cluster
 
 
 @pytest.fixture
@@ -194,12 +197,10 @@ def celery_setup_app(
 @pytest.fixture
 def celery_worker_cluster(
     run_locally: Callable[..., LocalProcess],
-    celery_broker_cluster: CeleryBrokerCluster,
     celery_setup_app: Celery,
     database: str,
 ) -> CeleryWorkerCluster:
     """One worker of ours, with a database that is this test's alone."""
-    assert celery_broker_cluster.ready()
     environment = {
         "BROKER_URL": celery_setup_app.conf.broker_url,
         "DATABASE_URL": database,
