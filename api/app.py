@@ -31,6 +31,8 @@ from shared.settings import Settings
 from shared.version import VERSION
 
 _SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 - a query
+# Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
+_JOBS_TIMEOUT_SECONDS = 1.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 
 
@@ -87,7 +89,7 @@ def _open(settings: Settings) -> ApiContext:
         read_only=settings.read_only,
     )
     celery = broker.make_app(settings)
-    jobs = broker.jobs_redis(settings)
+    jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
     limiter = Limiter(broker.limiter_redis(settings))
     model = ALIASES.get(settings.embedding_model, settings.embedding_model)

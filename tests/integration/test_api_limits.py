@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -241,11 +242,19 @@ def test_pushes_wait_while_too_much_work_is_due(small, tenant):
 
 
 @pytest.fixture(scope="module")
-def lonely(make_system: Callable[..., System]) -> System:
-    """An API whose broker and search engine are both away."""
+def deaf() -> Iterator[int]:
+    """A port that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0), backlog=500) as listener:
+        yield listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module", params=["away", "deaf"])
+def lonely(make_system: Callable[..., System], deaf: int, request) -> System:
+    """An API whose broker and search engine are both away, or both hang."""
+    port = deaf if request.param == "deaf" else free_port()
     system = make_system(
-        opensearch=f"http://127.0.0.1:{free_port()}",
-        BROKER_URL=f"redis://127.0.0.1:{free_port()}/0",
+        opensearch=f"http://127.0.0.1:{port}",
+        BROKER_URL=f"redis://127.0.0.1:{port}/0",
     )
     system.start("api")
     system.wait_ready()
