@@ -1,0 +1,69 @@
+"""Names of tasks and queues, and the options that the promises rest on."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared import broker
+from shared.due.batches import TASK_SECONDS
+from shared.due.rows import HARD_LIMIT_SECONDS, LEASE_RENEW_SECONDS, LEASE_SECONDS
+from shared.errors import ConfigurationError
+from shared.settings import Settings
+from workers.enhance import BATCH_SECONDS
+from workers.kinds import KINDS
+
+GRACE_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def conf():
+    settings = Settings.load({"BROKER_URL": "redis://:secret@127.0.0.1:9/0"})
+    return broker.make_app(settings).conf
+
+
+def test_messages_are_json_and_nothing_else(conf):
+    assert conf.accept_content == ["json"]
+    assert conf.task_serializer == "json"
+
+
+def test_a_message_is_a_nudge_acknowledged_early_and_never_redelivered(conf):
+    assert conf.task_acks_late is False
+    assert conf.broker_transport_options["ack_emulation"] is False
+    assert conf.worker_cancel_long_running_tasks_on_connection_loss is False
+    assert conf.task_ignore_result is True
+
+
+def test_a_half_open_link_to_the_broker_is_found_out_within_seconds(conf):
+    options = conf.broker_transport_options
+    assert options["health_check_interval"] == 5
+    assert options["socket_timeout"] == 5
+    assert conf.broker_connection_max_retries is None
+
+
+def test_no_task_may_run_longer_than_a_claim_is_renewed(conf):
+    assert conf.task_soft_time_limit < conf.task_time_limit <= HARD_LIMIT_SECONDS
+    assert LEASE_RENEW_SECONDS * 2 < LEASE_SECONDS
+    assert TASK_SECONDS + BATCH_SECONDS < GRACE_SECONDS
+
+
+def test_every_queue_that_is_published_to_is_served_by_one_kind_of_worker():
+    served = [queue for kind in KINDS for queue in kind.queues]
+    assert len(served) == len(set(served))
+    assert set(broker.QUEUE_OF.values()) <= set(served)
+
+
+@pytest.mark.parametrize(
+    ("stage", "task", "first"),
+    [
+        ("metadata", broker.EXTRACT_METADATA, ()),
+        ("index", broker.INDEX_ENTRIES, ()),
+        (broker.embed_stage("a:b"), broker.EMBED_ENTRIES, ("a:b",)),
+    ],
+)
+def test_a_stage_names_its_task_and_what_it_takes_first(stage, task, first):
+    assert broker.task_of(stage) == (task, first)
+
+
+def test_without_a_broker_the_message_says_how_to_have_one():
+    with pytest.raises(ConfigurationError, match="logchord up"):
+        broker.make_app(Settings.load({}))
