@@ -55,9 +55,17 @@ _CLAIM: LiteralString = """
     RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts,
               w.class AS work_class"""
 
+# Sorted, as every write of many rows: the batch may be finishing meanwhile.
 _RENEW: LiteralString = """
-    UPDATE work SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
-     WHERE claim = %(claim)s"""
+    WITH ours AS (
+        SELECT entry_id, stage FROM work
+         WHERE claim = %(claim)s
+         ORDER BY entry_id, stage
+           FOR UPDATE)
+    UPDATE work AS w
+       SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
+      FROM ours
+     WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
 
 # One statement, so that an update that arrives between the two halves cannot be lost.
 _FINISH: LiteralString = """
@@ -84,10 +92,16 @@ _RETRY_LATER: LiteralString = """
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
 
 _RELEASE: LiteralString = """
-    UPDATE work
+    WITH ours AS (
+        SELECT entry_id, stage FROM work
+         WHERE claim = %(claim)s AND stage = %(stage)s
+         ORDER BY entry_id
+           FOR UPDATE)
+    UPDATE work AS w
        SET claim = NULL, claimed_want = NULL, leased_until = NULL,
-           attempts = greatest(attempts - 1, 0)
-     WHERE claim = %(claim)s AND stage = %(stage)s"""
+           attempts = greatest(w.attempts - 1, 0)
+      FROM ours
+     WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
 
 # Asked every second, over a backlog of a million rows too: it hops from stage to stage
 # by the index and stops at the first row of each.

@@ -28,13 +28,15 @@ _KNOWN: LiteralString = """
            AS asked (source, external_id)
         ON e.source = asked.source AND e.external_id = asked.external_id
      WHERE e.tenant = %(tenant)s"""
+# No key is changed, and a stronger lock would wait for whoever refers to the entry
+# while they wait for its due work, which comes after it.
 _LOCKED: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL AS deleted
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
-       FOR UPDATE"""
+       FOR NO KEY UPDATE"""
 _INSERT: LiteralString = """
     INSERT INTO entry (id, tenant, source, external_id, revision, doc_version,
         content_hash, access_hash, kind, origin, logbooks, authors, tags, shift, level,

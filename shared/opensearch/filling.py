@@ -9,8 +9,6 @@ from typing import LiteralString
 from uuid import UUID
 
 from opensearchpy import OpenSearch
-from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.due import rows as due
 from shared.due.rows import Claim
@@ -63,14 +61,16 @@ def make_all_due(pool: Pool, tenant: str | None = None) -> None:
         with connection(pool) as conn:
             values = {"tenant": tenant, "after": after, "limit": _PAGE}
             found = conn.execute(_ENTRIES, values).fetchall()
-            _add(conn, found)
+        _add(pool, found)
         if len(found) < _PAGE:
             return
         after = found[-1][0]
 
 
-def _add(conn: Connection[TupleRow], found: Sequence[tuple[UUID, str]]) -> None:
+def _add(pool: Pool, found: Sequence[tuple[UUID, str]]) -> None:
     by_tenant = sorted(found, key=lambda row: row[1])
     for tenant, group in groupby(by_tenant, key=lambda row: row[1]):
         ids = [entry_id for entry_id, _ in group]
-        due.add(conn, tenant, ids, [INDEX_STAGE], work_class=due.BULK)
+        # A commit each: rows of two tenants in one would not be in order of their key.
+        with connection(pool) as conn:
+            due.add(conn, tenant, ids, [INDEX_STAGE], work_class=due.BULK)

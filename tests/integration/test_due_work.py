@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import psycopg
 import pytest
 from psycopg import Connection
@@ -11,6 +13,7 @@ from shared.due import quarantine, rows
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import InternalError, OpenSearchError
+from tests.waiting import until
 
 TENANT = "default"
 STAGES = ["metadata"]
@@ -137,3 +140,67 @@ def test_live_work_is_claimed_before_bulk_work(conn):
     (first,) = rows.claim(conn, "metadata", limit=1)
 
     assert first.work_class == rows.LIVE
+
+
+def blocked(conn: Connection[TupleRow]) -> bool:
+    """Tell whether a session of this database waits for a lock."""
+    row = conn.execute(
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    ).fetchone()
+    return row is not None and row[0] > 0
+
+
+@pytest.mark.requirement("P1")
+def test_an_edit_beside_a_failure_that_is_put_aside_is_no_deadlock(
+    conn, database, entry_id
+):
+    (taken,) = claim(conn)
+    edit = EntryDraft(source="api", external_id="A-1", text="edited meanwhile")
+    with (
+        psycopg.connect(database) as failing,
+        psycopg.connect(database) as editing,
+        psycopg.connect(database, autocommit=True) as looking,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        # The failure has its row in hand when the edit locks the entry.
+        failing.execute("SELECT FROM work FOR UPDATE")
+        saving = threads.submit(
+            save_page, editing, TENANT, [edit], stages=STAGES, editor="test"
+        )
+        until(lambda: blocked(looking), within_seconds=10)
+        assert quarantine.put_aside(failing, taken, InternalError())
+        failing.commit()
+        assert saving.result()[0].status == "updated"
+        editing.commit()
+
+    assert [one.entry_id for one in claim(conn)] == [entry_id]
+
+
+@pytest.mark.requirement("P2")
+def test_renewing_a_lease_beside_the_end_of_its_batch_is_no_deadlock(conn, database):
+    drafts = [
+        EntryDraft(source="api", external_id=str(number), text="x")
+        for number in range(2)
+    ]
+    first, last = sorted(
+        saved.entry_id
+        for saved in save_page(conn, TENANT, drafts, stages=STAGES, editor="test")
+    )
+    # In the table the last one lies before the first.
+    conn.execute("DELETE FROM work WHERE entry_id = %s", (first,))
+    rows.add(conn, TENANT, [first], STAGES)
+    taken = {one.entry_id: one for one in claim(conn)}
+    with (
+        psycopg.connect(database) as ending,
+        psycopg.connect(database) as renewing,
+        psycopg.connect(database, autocommit=True) as looking,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        assert rows.finish(ending, taken[first])
+        renewal = threads.submit(rows.renew, renewing, taken[first].claim)
+        until(lambda: blocked(looking), within_seconds=10)
+        assert rows.finish(ending, taken[last])
+        ending.commit()
+        assert renewal.result() == 0
+        renewing.commit()
