@@ -107,8 +107,8 @@ def _embed(
 def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
     """End the work in the commit of its effect; a lost claim finishes nothing."""
     ctx.checkpoint("before_finish")
-    quarantine.clear(conn, claim)
-    rows.finish(conn, claim)
+    if rows.finish(conn, claim):
+        quarantine.clear(conn, claim)
     ctx.checkpoint("before_commit")
 
 

@@ -42,8 +42,8 @@ def _index(ctx: Context, claims: Sequence[Claim]) -> None:
         for claim in sorted(claims, key=lambda claim: claim.entry_id):
             if claim.entry_id not in errors:
                 ctx.checkpoint("before_finish")
-                quarantine.clear(conn, claim)
-                rows.finish(conn, claim)
+                if rows.finish(conn, claim):
+                    quarantine.clear(conn, claim)
         ctx.checkpoint("before_commit")
     ctx.checkpoint("after_commit")
     for claim in claims:

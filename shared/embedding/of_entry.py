@@ -47,7 +47,7 @@ def store(
             found.vectors,
         )
     else:
-        vectors.remove(conn, table, content.tenant, content.entry_id)
+        vectors.remove(conn, table, content.tenant, content.entry_id, content.revision)
 
 
 def _in_text(chunk: Chunk, shift: int) -> Chunk:

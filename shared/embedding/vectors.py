@@ -108,9 +108,23 @@ def store(
     return True
 
 
-def remove(conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID) -> None:
-    """Remove the vectors of an entry; idempotent."""
-    conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_id": entry_id})
+# As above, but of a deleted entry too.
+_LOCK_ANY_ENTRY: LiteralString = """
+    SELECT id
+      FROM entry
+     WHERE id = %(entry_id)s AND tenant = %(tenant)s AND revision <= %(revision)s
+       FOR NO KEY UPDATE"""
+
+
+def remove(
+    conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID, revision: int
+) -> bool:
+    """Remove the vectors of an entry; idempotent. False if it has moved on."""
+    row = {"tenant": tenant, "entry_id": entry_id, "revision": revision}
+    if conn.execute(_LOCK_ANY_ENTRY, row).fetchone() is None:
+        return False
+    conn.execute(_on(_DELETE, table), row)
+    return True
 
 
 # Of `count(*)` only so much as it takes to know that there are more than EXACT_ROWS.

@@ -9,11 +9,14 @@ import pytest
 from psycopg import sql
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
-from shared.due import batches
-from shared.embedding import vectors
+from shared.due import batches, quarantine, rows
+from shared.embedding import of_entry, vectors
+from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
+from shared.errors import InternalError
 from shared.opensearch import mapping
+from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
 from workers.context import Context, Resources
@@ -154,6 +157,46 @@ def test_the_vectors_of_a_deleted_entry_go(ctx, conn, save):
     embed_entries(ctx, MODEL)
 
     assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 0
+
+
+@pytest.mark.requirement("P1")
+def test_a_late_attempt_at_a_blank_text_leaves_the_vectors_of_its_edit(ctx, conn, save):
+    save(text="")
+    (late,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+    conn.execute("UPDATE work SET leased_until = now()")
+    content = reading.contents(conn, TENANT, [late.entry_id])[late.entry_id]
+    save(text="RF cavity reset")
+    embed_entries(ctx, MODEL)
+
+    found = of_entry.embed(content, ctx.encoder())
+    of_entry.store(conn, table_of(conn), content, found)
+
+    assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1
+
+
+@pytest.mark.requirement("P1")
+def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
+    ctx, conn, save
+):
+    save()
+
+    class LosingContext(Context):
+        """Loses its claim to a worker that fails, just before it would finish."""
+
+        def checkpoint(self, name: str) -> None:
+            if name == "before_finish":
+                conn.execute("UPDATE work SET leased_until = now()")
+                (ours,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+                assert quarantine.put_aside(conn, ours, InternalError())
+                conn.commit()
+
+    late = LosingContext(ctx._resources, {})
+    (lost,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+    conn.commit()
+    with connection(late.pool) as other:
+        enhance._end(late, other, lost)
+
+    assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (1,)
 
 
 def test_work_of_another_model_stays_due(ctx, conn, save):
