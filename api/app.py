@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Any, LiteralString
@@ -66,6 +68,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context = _open(app.state.settings)
     app.state.context = context
+    # The default has six threads on two cores, fewer than the pool has connections.
+    threads = ThreadPoolExecutor(app.state.settings.database_pool_size + 4, "api")
+    asyncio.get_running_loop().set_default_executor(threads)
     await context.searches.start()
     await context.backlog.start()
     try:

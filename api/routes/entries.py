@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime
+from itertools import chain, repeat
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -47,7 +48,7 @@ class PushRequest(DoorRequest):
     @staticmethod
     def parse(body: bytes) -> Any:
         """Return the document; the texts of its entries are still to be admitted."""
-        value = door.parse_json(body)
+        value = door.parse_json(body, max_values=door.MAX_JSON_VALUES)
         if isinstance(value, dict) and isinstance(value.get("entries"), list):
             door.check_tree({key: value[key] for key in value if key != "entries"})
         else:
@@ -72,7 +73,7 @@ class PushRoute(DoorRoute):
 
 router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
 
-_INDEX_POLL_SECONDS = 0.05
+_INDEX_POLL_SECONDS = (0.05, 0.05, 0.1, 0.25)
 _UNIQUE_KEY = Header(
     description="The same key again gets the same answer.",
     # Written down here and checked elsewhere: the refusal has a code of its own.
@@ -243,10 +244,11 @@ def _names(header: str | None, tag: str) -> bool:
 
 async def _wait_for_index(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    pauses = chain(_INDEX_POLL_SECONDS, repeat(_INDEX_POLL_SECONDS[-1]))
     while await asyncio.to_thread(_still_due, ctx, ids):
         if asyncio.get_running_loop().time() >= deadline:
             return False
-        await asyncio.sleep(_INDEX_POLL_SECONDS)
+        await asyncio.sleep(next(pauses))
     return await asyncio.to_thread(_refreshed, ctx)
 
 
