@@ -167,7 +167,7 @@ def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
     system = make_system(BROKER_URL="redis://:x@127.0.0.1:9/0")
     with psycopg.connect(system.database, autocommit=True) as conn:
         submit_overdue_job(conn)
-        system.start("upkeep")
+        system.start("upkeep", "enhance")
         until(lambda: job_state(conn) == "failed", within_seconds=30)
         system.start("standby", command="upkeep")
         until(lambda: processes(conn) == 2, within_seconds=30)
@@ -185,6 +185,8 @@ def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
             until(lambda loop=loop: held(conn, loop)[0] == successor, within_seconds=15)
         assert system.stop("standby", within_seconds=30) == 0
         assert processes(conn) == 1
+        # A worker that cannot reach its broker is alive all the same, and says so.
+        until(lambda: processes(conn, "enhance") == 1, within_seconds=30)
 
 
 def submit_overdue_job(conn):
@@ -200,10 +202,10 @@ def job_state(conn) -> str:
     return conn.execute("SELECT state FROM job").fetchone()[0]
 
 
-def processes(conn) -> int:
+def processes(conn, kind: str = "upkeep") -> int:
     """How many processes are listed; the killed one is, and shows as stale later."""
     row = conn.execute(
-        "SELECT count(*) FROM worker_process WHERE kind = 'upkeep'"
+        "SELECT count(*) FROM worker_process WHERE kind = %s", (kind,)
     ).fetchone()
     return row[0]
 
