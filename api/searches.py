@@ -192,9 +192,7 @@ class Searches:
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
-        return finish.finish(
-            lambda: self._pool, job, plan, arrived, self._clock.now, late=True
-        )
+        return finish.finish(lambda: self._pool, job, plan, arrived, self._clock.now)
 
     async def _in_thread(self, step: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._dispatchers, step)

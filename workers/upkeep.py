@@ -136,7 +136,8 @@ def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
     url = database_url(settings)
     app = broker.make_app(settings)
-    client = broker.jobs_redis(settings, timeout_seconds=2.0)
+    # Tried twice, it must leave a job the time to end within 5 s of its deadline.
+    client = broker.jobs_redis(settings, timeout_seconds=1.0)
 
     def sweep(conn: Connection[TupleRow]) -> None:
         sweep_due_work(conn, app)

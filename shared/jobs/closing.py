@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from shared.errors import CapacityError, SearchTimeoutError
 from shared.jobs import job as jobs
 from shared.jobs.job import Job
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import Outcome, overdue
 from shared.log import get_logger
 
 log = get_logger()
@@ -69,32 +69,35 @@ def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
 def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
     """End submitted jobs past their deadline with what is in; return how many."""
     late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
+    heard: Mapping[int, Sequence[Outcome]] | None = {}
     for job_id, tenant, plan in late:
-        ending = _with_what_is_in(_heard(client, job_id), plan["branches"])
+        # One that hangs is not asked again: the others' deadlines have passed too.
+        heard = None if heard is None else _heard(client, job_id)
+        ending = _with_what_is_in(heard or {}, plan["branches"])
         conn.execute(_END, _values(job_id, tenant, ending))
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
     return len(late)
 
 
-def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]]:
+def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]] | None:
     try:
         return jobs.outcomes(client, job_id)
     except CapacityError as exc:
         # A job ends by its deadline, with Redis or without.
         log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
-        return {}
+        return None
 
 
 def _with_what_is_in(
     arrived: Mapping[int, Sequence[Outcome]], names: Sequence[str]
 ) -> Ending:
     """Return the end of a job whose last branch never came to rank it."""
-    outcomes = [item for number in sorted(arrived) for item in arrived[number]]
+    outcomes: list[Outcome] = []
+    for number, name in enumerate(names):
+        # Of a branch that was not heard of there is no score, so no unit either.
+        outcomes.extend(arrived.get(number) or [overdue(name, unit="")])
     if any(not outcome.failed for outcome in outcomes):
-        complete = len(arrived) == len(names)
-        state = (
-            "done" if complete and not any(o.failed for o in outcomes) else "partial"
-        )
+        state = "partial" if any(o.failed for o in outcomes) else "done"
         return Ending(state, outcomes, None, None)
     return Ending("failed", outcomes, None, SearchTimeoutError().body()["error"])
 

@@ -62,19 +62,17 @@ def finish(
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
     now: Callable[[], float],
-    *,
-    late: bool = False,
 ) -> Finished:
     """Rank what has arrived and read its page; a failed read is the job's error.
 
-    Past its deadline a search gets a moment more to read the page, and no longer.
+    At its deadline a search gets a moment more to read the page, and no longer.
     """
     began = time.perf_counter()
     conclusion = conclude(plan, arrived)
     ranked_at = time.perf_counter()
     if conclusion.error is not None:
         return Finished(conclusion, None, conclusion.error)
-    left_ms = max(LATE_READ_MS if late else 1, int((job.deadline - now()) * 1000))
+    left_ms = max(LATE_READ_MS, int((job.deadline - now()) * 1000))
     try:
         page = read_page(pool, plan, conclusion.ranked, left_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

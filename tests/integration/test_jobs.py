@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,13 +20,17 @@ from local.server import Server
 from shared import broker
 from shared.access.scope import Scope
 from shared.broker import BrokerClock
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
 from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
 from shared.jobs.job import Job
 from shared.jobs.outcome import Candidate, Outcome
+from shared.postgres import make_pool
 from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.results import finish
 from shared.settings import Settings
 from shared.uuid7 import uuid7
 
@@ -222,6 +227,62 @@ def test_an_overdue_job_ends_with_what_is_in(
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "partial"
     assert closing.finish_overdue_jobs(conn, client) == 0
+
+
+@pytest.mark.requirement("F26", "P8")
+def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = overdue_job(conn)
+    jobs.open_job(client, job)
+    keep(client, job, 0, FOUND, mailbox=None)
+    closing.finish_overdue_jobs(conn, client)
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    told = [(b["name"], b["status"], b["error_code"]) for b in stored.branches or []]
+    assert told == [
+        ("os_bm25", "ok", None),
+        ("semantic", "timeout", "branch_timeout"),
+    ]
+
+
+@pytest.mark.requirement("P8")
+def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
+    conn: Connection[TupleRow],
+) -> None:
+    overdue = [overdue_job(conn) for _ in range(5)]
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        port = deaf.getsockname()[1]
+        settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
+        hanging = broker.jobs_redis(settings, timeout_seconds=0.5)
+        began = time.monotonic()
+        closing.finish_overdue_jobs(conn, hanging)
+        took = time.monotonic() - began
+    states = {jobs.own(conn, SCOPE, job.job_id).state for job in overdue}
+    assert states == {"failed"}
+    assert took < 2.5
+
+
+@pytest.mark.requirement("P8")
+def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
+    conn: Connection[TupleRow], database: str
+) -> None:
+    drafts = [EntryDraft("api", str(n), "x" * 50_000) for n in range(60)]
+    saved = save_page(conn, "default", drafts, stages=[], editor="test")
+    conn.commit()
+    hits = tuple(replace(HIT, entry_id=str(one.entry_id)) for one in saved)
+    plan = replace(PLAN, limit=60)
+    late = replace(outcome.overdue("semantic", "cosine"), reason="expired_in_queue")
+    pool = make_pool(database, application="test", size=1)
+    finished = finish.finish(
+        lambda: pool,
+        new_job(plan=plan, submitted=True, ends_in=-0.1),
+        plan,
+        {0: [replace(FOUND, hits=hits)], 1: [late]},
+        time.time,
+    )
+    pool.close()
+    assert finished.error is None
+    assert finished.ending.state == "partial"
 
 
 @pytest.mark.requirement("F27", "P8")
