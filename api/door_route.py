@@ -40,7 +40,7 @@ class DoorRequest(Request):
     @staticmethod
     def parse(body: bytes) -> Any:
         """Return the document, every text of it admitted."""
-        value = door.parse_json(body)
+        value = door.parse_json(body, max_values=door.MAX_JSON_VALUES)
         door.check_tree(value)
         return value
 

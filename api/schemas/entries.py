@@ -7,13 +7,27 @@ from typing import Annotated, Any, Literal
 from urllib.parse import quote
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from shared.entries.draft import KINDS
 from shared.entries.reading import Entry
 
+# More names than any body has; each one that is unknown costs a kilobyte to refuse.
+MAX_FIELDS = 100
+
 Name = Annotated[str, Field(max_length=255)]
+# How many there may be is a setting: so one wrong name is told, not a million.
+Names = Annotated[list[Name], FailFast()]
 Kind = Literal[
     "logbook",
     "shift_summary",
@@ -38,6 +52,13 @@ Time = Annotated[
         }
     ),
 ]
+
+
+def _few_fields(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) > MAX_FIELDS:
+        message = f"{len(value)} fields are too many"
+        raise ValueError(message)
+    return value
 
 
 def _both(one: str, many: str) -> JsonDict:
@@ -90,16 +111,20 @@ class EntryIn(BaseModel):
     shift: Name | None = None
     level: Name | None = None
     category: Name | None = None
-    tags: list[Name] = []
+    tags: Names = []
     metadata: dict[str, Any] = {}
     reply_to: str | None = Field(
         None, min_length=1, max_length=255, description="External id of the parent."
     )
-    links: list[dict[str, Any]] = Field([], description="Not built yet: 422.")
+    links: Annotated[list[dict[str, Any]], FailFast()] = Field(
+        [], description="Not built yet: 422."
+    )
     url: str | None = Field(None, max_length=4000)
     readers: list[Name] | None = Field(None, max_length=1000)
     visible_from: Time | None = None
     origin: Literal["human", "machine"] | None = None
+
+    _bounded = model_validator(mode="before")(_few_fields)
 
 
 class EntriesIn(BaseModel):
@@ -118,6 +143,8 @@ class EntriesIn(BaseModel):
         ),
     ] = Field(min_length=1)
     atomic: bool = False
+
+    _bounded = model_validator(mode="before")(_few_fields)
 
 
 def _shape(body: Any) -> str:

@@ -10,10 +10,12 @@ from shared.errors import InvalidRequestError
 
 MAX_JSON_DEPTH = 32
 MAX_NUMBER_CHARS = 64
+# Of a request: more than the largest batch has, and 16 MB of `[],[]` take 400 MB.
+MAX_JSON_VALUES = 1_000_000
 _MAX_KEY_CHARS_SHOWN = 64
 
 # Possessive, so that a hostile text costs one pass and no backtracking.
-_STRINGS_AND_BRACKETS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STRINGS_AND_MARKS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[\]{},]', re.DOTALL)
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 # A joiner is part of writing between emoji or Arabic letters, and odd beside Latin,
 # Greek or Cyrillic ones.
@@ -30,7 +32,7 @@ _GREEK_TWIN = re.compile("[ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρυικ]")
 _MIN_GREEK_WORD = 4
 
 
-def parse_json(raw: bytes) -> Any:
+def parse_json(raw: bytes, *, max_values: int | None = None) -> Any:
     """Return the document, or raise 400 `invalid_encoding` or `invalid_json`."""
     try:
         text = raw.decode("utf-8")
@@ -40,7 +42,7 @@ def parse_json(raw: bytes) -> Any:
     if text.startswith("\ufeff"):
         message = "The body must be UTF-8 without a byte order mark."
         raise InvalidRequestError(message, code="invalid_encoding")
-    _check_depth(raw)
+    _check_shape(raw, max_values)
     try:
         return json.loads(
             text,
@@ -69,20 +71,20 @@ def admit(text: str, path: str) -> str:
 
 
 def check_tree(value: Any, path: str = "") -> None:
-    """Admit every text of a parsed document, keys included."""
-    waiting = [(path, value)]
-    while waiting:
-        here, item = waiting.pop()
-        if isinstance(item, str):
-            admit(item, here or "body")
-        elif isinstance(item, dict):
-            for key, inner in item.items():
-                # A name that cannot be answered must not stand in the answer.
-                inside = _joined(here, _showable(key))
-                admit(key, inside)
-                waiting.append((inside, inner))
-        elif isinstance(item, list):
-            waiting += [(_joined(here, str(i)), one) for i, one in enumerate(item)]
+    """Admit every text of a parsed document, keys included; no deeper than parsed."""
+    if isinstance(value, str):
+        admit(value, path or "body")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            # A name that cannot be answered must not stand in the answer.
+            inside = _joined(path, _showable(key))
+            admit(key, inside)
+            if isinstance(inner, str | dict | list):
+                check_tree(inner, inside)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            if isinstance(inner, str | dict | list):
+                check_tree(inner, _joined(path, str(place)))
 
 
 def text_flags(text: str) -> tuple[str, ...]:
@@ -97,17 +99,25 @@ def text_flags(text: str) -> tuple[str, ...]:
     return tuple(name for name, is_found in found.items() if is_found)
 
 
-def _check_depth(raw: bytes) -> None:
-    """Refuse deep nesting before the parser, which would recurse into it."""
-    depth = 0
-    for match in _STRINGS_AND_BRACKETS.finditer(raw):
+def _check_shape(raw: bytes, max_values: int | None) -> None:
+    """Refuse deep nesting before the parser, which would recurse into it.
+
+    And too many values, which take a hundred times the bytes that say them.
+    """
+    depth = values = 0
+    for match in _STRINGS_AND_MARKS.finditer(raw):
         mark = match[0]
         if mark in b"[{":
             depth += 1
+            values += 1
             if depth > MAX_JSON_DEPTH:
                 _refuse(f"more than {MAX_JSON_DEPTH} levels deep")
         elif mark in b"]}":
             depth -= 1
+        elif mark == b",":
+            values += 1
+            if max_values is not None and values > max_values:
+                _refuse(f"more than {max_values} values")
 
 
 def _whole_number(text: str) -> int:
