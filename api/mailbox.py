@@ -24,6 +24,8 @@ log = get_logger()
 BLOCK_SECONDS = 2
 # Under load many words lie there at each turn, and a turn costs as much as a word.
 AT_ONCE = 100
+# A link whose other half is gone says nothing for hours: nobody would be told any more.
+_SILENT_SECONDS = 3.0
 _BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 Kind = Literal["answer", "failed"]
@@ -95,9 +97,10 @@ class Mailbox:
                 while True:
                     # A client of its own, which never retries: a pop that was cut
                     # may have taken its message, and the job's hash has it all.
-                    found = await client.blmpop(
-                        BLOCK_SECONDS, 1, self.name, direction="LEFT", count=AT_ONCE
-                    )
+                    async with asyncio.timeout(BLOCK_SECONDS + _SILENT_SECONDS):
+                        found = await client.blmpop(
+                            BLOCK_SECONDS, 1, self.name, direction="LEFT", count=AT_ONCE
+                        )
                     failures = 0
                     for message in found[1] if found else ():
                         self._deliver(str(message))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -85,6 +86,27 @@ def test_a_cut_connection_is_made_again_and_later_words_are_heard(
         return answer
 
     assert asyncio.run(story()) == ("answer", "late")
+
+
+@pytest.mark.requirement("P8")
+def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
+    settings: Settings, client: redis.Redis
+) -> None:
+    async def story(silent_port: int) -> object:
+        silent = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{silent_port}/0"})
+        ways = iter([silent])
+        mailbox = Mailbox(lambda: broker.mailbox_redis(next(ways, settings)))
+        await mailbox.start()
+        job_id = uuid7()
+        with mailbox.wait_for(job_id) as waiter:
+            client.rpush(mailbox.name, f"{job_id} answer heard")
+            answer = await waiter.answer(WAIT_SECONDS)
+        await mailbox.stop()
+        return answer
+
+    # It accepts and never says a word, as a link does whose other half is gone.
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        assert asyncio.run(story(deaf.getsockname()[1])) == ("answer", "heard")
 
 
 def test_a_job_is_forgotten_once_nobody_waits(
