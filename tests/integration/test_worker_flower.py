@@ -63,6 +63,8 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
     assert all(code in {403, 405} for code in refused), refused
     assert app.control.ping(timeout=5) != []
     assert password not in system.tail("flower", 1000)
+    # While the broker is there: without it Flower does not end when it is asked to.
+    system.stop_all()
 
 
 def status(client: httpx.Client, path: str) -> int:
