@@ -22,6 +22,9 @@ from shared.text.times import parse_time
 # a value of characters of four bytes each stay below that.
 MAX_VALUE_CHARS, MAX_WIDE_VALUE_CHARS, MAX_KEY_CHARS = 8191, 7000, 128
 _MAX_VALUE_BYTES = 4 * MAX_WIDE_VALUE_CHARS
+# A document of more than 10,000 nested pairs is refused whole; the rest of a long list
+# is compared as text only.
+MAX_PAIRS = 4000
 _EPOCH_SHIFT = 40
 # What readers say that no list can: an empty one is indexed as missing.
 EVERYBODY, NOBODY = "*", "-"
@@ -129,7 +132,8 @@ def _readers(readers: list[str] | None) -> list[str]:
 
 
 def _metadata(metadata: dict[str, Any]) -> tuple[Any, dict[str, list[Any]]]:
-    numbers, dates = [], []
+    numbers: list[Any] = []
+    dates: list[Any] = []
     for key, value in _leaves(metadata, ""):
         if isinstance(value, bool) or len(key) > MAX_KEYWORD_CHARS:
             continue
@@ -139,7 +143,8 @@ def _metadata(metadata: dict[str, Any]) -> tuple[Any, dict[str, list[Any]]]:
                 numbers.append({"key": key, "value": number})
         elif isinstance(value, str) and (moment := _date(value)):
             dates.append({"key": key, "value": _time(moment)})
-    return _cut(metadata), {"meta_num": numbers, "meta_date": dates}
+    pairs = {"meta_num": numbers[:MAX_PAIRS], "meta_date": dates[:MAX_PAIRS]}
+    return _cut(metadata), pairs
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import ConfigurationError, OpenSearchError
 from shared.opensearch import bulk, documents, mapping
-from shared.opensearch.client import make_client, translated_errors
+from shared.opensearch.client import make_client, refusal, translated_errors
 from shared.opensearch.documents import Document
 from shared.settings import Settings
 from shared.text.analyser import MAX_POSITIONED_TOKENS
@@ -151,6 +151,16 @@ def test_a_vanished_alias_is_told_and_never_made_a_plain_index(write, client, ba
     assert not client.indices.exists(index=mapping.write_alias(base))
 
 
+@pytest.mark.parametrize("status", [401, 403, 404, 405, 429, 502])
+def test_an_answer_that_is_no_documents_fault_is_asked_again(status):
+    assert refusal(status, "whatever a proxy says").retriable
+
+
+@pytest.mark.parametrize("status", [400, 413])
+def test_an_answer_to_what_was_sent_is_not_asked_again(status):
+    assert not refusal(status, "mapper_parsing_exception").retriable
+
+
 def test_a_server_that_is_away_is_told_by_kind():
     client = make_client(Settings.load({"OPENSEARCH_URL": "http://127.0.0.1:9"}))
     assert client is not None
@@ -191,6 +201,19 @@ def test_hostile_metadata_are_indexed_without_new_fields(
     assert write(document_of(metadata={"same": 3, "number": "ten"})) == {}
 
     assert client.indices.get_mapping(index=mapping.read_alias(base)) == before
+
+
+@pytest.mark.requirement("B8")
+def test_more_numbers_than_the_index_takes_do_not_cost_the_entry(
+    write, matches, document_of
+):
+    metadata = {"waveform": [*range(6000)], "at": ["2026-03-02T05:10:00Z"] * 6000}
+    document = document_of(metadata=metadata)
+    assert write(document) == {}
+    first = {"bool": {"filter": [{"term": {"meta_num.key": "waveform"}}]}}
+    assert matches({"nested": {"path": "meta_num", "query": first}}) == [
+        str(document.entry_id)
+    ]
 
 
 def test_numbers_and_dates_of_metadata_are_compared_as_such(
