@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -60,8 +61,14 @@ class Rules:
     def _check_sizes(self, fields: Mapping[str, Any], path: str) -> None:
         settings = self.settings
         size = len(fields["text"].encode()) + len(fields["title"].encode())
+        if fields["metadata"]:
+            # Every other field has a limit of its own.
+            size += len(json.dumps(fields["metadata"], ensure_ascii=False).encode())
         if size > settings.max_entry_bytes:
-            message = f"An entry may have {settings.max_entry_bytes} bytes of text."
+            message = (
+                f"Title, text and metadata of an entry may have"
+                f" {settings.max_entry_bytes} bytes."
+            )
             raise InvalidRequestError(message, code="body_too_large")
         for name, limit in (
             ("external_id", settings.max_external_id_chars),
