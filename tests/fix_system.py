@@ -114,7 +114,7 @@ class System:
             until(self._api_ready, within_seconds=READY_SECONDS, what="the API")
         for kind in kinds:
             until(
-                lambda kind=kind: self._alive(kind),  # type: ignore[misc]
+                lambda kind=kind: self._alive(kind),
                 within_seconds=READY_SECONDS,
                 what=f"worker {kind}\n{self.tail(kind)}",
             )

@@ -1,4 +1,4 @@
-"""A plain process: nudges what is due, ends overdue jobs, keeps partitions.
+"""A plain process: nudges what is due, ends overdue jobs, keeps partitions and index.
 
 Each loop holds an advisory lock, so that a second upkeep stands by. None of them
 needs the broker to be alive.
@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -23,13 +23,18 @@ from shared import log as logs
 from shared.access import idempotency
 from shared.due import processes, rows
 from shared.due.processes import Identity, Reporter
-from shared.errors import CapacityError
+from shared.errors import CapacityError, OpenSearchError
 from shared.jobs import closing, partitions
-from shared.postgres import connect, translated_errors
+from shared.opensearch import filling
+from shared.opensearch.client import make_client
+from shared.postgres import Pool, connect, make_pool, translated_errors
 from shared.settings import Settings
 from shared.version import VERSION
 from workers.context import database_url
 from workers.task import attempt
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
 
 log = logs.get_logger()
 
@@ -37,6 +42,7 @@ SWEEP_SECONDS = 1.0
 SWEEP_GRACE_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
+INDEX_SECONDS = 5.0
 _STANDBY_SECONDS = 1.0
 _LOCK_SPACE = 0x10C0
 
@@ -48,6 +54,9 @@ _TURN: LiteralString = """
     VALUES (%(name)s, now(), %(holder)s)
         ON CONFLICT (name) DO UPDATE
        SET last_turn_at = now(), holder = excluded.holder"""
+# Loops of an older release, which nobody turns any more.
+_FORGET_LOOPS: LiteralString = """
+    DELETE FROM upkeep_loop WHERE last_turn_at < now() - interval '1 day'"""
 
 
 class Loop:
@@ -148,12 +157,34 @@ def loops(settings: Settings) -> list[Loop]:
     def keep(conn: Connection[TupleRow]) -> None:
         partitions.keep(conn, retention_hours=settings.job_retention_hours)
         idempotency.forget(conn, hours=settings.idempotency_ttl_hours)
+        conn.execute(_FORGET_LOOPS)
 
-    return [
+    duties = [
         Loop(url, "sweeper", SWEEP_SECONDS, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
         Loop(url, "retention", RETENTION_SECONDS, keep),
     ]
+    engine = make_client(settings)
+    if engine is not None:
+        pool = make_pool(url, application="upkeep index", size=1)
+
+        def open_index(_: Connection[TupleRow]) -> None:
+            keep_index(engine, settings.opensearch_index, pool)
+
+        duties.append(Loop(url, "index", INDEX_SECONDS, open_index))
+    return duties
+
+
+def keep_index(engine: OpenSearch, base: str, pool: Pool) -> None:
+    """Make the index that is not there, and due what it lacks; else do nothing.
+
+    Without it every search would be degraded until the next entry comes in.
+    """
+    try:
+        filling.ensure_filled(engine, base, pool)
+    except OpenSearchError as exc:
+        # It may just be starting; the next turn looks again.
+        log.info("index_not_looked_at", code=exc.error_code)
 
 
 def main(settings: Settings) -> None:

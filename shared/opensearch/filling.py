@@ -38,9 +38,7 @@ def fill(
     client: OpenSearch, base: str, pool: Pool, claims: Iterable[Claim]
 ) -> dict[UUID, OpenSearchError]:
     """Write the documents of these entries as they are now; return errors by entry."""
-    on_new = functools.partial(make_all_due, pool)
-    if mapping.ensure_index(client, base, on_new):
-        log.warning("index_made", index=mapping.write_alias(base))
+    ensure_filled(client, base, pool)
     errors: dict[UUID, OpenSearchError] = {}
     by_tenant = sorted(claims, key=lambda claim: (claim.tenant, claim.entry_id))
     for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
@@ -52,6 +50,13 @@ def fill(
                 )
             errors |= bulk.write(client, mapping.write_alias(base), found)
     return errors
+
+
+def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> None:
+    """Make the index if it is missing, and everything due that it then lacks."""
+    on_new = functools.partial(make_all_due, pool)
+    if mapping.ensure_index(client, base, on_new):
+        log.warning("index_made", index=mapping.write_alias(base))
 
 
 def make_all_due(pool: Pool, tenant: str | None = None) -> None:

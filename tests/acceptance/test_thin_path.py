@@ -88,3 +88,25 @@ def test_another_facility_finds_nothing_of_it(client, running):
             assert search(stranger, "klystron", mode)["results"] == []
         entry_id = client.get("/v1/entries").json()["items"][0]["entry_id"]
         assert stranger.get(f"/v1/entries/{entry_id}").status_code == 404
+
+
+def test_a_fresh_system_answers_undegraded_before_its_first_entry(
+    make_system, opensearch
+):
+    system = make_system(opensearch=opensearch.url)
+    system.start("api", "search", "upkeep")
+    system.wait_ready("search", "upkeep")
+
+    with system.client() as client:
+        body = until(
+            lambda: (
+                answer
+                if not (answer := search(client, "beam", "keyword"))["degraded"]
+                else None
+            ),
+            within_seconds=20,
+            what="an index that upkeep makes",
+        )
+
+    assert body["results"] == []
+    assert body["branches"][0]["status"] == "empty"

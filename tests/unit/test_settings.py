@@ -284,9 +284,9 @@ def test_a_file_in_the_working_folder_is_read(name, nowhere):
 def test_the_settings_are_frozen(nowhere):
     settings = load({}, nowhere)
     with pytest.raises(ValidationError):
-        settings.port = 1  # type: ignore[misc]
+        settings.port = 1
     with pytest.raises(ValidationError):
-        settings.search_modules.keyword.enabled = False  # type: ignore[misc]
+        settings.search_modules.keyword.enabled = False
 
 
 def names_that_code_reads() -> set[str]:
