@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0
 _CACHED_KEYS = 10_000
-_FORWARDING = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+# What a proxy adds for somebody else; some name the scheme or themselves alone.
+_FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})
+_FORWARDING_PREFIXES = ("x-forwarded-", "cf-connecting-")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -103,7 +105,10 @@ class Callers:
 
 def is_forwarded(request: Request) -> bool:
     """Tell whether a proxy says that it speaks for somebody else."""
-    return any(name in request.headers for name in _FORWARDING)
+    return any(
+        name in _FORWARDING or name.startswith(_FORWARDING_PREFIXES)
+        for name in request.headers
+    )
 
 
 def is_loopback(address: str) -> bool:
