@@ -28,8 +28,9 @@ def check(scope: Scope, draft: EntryDraft) -> None:
         return
     wrong = sorted(set(draft.logbooks) - set(scope.logbooks))
     if wrong or not draft.logbooks:
-        needed = f"logbook:{wrong[0] if wrong else scope.logbooks[0]}"
-        message = f"This key writes to {', '.join(scope.logbooks)} only."
+        # A key may hold an empty list: it writes to no logbook at all.
+        needed = f"logbook:{(*wrong, *scope.logbooks, '*')[0]}"
+        message = f"This key writes to {', '.join(scope.logbooks) or 'nothing'} only."
         raise AccessError(message, code="scope_missing", details={"needed": needed})
 
 

@@ -1,0 +1,22 @@
+"""What a key of some logbooks may write."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.entries import writable
+from shared.entries.draft import EntryDraft
+from shared.errors import AccessError
+
+
+@pytest.mark.requirement("SEC2")
+@pytest.mark.parametrize("logbooks", [(), ("ops",)])
+@pytest.mark.parametrize("written", [(), ("rf",), ("ops", "rf")])
+def test_a_key_of_some_logbooks_writes_to_no_other(
+    logbooks: tuple[str, ...], written: tuple[str, ...]
+) -> None:
+    scope = Scope(tenant="t", subject="s", logbooks=logbooks)
+    with pytest.raises(AccessError) as caught:
+        writable.check(scope, EntryDraft("api", "1", "x", logbooks=written))
+    assert caught.value.error_code == "scope_missing"
