@@ -24,6 +24,15 @@ _RETRIABLE_STATES = frozenset(
 _UNDEFINED_TABLE = "42P01"
 _READ_ONLY_TRANSACTION = "25006"
 
+# A link that went silent is noticed within about twenty seconds, whoever waits on it.
+_LINK: dict[str, Any] = {
+    "connect_timeout": 2,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+
 
 def make_pool(
     url: str,
@@ -57,10 +66,7 @@ def make_pool(
         kwargs={
             "application_name": f"logchord {application} {os.getpid()}",
             "options": options,
-            "connect_timeout": 2,
-            "keepalives_idle": 10,
-            "keepalives_interval": 3,
-            "keepalives_count": 3,
+            **_LINK,
         },
         open=True,
         name=application,
@@ -74,7 +80,7 @@ def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow
         return psycopg.connect(
             url,
             application_name=f"logchord {application} {os.getpid()}",
-            connect_timeout=2,
+            **_LINK,
             **kwargs,
         )
 
