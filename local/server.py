@@ -219,12 +219,12 @@ class EmbeddedServer(ABC):
         if isinstance(recorded, int):
             with suppress(psutil.Error):
                 process = psutil.Process(recorded)
-                if marker in process.cmdline() and processes.is_alive(process):
+                if marker in process.cmdline() and _is_ours(process):
                     return process
         found = [
             process
             for process in psutil.process_iter(["cmdline", "create_time"])
-            if marker in (process.info["cmdline"] or ()) and processes.is_alive(process)
+            if marker in (process.info["cmdline"] or ()) and _is_ours(process)
         ]
         # A child that was just forked still shows its parent's command line.
         return min(found, key=lambda process: process.info["create_time"], default=None)
@@ -288,6 +288,17 @@ class EmbeddedServer(ABC):
         full = "No space left on device" in tail
         hint = f"The disk of {self.data_folder} is full. " if full else ""
         return f"{hint}The end of {self.log_path}:\n{tail}"
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    """Tell whether it runs, and as a user of ours: anybody may copy a command line."""
+    try:
+        owner = process.uids().effective
+    except psutil.NoSuchProcess:
+        return False
+    account = service_user.account() if service_user.is_root() else None
+    users = {os.geteuid(), *([account.pw_uid] if account else [])}
+    return owner in users and processes.is_alive(process)
 
 
 def free_port() -> int:

@@ -22,6 +22,7 @@ from local import service_user
 from local.postgres import EmbeddedPostgres
 from local.server import EmbeddedServer, Place, PortTakenError, ServerError, free_port
 from local.valkey import EmbeddedValkey
+from tests.waiting import until
 
 PASSWORD = "s p&ce/and@sign"
 READY_SECONDS = 60
@@ -185,6 +186,37 @@ def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
     assert heir.pid not in {None, orphan}
     assert valkey.pid == heir.pid
     heir.stop()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="starts a process as another user")
+@pytest.mark.requirement("SEC15")
+def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
+    place: Place,
+) -> None:
+    server = EmbeddedValkey(place, free_port(), PASSWORD)
+    server.start()
+    server.wait_ready(READY_SECONDS)
+    (*_, marker) = psutil.Process(server.pid).cmdline()
+    recorded = json.loads(server.pid_path.read_text())
+    server.stop()
+    # `nobody` copies the command line and would be told the password as its client.
+    copied = ["setpriv", "--reuid=65534", "sh", "-c", "sleep 60; true", marker]
+    with subprocess.Popen(copied, start_new_session=True) as stranger:
+        try:
+            until(
+                lambda: psutil.Process(stranger.pid).uids().effective == 65534,
+                within_seconds=10,
+                what="a process of another user",
+            )
+            server.pid_path.write_text(json.dumps({**recorded, "pid": stranger.pid}))
+            assert server.pid is None
+            server.start()
+            server.wait_ready(READY_SECONDS)
+            assert server.pid not in {None, stranger.pid}
+            assert stranger.poll() is None
+        finally:
+            server.stop()
+            os.killpg(stranger.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("left", ['{"pid": %d, "port": 1}', '{"pid": 4194999}', "{"])
