@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from shared.errors import OpenSearchError
 from shared.opensearch import filling
 from shared.postgres import connection
 from workers.context import Context
-from workers.task import Ids, attempt, settle, task
+from workers.task import Ids, attempt, each, is_everybodys, settle, task
 
 INDEX_BATCH = 200
 
@@ -25,11 +26,20 @@ def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     for claims in batches(ctx.pool, INDEX_STAGE, entry_ids, limit=INDEX_BATCH):
         ctx.checkpoint("after_claim")
         error = attempt(_index, ctx, claims)
-        if error is not None:
-            for claim in claims:
-                settle(ctx, claim, error)
-            # What stopped a whole batch would stop the next one too.
-            return
+        if error is None:
+            continue
+        if len(claims) > 1 and not error.retriable and not is_everybodys(error):
+            # It is one entry's: alone, that one costs only itself.
+            each(ctx, claims, functools.partial(_index_alone, ctx))
+            continue
+        for claim in claims:
+            settle(ctx, claim, error)
+        # What stopped a whole batch would stop the next one too.
+        return
+
+
+def _index_alone(ctx: Context, claim: Claim) -> None:
+    _index(ctx, [claim])
 
 
 def _index(ctx: Context, claims: Sequence[Claim]) -> None:

@@ -81,11 +81,21 @@ def each(
             settle(ctx, claim, error)
 
 
+def is_everybodys(error: LogchordError) -> bool:
+    """Tell whether the next entry would fail likewise, so that it is no strike."""
+    return (
+        (error.retriable and error.category in _BACKEND_CATEGORIES)
+        # A worker started without an address, or before the schema was migrated.
+        or error.category is Category.CONFIGURATION
+        or error.error_code == "schema_missing"
+    )
+
+
 def settle(ctx: Context, claim: Claim, error: LogchordError) -> None:
     """Make a failed row due again, or put it aside with the reason."""
-    backend = error.retriable and error.category in _BACKEND_CATEGORIES
-    give_up = not error.retriable or (
-        not backend and claim.attempts >= MAX_OWN_ATTEMPTS
+    backend = is_everybodys(error)
+    give_up = not backend and (
+        not error.retriable or claim.attempts >= MAX_OWN_ATTEMPTS
     )
     log.warning(
         "entry_put_aside" if give_up else "entry_due_again",

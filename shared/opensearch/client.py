@@ -15,7 +15,8 @@ from shared.settings import Settings
 OFF = "off"
 TIMEOUT_SECONDS = 2.0
 _CONNECTIONS = 16
-_NOT_FOUND, _FORBIDDEN, _TOO_MANY = 404, 403, 429
+_TOO_MANY = 429
+_ELSEWHERE = frozenset({401, 403, 404, 405})
 _SERVER_ERROR = 500
 
 
@@ -63,7 +64,8 @@ def as_logchord_error(exc: driver.OpenSearchException) -> OpenSearchError:
         return OpenSearchError(technical=type(exc.info).__name__)
     if isinstance(exc, driver.TransportError):
         return refusal(int(exc.status_code), str(exc.error))
-    return refusal(0, type(exc).__name__)
+    # What answered is not OpenSearch: a proxy's page, perhaps.
+    return OpenSearchError(technical=type(exc).__name__)
 
 
 def refusal(status: int, kind: str) -> OpenSearchError:
@@ -75,10 +77,9 @@ def refusal(status: int, kind: str) -> OpenSearchError:
     is_passing = (
         status == _TOO_MANY
         or status >= _SERVER_ERROR
-        # A full disk blocks writing; whoever frees it unblocks it.
-        or (status == _FORBIDDEN and "cluster_block" in kind)
-        # The alias is gone with its index: it comes back when the index is built.
-        or (status == _NOT_FOUND and kind == "index_not_found_exception")
+        # A full disk blocks writing, a password is wrong, the address is another's, or
+        # the alias is gone with its index: never the document's fault, and each ends.
+        or status in _ELSEWHERE
     )
     if is_passing:
         return OpenSearchError(technical=technical)

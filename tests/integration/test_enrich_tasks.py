@@ -28,12 +28,13 @@ MODEL = "hashing-384"
 STAGES = [METADATA_STAGE, f"embed:{MODEL}"]
 
 
-def context(database, valkey, opensearch_url: str) -> Context:
+def context(database, valkey, opensearch_url: str | None) -> Context:
+    address = {"OPENSEARCH_URL": opensearch_url} if opensearch_url else {}
     settings = Settings.load(
         {
             "DATABASE_URL": database,
             "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": opensearch_url,
+            **address,
             "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
             "EMBEDDING_MODEL": MODEL,
         }
@@ -277,3 +278,43 @@ def test_with_opensearch_down_the_document_stays_due_and_no_attempt_is_spent(
     ).fetchone()
     assert row == (0, None, "opensearch_unavailable")
     ctx._resources.close()
+
+
+@pytest.mark.requirement("P1")
+def test_a_worker_without_an_address_of_opensearch_puts_nothing_aside(
+    database, valkey, conn, save
+):
+    ctx = context(database, valkey, None)
+    for number in range(3):
+        save(f"A-{number}")
+    extract_metadata(ctx)
+
+    index_entries(ctx)
+
+    found = conn.execute(
+        "SELECT attempts, claim FROM work WHERE stage = 'index'"
+    ).fetchall()
+    assert found == [(0, None)] * 3
+    assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
+    ctx._resources.close()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("P7")
+def test_an_entry_no_document_can_be_made_of_is_put_aside_alone(indexing, conn, save):
+    poison, *others = [save(f"A-{number}") for number in range(4)]
+    extract_metadata(indexing)
+    # Deeper than Python reads; the text door takes no such thing.
+    conn.execute(
+        "UPDATE entry SET metadata = (repeat('[', 3000) || repeat(']', 3000))::jsonb"
+        " WHERE id = %s",
+        (poison,),
+    )
+    conn.commit()
+
+    index_entries(indexing)
+
+    assert sorted(documents(indexing)) == sorted(map(str, others))
+    aside = conn.execute("SELECT entry_id, stage FROM quarantine").fetchall()
+    assert aside == [(poison, INDEX_STAGE)]
+    assert INDEX_STAGE not in due_stages(conn)
