@@ -11,9 +11,7 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.05
 
 
-def until(
-    probe: Callable[[], T | None], *, within_seconds: float, what: str = ""
-) -> T:
+def until(probe: Callable[[], T | None], *, within_seconds: float, what: str = "") -> T:
     """Return the first truthy answer; fail with the last one at the deadline."""
     deadline = time.monotonic() + within_seconds
     while True:
@@ -26,9 +24,7 @@ def until(
         _pause.wait(_POLL_SECONDS)
 
 
-def eventually(
-    probe: Callable[[], T], *, equals: T, within_seconds: float
-) -> bool:
+def eventually(probe: Callable[[], T], *, equals: T, within_seconds: float) -> bool:
     """Return True once the probe answers this; fail with what it said last."""
     deadline = time.monotonic() + within_seconds
     while (answer := probe()) != equals:
