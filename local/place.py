@@ -1,7 +1,10 @@
 """Where one stack lives, and the error that its servers raise."""
 
+import stat
 from dataclasses import dataclass
 from pathlib import Path
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class ServerError(Exception):
@@ -28,3 +31,15 @@ class Place:
     def run(self) -> Path:
         """Pid files and locks."""
         return self.home / "run"
+
+    def make(self) -> None:
+        """Make the home; logs and run folder are for nobody else's eyes.
+
+        Postgres logs the row that it refuses, and whoever can open a lock can hold it.
+        """
+        self.home.mkdir(parents=True, exist_ok=True)
+        for folder in (self.logs, self.run):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            mode = stat.S_IMODE(folder.stat().st_mode)
+            if mode & _OTHERS:
+                folder.chmod(mode & ~_OTHERS)

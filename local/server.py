@@ -193,8 +193,7 @@ class EmbeddedServer(ABC):
 
     def _make_folders(self) -> None:
         try:
-            for folder in (self.place.home, self.place.logs, self.place.run):
-                folder.mkdir(parents=True, exist_ok=True)
+            self.place.make()
             for folder in (self.data_folder, self.config_folder):
                 service_user.make_open(folder.parent)
         except OSError as error:

@@ -97,8 +97,7 @@ class Stack:
         signal.signal(signal.SIGTERM, _interrupt)
         signal.signal(signal.SIGHUP, _interrupt)
         try:
-            for folder in (self._place.home, self._place.run, self._place.logs):
-                folder.mkdir(parents=True, exist_ok=True)
+            self._place.make()
             self._lock = (self._place.run / "up.lock").open("a+")
         except OSError as error:
             message = (

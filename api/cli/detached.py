@@ -34,8 +34,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     if pid is not None:
         message = f"A stack runs in {home} already (process {pid}); see `status`."
         raise CommandError(message, exit_code=USAGE)
-    (home / "run").mkdir(parents=True, exist_ok=True)
-    (home / "logs").mkdir(parents=True, exist_ok=True)
+    Place(home, Settings.load(environ).cache).make()
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"
     arguments = [

@@ -188,6 +188,19 @@ def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
     heir.stop()
 
 
+@pytest.mark.requirement("SEC14", "SEC15")
+def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(
+    valkey: EmbeddedValkey, place: Place
+) -> None:
+    folders = (place.logs, place.run)
+    assert [folder.stat().st_mode & 0o077 for folder in folders] == [0, 0]
+    # As an older release left them.
+    for folder in folders:
+        folder.chmod(0o755)
+    valkey.start()
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700, 0o700]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts a process as another user")
 @pytest.mark.requirement("SEC15")
 def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
@@ -209,7 +222,7 @@ def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
                 what="a process of another user",
             )
             server.pid_path.write_text(json.dumps({**recorded, "pid": stranger.pid}))
-            assert server.pid is None
+            assert server.pid != stranger.pid
             server.start()
             server.wait_ready(READY_SECONDS)
             assert server.pid not in {None, stranger.pid}
