@@ -26,7 +26,7 @@ from api.schemas.entries import (
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.due import rows as due
-from shared.entries import reading
+from shared.entries import reading, writable
 from shared.entries.entry import tombstone
 from shared.errors import (
     GoneError,
@@ -224,6 +224,10 @@ def delete_entry(
     """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
     stages = [due_stage for due_stage in ctx.stages if due_stage != "metadata"]
     with connection(ctx.pool) as conn:
+        if reading.current(conn, caller.scope, entry_id) is None:
+            raise NotFoundError
+        # An edit on its way changes the revision, and perhaps who may delete it.
+        writable.hold(conn, caller.scope, entry_id)
         entry = reading.current(conn, caller.scope, entry_id)
         if entry is None:
             raise NotFoundError

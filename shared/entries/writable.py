@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import LiteralString
+from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -20,6 +21,9 @@ _BEYOND: LiteralString = """
            AS asked (source, external_id)
         ON e.source = asked.source AND e.external_id = asked.external_id
      WHERE e.tenant = %(tenant)s AND NOT e.logbooks && %(logbooks)s::text[]"""
+
+_HOLD: LiteralString = """
+    SELECT id FROM entry WHERE id = %(entry_id)s AND tenant = %(tenant)s FOR UPDATE"""
 
 
 def check(scope: Scope, draft: EntryDraft) -> None:
@@ -48,3 +52,8 @@ def beyond(
         "external_ids": [external_id for _, external_id in identities],
     }
     return {(row[0], row[1]) for row in conn.execute(_BEYOND, values)}
+
+
+def hold(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> None:
+    """Keep an entry as it is now until the transaction ends; read it afterwards."""
+    conn.execute(_HOLD, {"entry_id": entry_id, "tenant": scope.tenant})
