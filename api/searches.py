@@ -18,7 +18,7 @@ from api import metrics
 from api.admission import Admission
 from api.mailbox import Mailbox, Waiter
 from shared import broker
-from shared.errors import CapacityError
+from shared.errors import CapacityError, SearchTimeoutError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
@@ -46,6 +46,8 @@ log = get_logger()
 T = TypeVar("T")
 
 DISPATCH_THREADS = 4
+# How long past its deadline a search may take to rank what is in.
+_LATE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +118,23 @@ class Searches:
         """Store a job, dispatch it, and return without waiting."""
         async with self._admission.turn():
             send = partial(self._send, uuid7(), plan, request_id, submitted=True)
-            return (await self._in_thread(send)).job
+            return (await self._sent(send, plan)).job
 
     async def _ask_directly(self, plan: Plan, request_id: str | None) -> str:
         job_id = uuid7()
         with self.mailbox.wait_for(job_id) as waiter:
             send = partial(self._send, job_id, plan, request_id, submitted=False)
-            sent = await self._in_thread(send)
+            sent = await self._sent(send, plan)
             answer = await waiter.answer(sent.wait_until - time.monotonic())
             if answer is not None:
                 return _body(*answer)
             late = partial(self._late, sent.job, plan, waiter)
-            finished = await self._in_thread(late)
+            try:
+                finished = await self._in_thread(late, _LATE_SECONDS)
+            except TimeoutError as exc:
+                raise SearchTimeoutError(
+                    timeout_seconds=plan.deadline_ms / 1000, operation=plan.method
+                ) from exc
         metrics.job_ended(finished.ending.state)
         store = partial(finish.store, lambda: self._pool, sent.job, finished)
         self._in_background(store)
@@ -142,7 +149,7 @@ class Searches:
         job_id = uuid7()
         with self.mailbox.wait_for(job_id) as waiter:
             send = partial(self._send, job_id, plan, request_id, submitted=True)
-            sent = await self._in_thread(send)
+            sent = await self._sent(send, plan)
             answer = await waiter.answer(until - time.monotonic())
         return sent.job if answer is None else _body(*answer)
 
@@ -194,8 +201,23 @@ class Searches:
         )
         return finish.finish(lambda: self._pool, job, plan, arrived, self._clock.now)
 
-    async def _in_thread(self, step: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._dispatchers, step)
+    async def _sent(self, send: Callable[[], _Sent], plan: Plan) -> _Sent:
+        """Dispatch; past its deadline a search is not worth sending any more."""
+        try:
+            return await self._in_thread(send, plan.deadline_ms / 1000)
+        except TimeoutError as exc:
+            raise CapacityError(
+                "The message broker answers too slowly; try again shortly.",
+                code="broker_unavailable",
+                retry_after_seconds=1,
+            ) from exc
+
+    async def _in_thread(self, step: Callable[[], T], seconds: float) -> T:
+        # Few threads and a Redis that hangs: whoever waits behind others gives up.
+        async with asyncio.timeout(seconds):
+            return await asyncio.get_running_loop().run_in_executor(
+                self._dispatchers, step
+            )
 
     def _in_background(self, step: Callable[[], None]) -> None:
         future = asyncio.get_running_loop().run_in_executor(self._dispatchers, step)

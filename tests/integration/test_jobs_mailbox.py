@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Iterator
 
 import pytest
 import redis
 
 from api.mailbox import Mailbox
+from api.searches import Searches
 from local.server import Server
 from shared import broker
+from shared.access.scope import Scope
+from shared.broker import BrokerClock
+from shared.postgres import make_pool
+from shared.query.plan import Question
 from shared.settings import Settings
 from shared.uuid7 import uuid7
 
@@ -124,3 +130,29 @@ def test_a_job_is_forgotten_once_nobody_waits(
         await mailbox.stop()
 
     asyncio.run(story())
+
+
+@pytest.mark.requirement("P8")
+def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
+    database: str,
+) -> None:
+    async def story(port: int) -> tuple[list[object], float]:
+        settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
+        client = broker.jobs_redis(settings, timeout_seconds=1.0)
+        pool = make_pool(database, application="test", size=1)
+        app = broker.make_app(settings)
+        searches = Searches(settings, app, client, BrokerClock(client), pool)
+        plan = searches.plan(Question("beam", deadline_ms=1000), Scope("t", "anna"))
+        began = time.monotonic()
+        asked = [searches.ask(plan, None, None) for _ in range(12)]
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        took = time.monotonic() - began
+        await searches.stop()
+        pool.close()
+        return list(answers), took
+
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as deaf:
+        answers, took = asyncio.run(story(deaf.getsockname()[1]))
+    codes = {getattr(one, "error_code", one) for one in answers}
+    assert codes == {"broker_unavailable"}
+    assert took < 3
