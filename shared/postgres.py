@@ -16,10 +16,11 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordE
 
 Pool = ConnectionPool[Connection[TupleRow]]
 
-# SQLSTATE classes and codes after which the same statement may succeed.
+# SQLSTATE classes and codes after which the same statement may succeed; 25P03 is what
+# a process finds that was frozen with a transaction open.
 _RETRIABLE_CLASSES = ("08", "53")
 _RETRIABLE_STATES = frozenset(
-    {"40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"}
+    {"25P03", "40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"}
 )
 _UNDEFINED_TABLE = "42P01"
 _READ_ONLY_TRANSACTION = "25006"

@@ -7,6 +7,7 @@ import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import connect, translated_errors
+from tests.waiting import eventually
 
 
 @pytest.mark.requirement("S2-52")
@@ -60,6 +61,25 @@ def test_a_connection_that_the_server_ended_may_be_tried_again(database):
         ).fetchone()
         with pytest.raises(DatabaseQueryError) as caught, translated_errors():
             victim.execute("SELECT 1")
+    assert caught.value.retriable
+
+
+def test_a_transaction_that_a_frozen_process_left_open_may_be_tried_again(database):
+    with (
+        connect(database, application="test") as frozen,
+        connect(database, application="test", autocommit=True) as other,
+    ):
+        frozen.execute("SET LOCAL idle_in_transaction_session_timeout = '20ms'")
+        alive = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+        pid = frozen.info.backend_pid
+        eventually(
+            lambda: other.execute(alive, (pid,)).fetchone(),
+            equals=(0,),
+            within_seconds=5,
+        )
+        with pytest.raises(DatabaseQueryError) as caught, translated_errors():
+            frozen.execute("SELECT 1")
+    assert "25P03" in (caught.value.technical or "")
     assert caught.value.retriable
 
 
