@@ -173,8 +173,14 @@ def list_entries(
         time = last.received_at if sort == "received" else last.entry_time
         place = [time.isoformat(), str(last.entry_id)]
         next_cursor = ctx.signer().make(place, binding)
-    items = [_out(ctx, entry) for entry in page]
-    return _json({"items": items, "next_cursor": next_cursor, "total": count})
+    left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
+    body = {
+        "items": [_out(ctx, entry) for entry in page],
+        "cut": {"entries": len(left_off), "chars": sum(left_off)},
+        "next_cursor": next_cursor,
+        "total": count,
+    }
+    return _json(body)
 
 
 @router.get(

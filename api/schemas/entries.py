@@ -241,10 +241,20 @@ class EntryOut(BaseModel):
     flags: list[str]
 
 
+class Cut(BaseModel):
+    """How many texts of a page were cut, and by how many characters in all."""
+
+    entries: int
+    chars: int
+
+
 class EntryPage(BaseModel):
     """One page of entries, and how many there are in all."""
 
-    items: list[EntryOut]
+    items: list[EntryOut] = Field(
+        description="Texts are cut to 500 characters; one entry is read whole."
+    )
+    cut: Cut
     next_cursor: str | None
     total: int
 

@@ -15,9 +15,16 @@ from shared.access.scope import Scope
 
 Sort = Literal["newest", "oldest", "received"]
 
+# A listing shows how a text begins: a hundred entries of a megabyte, whole, take the
+# API eight hundred.
+_WHOLE: LiteralString = """
+    SELECT r.text,"""
+_BRIEF: LiteralString = """
+    SELECT left(r.text, 500) AS text,"""
 _CURRENT: LiteralString = """
-    SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.url, e.kind,
-           e.logbooks, e.authors, r.title, r.text, r.text_format, e.entry_time,
+           char_length(r.text) AS text_chars,
+           e.id AS entry_id, e.tenant, e.source, e.external_id, e.url, e.kind,
+           e.logbooks, e.authors, r.title, r.text_format, e.entry_time,
            e.event_time, e.modified_at, e.received_at, e.shift, e.level, e.category,
            e.tags, e.metadata, coalesce(m.entities, '[]'::jsonb) AS entities,
            e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
@@ -37,7 +44,7 @@ _CURRENT: LiteralString = """
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
        AND (e.visible_from IS NULL OR e.visible_from <= now())"""
 
-_ONE: LiteralString = _CURRENT + " AND e.id = %(entry_id)s"
+_ONE: LiteralString = _WHOLE + _CURRENT + " AND e.id = %(entry_id)s"
 
 _FILTERS: LiteralString = """
        AND (%(sources)s::text[] IS NULL OR e.source = ANY(%(sources)s))
@@ -46,7 +53,8 @@ _FILTERS: LiteralString = """
        AND (%(include_deleted)s OR e.deleted_at IS NULL)"""
 
 _NEWEST: LiteralString = (
-    _CURRENT
+    _BRIEF
+    + _CURRENT
     + _FILTERS
     + """
        AND (%(after_time)s::timestamptz IS NULL
@@ -55,7 +63,8 @@ _NEWEST: LiteralString = (
      LIMIT %(limit)s"""
 )
 _OLDEST: LiteralString = (
-    _CURRENT
+    _BRIEF
+    + _CURRENT
     + _FILTERS
     + """
        AND (%(after_time)s::timestamptz IS NULL
@@ -64,7 +73,8 @@ _OLDEST: LiteralString = (
      LIMIT %(limit)s"""
 )
 _RECEIVED: LiteralString = (
-    _CURRENT
+    _BRIEF
+    + _CURRENT
     + _FILTERS
     + """
        AND (%(after_time)s::timestamptz IS NULL
@@ -117,6 +127,8 @@ class Entry:
     authors: list[str]
     title: str
     text: str
+    # Of the whole text, of which a listing has the beginning only.
+    text_chars: int
     text_format: str
     entry_time: datetime
     event_time: datetime | None
@@ -217,7 +229,7 @@ def listing(
     limit: int,
     after: Place | None = None,
 ) -> list[Entry]:
-    """Return one page of entries in a total order."""
+    """Return one page of entries in a total order, their texts cut."""
     place = after or Place()
     values = {
         **scope.params,

@@ -344,6 +344,7 @@ def test_a_deleted_entry_is_gone_for_everybody_and_kept_for_audit(caller):
     assert (gone.status_code, code_of(gone)) == (410, "entry_deleted")
     assert caller.get("/v1/entries").json() == {
         "items": [],
+        "cut": {"entries": 0, "chars": 0},
         "next_cursor": None,
         "total": 0,
     }
