@@ -300,7 +300,6 @@ def test_a_worker_without_an_address_of_opensearch_puts_nothing_aside(
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.requirement("P7")
 def test_an_entry_no_document_can_be_made_of_is_put_aside_alone(indexing, conn, save):
     poison, *others = [save(f"A-{number}") for number in range(4)]
     extract_metadata(indexing)
