@@ -48,6 +48,8 @@ class Callers:
             if self._may_be_anonymous(request):
                 return self._anonymous
             raise AccessError
+        # Garbage must cost neither a thread nor a connection of the real callers'.
+        keys.check_shape(token)
         known = self._known.get(token)
         if known is not None and known[0] > time.monotonic():
             return known[1]

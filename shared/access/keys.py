@@ -121,21 +121,26 @@ def create_key(
     return CreatedKey(key_id, f"lk_{key_id}_{secret}")
 
 
+def check_shape(token: str) -> re.Match[str]:
+    """Raise the 401 of every bad key unless the token could be one of ours."""
+    match = _TOKEN.fullmatch(token)
+    if match is None:
+        raise _invalid()
+    return match
+
+
 def find(conn: Connection[TupleRow], token: str) -> Scope:
     """Return whose key it is; garbage, expired and revoked are one and the same."""
-    match = _TOKEN.fullmatch(token)
-    stored = None
-    if match is not None:
-        with conn.cursor(row_factory=class_row(_Stored)) as cur:
-            stored = cur.execute(_FIND, {"key_id": match[1]}).fetchone()
-    given = hashlib.sha256(match[2].encode() if match else b"").digest()
+    key_id, secret = check_shape(token).groups()
+    with conn.cursor(row_factory=class_row(_Stored)) as cur:
+        stored = cur.execute(_FIND, {"key_id": key_id}).fetchone()
+    given = hashlib.sha256(secret.encode()).digest()
     if (
         stored is None
         or not hmac.compare_digest(stored.hash, given)
         or not stored.valid
     ):
-        message = "This key is not valid; create one with `logchord keys create`."
-        raise AccessError(message, code="auth_invalid")
+        raise _invalid()
     return Scope(
         # An installation's admin has no facility: requests act on the default one.
         tenant=DEFAULT_TENANT if stored.tenant == ANY_TENANT else stored.tenant,
@@ -159,3 +164,8 @@ def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
     """Revoke a key of the tenant, or of any with `*`; false if there was none."""
     values = {"key_id": key_id, "tenant": tenant}
     return conn.execute(_REVOKE, values).rowcount > 0
+
+
+def _invalid() -> AccessError:
+    message = "This key is not valid; create one with `logchord keys create`."
+    return AccessError(message, code="auth_invalid")
