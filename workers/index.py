@@ -54,6 +54,8 @@ def _index(ctx: Context, claims: Sequence[Claim]) -> None:
                 ctx.checkpoint("before_finish")
                 if rows.finish(conn, claim):
                     quarantine.clear(conn, claim)
+        if client is None:
+            filling.note_missed(conn)
         ctx.checkpoint("before_commit")
     ctx.checkpoint("after_commit")
     for claim in claims:

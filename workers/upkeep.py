@@ -164,7 +164,8 @@ def loops(settings: Settings) -> list[Loop]:
         Loop(url, "finisher", FINISH_SECONDS, finish),
         Loop(url, "retention", RETENTION_SECONDS, keep),
     ]
-    engine = make_client(settings)
+    # Without an address it has no index to keep; its other duties go on.
+    engine = make_client(settings) if settings.opensearch_url is not None else None
     if engine is not None:
         pool = make_pool(url, application="upkeep index", size=1)
 
@@ -182,6 +183,7 @@ def keep_index(engine: OpenSearch, base: str, pool: Pool) -> None:
     """
     try:
         filling.ensure_filled(engine, base, pool)
+        filling.catch_up(pool)
     except OpenSearchError as exc:
         # It may just be starting; the next turn looks again.
         log.info("index_not_looked_at", code=exc.error_code)

@@ -9,6 +9,8 @@ from typing import LiteralString
 from uuid import UUID
 
 from opensearchpy import OpenSearch
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from shared.due import rows as due
 from shared.due.rows import Claim
@@ -29,9 +31,14 @@ _ENTRIES: LiteralString = """
     SELECT id, tenant FROM entry
      WHERE (%(tenant)s::text IS NULL OR tenant = %(tenant)s)
        AND (%(after)s::uuid IS NULL OR id > %(after)s)
-       AND deleted_at IS NULL
+       AND (%(tombstones)s OR deleted_at IS NULL)
      ORDER BY id
      LIMIT %(limit)s"""
+
+_NOTE_MISSED: LiteralString = "UPDATE installation SET index_missed_at = now()"
+_MISSED: LiteralString = "SELECT index_missed_at FROM installation"
+_CAUGHT_UP: LiteralString = """
+    UPDATE installation SET index_missed_at = NULL WHERE index_missed_at = %(seen)s"""
 
 
 def fill(
@@ -59,12 +66,38 @@ def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> None:
         log.warning("index_made", index=mapping.write_alias(base))
 
 
-def make_all_due(pool: Pool, tenant: str | None = None) -> None:
+def note_missed(conn: Connection[TupleRow]) -> None:
+    """Remember that index work ended without OpenSearch: the index lacks it."""
+    conn.execute(_NOTE_MISSED)
+
+
+def catch_up(pool: Pool) -> None:
+    """Make everything due again if index work ended while there was no OpenSearch."""
+    with connection(pool) as conn:
+        row = conn.execute(_MISSED).fetchone()
+    if row is None or row[0] is None:
+        return
+    log.warning("index_missed_work", since=str(row[0]))
+    # What was deleted meanwhile must go from the index, too.
+    make_all_due(pool, tombstones=True)
+    with connection(pool) as conn:
+        # Missed again meanwhile, it is not cleared.
+        conn.execute(_CAUGHT_UP, {"seen": row[0]})
+
+
+def make_all_due(
+    pool: Pool, tenant: str | None = None, *, tombstones: bool = False
+) -> None:
     """Make the document of every entry due, behind whatever is live; idempotent."""
     after: UUID | None = None
     while True:
         with connection(pool) as conn:
-            values = {"tenant": tenant, "after": after, "limit": _PAGE}
+            values = {
+                "tenant": tenant,
+                "after": after,
+                "limit": _PAGE,
+                "tombstones": tombstones,
+            }
             found = conn.execute(_ENTRIES, values).fetchall()
         _add(pool, found)
         if len(found) < _PAGE:

@@ -15,7 +15,7 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import InternalError
-from shared.opensearch import mapping
+from shared.opensearch import filling, mapping
 from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
@@ -316,4 +316,29 @@ def test_an_entry_no_document_can_be_made_of_is_put_aside_alone(indexing, conn, 
     assert sorted(documents(indexing)) == sorted(map(str, others))
     aside = conn.execute("SELECT entry_id, stage FROM quarantine").fetchall()
     assert aside == [(poison, INDEX_STAGE)]
+    assert INDEX_STAGE not in due_stages(conn)
+
+
+@pytest.mark.timeout(180)
+def test_what_was_written_and_deleted_without_opensearch_reaches_it_later(
+    database, valkey, indexing, conn, save
+):
+    kept, gone = save("A-1"), save("A-2")
+    extract_metadata(indexing)
+    index_entries(indexing)
+    without = context(database, valkey, "off")
+    conn.execute("UPDATE entry SET doc_version = doc_version + 1")
+    tombstone(conn, TENANT, gone, reason=None, stages=[INDEX_STAGE])
+    conn.commit()
+    index_entries(without)
+    without._resources.close()
+    assert INDEX_STAGE not in due_stages(conn)
+
+    filling.catch_up(indexing.pool)
+    index_entries(indexing)
+
+    found = documents(indexing)
+    assert found[str(kept)]["doc_version"] == 2
+    assert found[str(gone)]["deleted"] is True
+    filling.catch_up(indexing.pool)
     assert INDEX_STAGE not in due_stages(conn)
