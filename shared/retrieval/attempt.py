@@ -58,7 +58,7 @@ def _one(
     left = branch.ends_at - branch.now()
     if keep_back:
         left -= min(FALLBACK_SECONDS, FALLBACK_SHARE * left)
-    ask = Ask(branch.plan, branch.plan.window, left)
+    ask = Ask.lasting(branch.plan, left)
     try:
         found = _faulty(branch.plan.fault, descriptor, ask)
         if found is None:
@@ -95,8 +95,9 @@ def _faulty(
     if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):
         return None
     if fault.delay_ms:
-        time.sleep(min(fault.delay_ms / 1000, ask.budget_seconds))
-        if fault.delay_ms / 1000 >= ask.budget_seconds - _OVER_BUDGET_SECONDS:
+        budget = ask.budget_seconds
+        time.sleep(min(fault.delay_ms / 1000, budget))
+        if fault.delay_ms / 1000 >= budget - _OVER_BUDGET_SECONDS:
             raise LogchordError("The branch was late.", code="branch_timeout")
     if fault.error:
         raise LogchordError("A fault was asked for.", code=fault.error)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
 from shared import registry
-from shared.errors import ModuleNotEnabledError
+from shared.errors import LogchordError, ModuleNotEnabledError
 from shared.jobs.outcome import Candidate, Diagnostic
 
 if TYPE_CHECKING:
@@ -43,11 +44,25 @@ class Ask:
 
     plan: Plan
     limit: int
-    budget_seconds: float
+    # Monotonic: every step gets what the ones before it have left.
+    ends_at: float
+
+    @classmethod
+    def lasting(cls, plan: Plan, seconds: float) -> Ask:
+        """Return a share of so many seconds from now."""
+        return cls(plan, plan.window, time.monotonic() + seconds)
+
+    @property
+    def budget_seconds(self) -> float:
+        """Return what is left of it, or raise `branch_timeout`."""
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise LogchordError("The branch was late.", code="branch_timeout")
+        return left
 
     @property
     def budget_ms(self) -> int:
-        """Return the budget as servers take it; never 0, which means none."""
+        """Return what is left as servers take it; never 0, which means no limit."""
         return max(1, int(self.budget_seconds * 1000))
 
 

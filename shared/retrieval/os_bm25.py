@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.errors import OpenSearchError
+from shared.errors import LogchordError, OpenSearchError
 from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
 from shared.postgres import connection
@@ -60,6 +60,9 @@ def _asked(
     except OpenSearchError as exc:
         if exc.retriable:
             tools.circuit.failed()
+        if exc.details.get("timed_out"):
+            message = "OpenSearch did not answer in time."
+            raise LogchordError(message, code="branch_timeout") from exc
         raise
     tools.circuit.succeeded()
     return {UUID(hit["_id"]): float(hit["_score"]) for hit in answer["hits"]["hits"]}
@@ -81,8 +84,11 @@ def _send(
         )
     if answer["timed_out"] or answer["_shards"]["failed"]:
         # A part of the index has not answered: its hits are missing, not absent.
-        message = "OpenSearch answered for a part of its index only."
-        raise OpenSearchError(message, technical=str(answer["_shards"])[:500])
+        raise OpenSearchError(
+            "OpenSearch answered for a part of its index only.",
+            technical=str(answer["_shards"])[:500],
+            details={"timed_out": answer["timed_out"]},
+        )
     return answer
 
 

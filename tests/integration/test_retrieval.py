@@ -87,7 +87,7 @@ class World:
 
     def found(self, name: str, query: str, **fields: object) -> list[str]:
         plan = self.plan(query, **fields)  # type: ignore[arg-type]
-        found = module(name).execute(Ask(plan, plan.window, 2.0), self.tools)
+        found = module(name).execute(Ask.lasting(plan, 2.0), self.tools)
         names = {str(entry_id): key for key, entry_id in self.ids.items()}
         hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.chunk_id))
         return [names[hit.entry_id] for hit in hits]
@@ -247,7 +247,7 @@ def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
     world: World,
 ) -> None:
     plan = world.plan("pump cavity")
-    found = module("pg_fts").execute(Ask(plan, 50, 2.0), world.tools)
+    found = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.tools)
     assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
 
 
