@@ -11,9 +11,9 @@ from tests.fix_system import System
 
 
 @pytest.fixture(scope="session")
-def api(make_system: Callable[..., System]) -> System:
+def api(make_lasting_system: Callable[..., System]) -> System:
     """One API process without workers; what is due stays due."""
-    system = make_system()
+    system = make_lasting_system()
     system.start("api")
     system.wait_ready()
     return system

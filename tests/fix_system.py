@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ import httpx
 import psycopg
 import pytest
 
+from local import service_user
 from local.server import Place, Server, free_port
+from local.valkey import EmbeddedValkey
 from shared.access.keys import create_key
 from tests.fix_servers import Reap, create_database, drop_database, of_database
 from tests.waiting import until
@@ -164,49 +168,88 @@ class System:
         return bool(row and row[0])
 
 
-@pytest.fixture(scope="session")
-def make_system(
-    place: Place,
-    postgres: Server,
-    valkey: Server,
-    template: str,
-    reap: Reap,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Callable[..., System]]:
-    """Make systems with a database each; what is left is stopped at the end."""
-    made: list[tuple[System, str]] = []
+@dataclass
+class Factory:
+    """Makes systems with a database and a broker each, and takes them away."""
 
-    def make(
-        *, opensearch: str = "off", database: str | None = None, **extra: str
+    place: Place
+    postgres: Server
+    template: str
+    reap: Reap
+    folders: pytest.TempPathFactory
+    endings: ExitStack = field(default_factory=ExitStack)
+
+    def __call__(
+        self, *, opensearch: str = "off", database: str | None = None, **extra: str
     ) -> System:
-        name = ""
-        if database is None:
-            name = f"system_{secrets.token_hex(6)}"
-            create_database(postgres.url, name, template)
-            database = of_database(postgres.url, name)
-        folder = tmp_path_factory.mktemp("system")
+        """Return a system whose processes are still to be started."""
+        folder = self.folders.mktemp("system")
         environment = {
             **_bare_environment(),
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
+            "DATABASE_URL": database or self._database(),
             "OPENSEARCH_URL": opensearch,
             "OPENSEARCH_INDEX": f"t{secrets.token_hex(5)}",
             "LOGCHORD_HOME": str(folder),
-            "LOGCHORD_CACHE": str(place.cache),
+            "LOGCHORD_CACHE": str(self.place.cache),
             "LOGCHORD_PORT": str(free_port()),
             "FLOWER_PORT": str(free_port()),
             "LOGCHORD_SOURCES": json.dumps({name: {} for name in SOURCES}),
             **extra,
         }
-        system = System(environment, folder, reap)
-        made.append((system, name))
+        # One of its own: the workers of two systems would take each other's messages.
+        if "BROKER_URL" not in environment:
+            environment["BROKER_URL"] = self._broker()
+        system = System(environment, folder, self.reap)
+        self.endings.callback(system.stop_all)
         return system
 
-    yield make
-    for system, name in made:
-        system.stop_all()
-        if name:
-            drop_database(postgres.url, name)
+    def _database(self) -> str:
+        name = f"system_{secrets.token_hex(6)}"
+        create_database(self.postgres.url, name, self.template)
+        self.endings.callback(drop_database, self.postgres.url, name)
+        return of_database(self.postgres.url, name)
+
+    def _broker(self) -> str:
+        home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
+        self.reap(home)
+        own = Place(home=home, cache=self.place.cache)
+        server = EmbeddedValkey(own, free_port(), secrets.token_urlsafe(16))
+        self.endings.callback(shutil.rmtree, home, ignore_errors=True)
+        self.endings.callback(service_user.discard_home, home)
+        self.endings.callback(server.stop)
+        server.start()
+        assert server.pid is not None
+        self.reap(server.pid)
+        server.wait_ready(30)
+        return server.url
+
+
+@pytest.fixture(scope="session")
+def make_lasting_system(
+    place: Place,
+    postgres: Server,
+    template: str,
+    reap: Reap,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Factory]:
+    """Make systems that many tests share; they are stopped at the end of the run."""
+    factory = Factory(place, postgres, template, reap, tmp_path_factory)
+    with factory.endings:
+        yield factory
+
+
+@pytest.fixture
+def make_system(
+    place: Place,
+    postgres: Server,
+    template: str,
+    reap: Reap,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Factory]:
+    """Make systems for one test; they are stopped when it ends."""
+    factory = Factory(place, postgres, template, reap, tmp_path_factory)
+    with factory.endings:
+        yield factory
 
 
 def _bare_environment() -> Mapping[str, str]:
@@ -220,9 +263,11 @@ def _bare_environment() -> Mapping[str, str]:
 
 
 @pytest.fixture(scope="session")
-def running(make_system: Callable[..., System], opensearch: Server) -> System:
+def running(make_lasting_system: Factory, opensearch: Server) -> System:
     """One whole running system, shared: each test brings a tenant of its own."""
-    system = make_system(opensearch=opensearch.url, LOGCHORD_FAULT_INJECTION="true")
+    system = make_lasting_system(
+        opensearch=opensearch.url, LOGCHORD_FAULT_INJECTION="true"
+    )
     system.start(*CORE)
     system.wait_ready("search", "enhance", "embed", "upkeep")
     return system

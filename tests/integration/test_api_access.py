@@ -296,8 +296,8 @@ def push_found(client: httpx.Client, entries: list[dict[str, Any]]) -> list[Any]
 
 
 @pytest.fixture(scope="module")
-def open_to_loopback(make_system: Callable[..., System]) -> System:
-    system = make_system(LOGCHORD_ANONYMOUS_LOOPBACK="true")
+def open_to_loopback(make_lasting_system: Callable[..., System]) -> System:
+    system = make_lasting_system(LOGCHORD_ANONYMOUS_LOOPBACK="true")
     system.start("api")
     system.wait_ready()
     return system

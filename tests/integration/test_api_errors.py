@@ -154,9 +154,9 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def broken(make_system: Callable[..., System]) -> System:
+def broken(make_lasting_system: Callable[..., System]) -> System:
     """An API none of whose backends answers; each address holds a password."""
-    system = make_system(
+    system = make_lasting_system(
         database=f"postgresql://u:{PLANTED['database']}@127.0.0.1:{free_port()}/x",
         opensearch=f"http://u:{PLANTED['engine']}@127.0.0.1:{free_port()}",
         BROKER_URL=f"redis://:{PLANTED['broker']}@127.0.0.1:{free_port()}/0",

@@ -26,9 +26,9 @@ MEGABYTE = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def small(make_system: Callable[..., System]) -> System:
+def small(make_lasting_system: Callable[..., System]) -> System:
     """An API whose limits are small enough to be reached quickly."""
-    system = make_system(
+    system = make_lasting_system(
         LOGCHORD_MAX_BATCH_BYTES=str(BATCH_BYTES),
         LOGCHORD_MAX_SEARCH_BODY_BYTES="2000",
         LOGCHORD_MAX_HEADER_BYTES="4096",
@@ -260,10 +260,10 @@ def deaf() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module", params=["away", "deaf"])
-def lonely(make_system: Callable[..., System], deaf: int, request) -> System:
+def lonely(make_lasting_system: Callable[..., System], deaf: int, request) -> System:
     """An API whose broker and search engine are both away, or both hang."""
     port = deaf if request.param == "deaf" else free_port()
-    system = make_system(
+    system = make_lasting_system(
         opensearch=f"http://127.0.0.1:{port}",
         BROKER_URL=f"redis://127.0.0.1:{port}/0",
     )

@@ -7,7 +7,7 @@ import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import connect, translated_errors
-from tests.waiting import eventually
+from tests.waiting import until
 
 
 @pytest.mark.requirement("S2-52")
@@ -72,11 +72,7 @@ def test_a_transaction_that_a_frozen_process_left_open_may_be_tried_again(databa
         frozen.execute("SET LOCAL idle_in_transaction_session_timeout = '20ms'")
         alive = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
         pid = frozen.info.backend_pid
-        eventually(
-            lambda: other.execute(alive, (pid,)).fetchone(),
-            equals=(0,),
-            within_seconds=5,
-        )
+        until(lambda: other.execute(alive, (pid,)).fetchone() == (0,), within_seconds=5)
         with pytest.raises(DatabaseQueryError) as caught, translated_errors():
             frozen.execute("SELECT 1")
     assert "25P03" in (caught.value.technical or "")
