@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -49,10 +49,11 @@ class ApiContext:
 
 @dataclass(frozen=True, slots=True)
 class CallerInfo:
-    """Who calls, and the id that their request is known by."""
+    """Who calls, and what their request is known by everywhere."""
 
     scope: Scope
-    request_id: str
+    # The request's id and, if one was sent, its traceparent.
+    trace: Mapping[str, str]
 
 
 async def context(request: Request) -> ApiContext:
@@ -72,7 +73,7 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
     scope = await ctx.callers.find(request)
     request.state.is_admin = "admin" in scope.allowed
     await ctx.callers.limit(request, scope)
-    request.state.caller = CallerInfo(scope, request.state.request_id)
+    request.state.caller = CallerInfo(scope, request.state.trace)
     found: CallerInfo = request.state.caller
     return found
 

@@ -66,8 +66,14 @@ class _Passage:
         self._started = time.perf_counter()
         self._status = 0
         given = self._headers.get("x-request-id", "")
+        parent = self._headers.get("traceparent", "")
+        known = _TRACEPARENT.fullmatch(parent)
+        self._traceparent = {"traceparent": parent} if known else {}
         self._request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
-        scope.setdefault("state", {})["request_id"] = self._request_id
+        state = scope.setdefault("state", {})
+        state["request_id"] = self._request_id
+        # What every task of this request carries, too.
+        state["trace"] = {"request_id": self._request_id, **self._traceparent}
         self.state = State(scope["state"])
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=self._request_id)
@@ -99,9 +105,7 @@ class _Passage:
             headers["X-Request-ID"] = self._request_id
             headers["X-Content-Type-Options"] = "nosniff"
             headers.setdefault("Cache-Control", "no-store")
-            traceparent = self._headers.get("traceparent", "")
-            if _TRACEPARENT.fullmatch(traceparent):
-                headers["traceparent"] = traceparent
+            headers.update(self._traceparent)
             if self._status == _TOO_LARGE and self._is_far_too_large():
                 # A little too much is read to its end, so that the client sees why.
                 headers["Connection"] = "close"

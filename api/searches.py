@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -101,7 +101,7 @@ class Searches:
         return planning.make_plan(question, scope, self._limits)
 
     async def ask(
-        self, plan: Plan, request_id: str | None, wait_ms: int | None
+        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
     ) -> str | Job:
         """Return the answer as JSON, or the job when `wait_ms` is over before it."""
         if not plan.branches:
@@ -111,19 +111,19 @@ class Searches:
         )
         async with self._admission.turn():
             if wait_ms >= plan.deadline_ms:
-                return await self._ask_directly(plan, request_id)
-            return await self._ask_and_go(plan, request_id, wait_ms)
+                return await self._ask_directly(plan, trace)
+            return await self._ask_and_go(plan, trace, wait_ms)
 
-    async def submit(self, plan: Plan, request_id: str | None) -> Job:
+    async def submit(self, plan: Plan, trace: Mapping[str, str]) -> Job:
         """Store a job, dispatch it, and return without waiting."""
         async with self._admission.turn():
-            send = partial(self._send, uuid7(), plan, request_id, submitted=True)
+            send = partial(self._send, uuid7(), plan, trace, submitted=True)
             return (await self._sent(send, plan)).job
 
-    async def _ask_directly(self, plan: Plan, request_id: str | None) -> str:
+    async def _ask_directly(self, plan: Plan, trace: Mapping[str, str]) -> str:
         job_id = uuid7()
         with self.mailbox.wait_for(job_id) as waiter:
-            send = partial(self._send, job_id, plan, request_id, submitted=False)
+            send = partial(self._send, job_id, plan, trace, submitted=False)
             sent = await self._sent(send, plan)
             answer = await waiter.answer(sent.wait_until - time.monotonic())
             if answer is not None:
@@ -143,18 +143,18 @@ class Searches:
         return json.dumps(finished.body)
 
     async def _ask_and_go(
-        self, plan: Plan, request_id: str | None, wait_ms: int
+        self, plan: Plan, trace: Mapping[str, str], wait_ms: int
     ) -> str | Job:
         until = time.monotonic() + wait_ms / 1000
         job_id = uuid7()
         with self.mailbox.wait_for(job_id) as waiter:
-            send = partial(self._send, job_id, plan, request_id, submitted=True)
+            send = partial(self._send, job_id, plan, trace, submitted=True)
             sent = await self._sent(send, plan)
             answer = await waiter.answer(until - time.monotonic())
         return sent.job if answer is None else _body(*answer)
 
     def _send(
-        self, job_id: UUID, plan: Plan, request_id: str | None, *, submitted: bool
+        self, job_id: UUID, plan: Plan, trace: Mapping[str, str], *, submitted: bool
     ) -> _Sent:
         """Open the job, its row first if it has one, and dispatch its branches."""
         created = self._clock.now()
@@ -182,7 +182,7 @@ class Searches:
         headers = {
             "deadline": job.deadline,
             "mailbox": self.mailbox.name,
-            "request_id": request_id,
+            **trace,
         }
         queue = broker.QUEUE_OF[broker.RUN_BRANCH]
         broker.dispatch(self._app, job_id, job.branches, queue, headers)

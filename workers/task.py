@@ -34,6 +34,8 @@ log = get_logger()
 
 Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
+# What a message carries of the request that it belongs to.
+_TRACE = ("request_id", "traceparent")
 MAX_OWN_ATTEMPTS = 3
 # What fails for everybody is not the entry's fault: the attempt is given back.
 _BACKEND_CATEGORIES = frozenset(
@@ -130,9 +132,9 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
 
     def run(self: Any, *args: Any, **kwargs: Any) -> None:
         headers = self.request.headers or {}
-        structlog.contextvars.bind_contextvars(
-            task=name, task_id=self.request.id, request_id=headers.get("request_id")
-        )
+        bound = {"task": name, "task_id": self.request.id}
+        bound |= {key: headers[key] for key in _TRACE if headers.get(key)}
+        structlog.contextvars.bind_contextvars(**bound)
         started = time.perf_counter()
         ctx = Context(resources, headers)
         try:
@@ -144,7 +146,7 @@ def _body(function: Function, name: str, resources: Resources) -> Callable[..., 
         if error is not None:
             log.error("task_failed", code=error.error_code, technical=error.technical)
         metrics.task_done(name, error, time.perf_counter() - started)
-        structlog.contextvars.unbind_contextvars("task", "task_id", "request_id")
+        structlog.contextvars.unbind_contextvars(*bound)
 
     run.__name__ = function.__name__
     run.__doc__ = function.__doc__

@@ -56,7 +56,7 @@ async def post_query(
     """Answer with the results, or with the job when `wait_ms` is over before it."""
     plan = _plan(body, request, caller, ctx)
     began = time.perf_counter()
-    reply = await ctx.searches.ask(plan, caller.request_id, body.wait_ms)
+    reply = await ctx.searches.ask(plan, caller.trace, body.wait_ms)
     metrics.search_done(plan.method, time.perf_counter() - began)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
@@ -75,7 +75,7 @@ async def post_job(
 ) -> Response:
     """Store the search as a job; it always ends by its deadline."""
     plan = _plan(body, request, caller, ctx)
-    job = await ctx.searches.submit(plan, caller.request_id)
+    job = await ctx.searches.submit(plan, caller.trace)
     return _accepted(request, job)
 
 

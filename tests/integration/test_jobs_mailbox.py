@@ -144,7 +144,7 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
         searches = Searches(settings, app, client, BrokerClock(client), pool)
         plan = searches.plan(Question("beam", deadline_ms=1000), Scope("t", "anna"))
         began = time.monotonic()
-        asked = [searches.ask(plan, None, None) for _ in range(12)]
+        asked = [searches.ask(plan, {}, None) for _ in range(12)]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         took = time.monotonic() - began
         await searches.stop()
