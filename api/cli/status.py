@@ -92,12 +92,12 @@ def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
 
 def _read_database(url: str, document: dict[str, Any]) -> None:
     with connect(url, application="status") as conn, translated_errors():
-        document["workers"] = [asdict(row) for row in processes.listing(conn)]
+        known = processes.listing(conn)
+        document["workers"] = [asdict(row) for row in known]
         document["stages"] = [asdict(row) for row in lag.stages(conn, [])]
     document["problems"] += [
-        f"The {row['kind']} worker {row['pid']} has not reported for 15 s."
-        for row in document["workers"]
-        if row["stale"]
+        f"The {one.kind} worker {one.pid} has not reported for 15 s."
+        for one in processes.missing(known)
     ]
 
 

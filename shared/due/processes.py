@@ -74,6 +74,24 @@ def listing(conn: Connection[TupleRow]) -> list[Process]:
         return cur.execute(_LISTING, values).fetchall()
 
 
+def missing(known: Sequence[Process]) -> list[Process]:
+    """Return the silent processes that none of their kind was started after, there."""
+    heirs = sorted(known, key=lambda one: one.since)
+    lost = []
+    for gone in sorted(known, key=lambda one: one.seen_at):
+        if not gone.stale:
+            continue
+        for heir in heirs:
+            alike = (heir.kind, heir.host) == (gone.kind, gone.host)
+            if alike and heir.since >= gone.seen_at:
+                # It stands for one of them only.
+                heirs.remove(heir)
+                break
+        else:
+            lost.append(gone)
+    return lost
+
+
 class Reporter:
     """Reports one process every few seconds, over a connection of its own."""
 
