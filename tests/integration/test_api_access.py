@@ -303,7 +303,6 @@ def open_to_loopback(make_lasting_system: Callable[..., System]) -> System:
     return system
 
 
-@pytest.mark.requirement("CT-1.5")
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

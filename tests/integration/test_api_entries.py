@@ -38,7 +38,6 @@ def code_of(answer: httpx.Response) -> str:
     return answer.json()["error"]["code"]
 
 
-@pytest.mark.requirement("CT-2.1")
 def test_a_push_creates_then_changes_nothing_then_updates(caller, tenant):
     created = caller.post("/v1/entries", json=ENTRY)
     again = caller.post("/v1/entries", json=ENTRY)

@@ -55,7 +55,6 @@ def check_shape(answer: httpx.Response) -> None:
         assert int(answer.headers["Retry-After"]) >= 1
 
 
-@pytest.mark.requirement("CT-1.2")
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_every_error_of_every_route_has_the_one_shape(

@@ -19,7 +19,6 @@ def test_alive_touches_nothing(api: System):
     assert httpx.get(f"{api.url}/health/live").json() == {"status": "alive"}
 
 
-@pytest.mark.requirement("CT-2.5")
 def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
     client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
@@ -37,7 +36,6 @@ def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
     }
 
 
-@pytest.mark.requirement("CT-2.5")
 def test_ready_names_every_component(running: System):
     answer = httpx.get(f"{running.url}/health/ready")
 
@@ -67,7 +65,6 @@ def deaf() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-@pytest.mark.requirement("CT-2.5")
 def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     make_system: Callable[..., System], deaf: int
 ):
