@@ -54,11 +54,11 @@ class Columns:
 
 # An entry that metadata has not reached yet cannot be told apart from what is
 # excluded, so a question with a negation does not show it.
-_COLUMNS: LiteralString = """
+SHOWN: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-     WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s
        AND e.deleted_at IS NULL
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s)
@@ -71,8 +71,9 @@ _COLUMNS: LiteralString = """
                         AS x (languages text[], query text)
              WHERE (t.language = ANY (x.languages)
                     OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
-               AND t.tsv @@ x.query::tsquery)
-     LIMIT 5000"""
+               AND t.tsv @@ x.query::tsquery)"""
+
+_OF_THESE: LiteralString = SHOWN + " AND e.id = ANY (%(ids)s) LIMIT 5000"
 
 
 def of(
@@ -82,7 +83,7 @@ def of(
     if not ids:
         return {}
     with conn.cursor(row_factory=class_row(Columns)) as cur:
-        rows = cur.execute(_COLUMNS, {"ids": list(ids), **params(plan, question)})
+        rows = cur.execute(_OF_THESE, {"ids": list(ids), **params(plan, question)})
         return {row.id: row for row in rows}
 
 

@@ -12,26 +12,9 @@ from shared.retrieval import columns, guards
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
-_NEWEST: LiteralString = """
-    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
-      FROM entry e
-      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-     WHERE e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
-       AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
-       AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
-       AND (%(exclusions)s::jsonb = '[]' OR t.entry_id IS NOT NULL)
-       AND NOT EXISTS (
-            SELECT FROM jsonb_to_recordset(%(exclusions)s::jsonb)
-                        AS x (languages text[], query text)
-             WHERE (t.language = ANY (x.languages)
-                    OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
-               AND t.tsv @@ x.query::tsquery)
-     ORDER BY e.entry_time DESC, e.id DESC
-     LIMIT %(limit)s"""
+_NEWEST: LiteralString = (
+    columns.SHOWN + " ORDER BY e.entry_time DESC, e.id DESC LIMIT %(limit)s"
+)
 
 
 def search(ask: Ask, tools: Tools) -> Found:
