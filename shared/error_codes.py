@@ -101,5 +101,6 @@ CODES: dict[str, ErrorCode] = {
     "opensearch_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
     "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
     "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
+    "task_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=True),
     "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),
 }

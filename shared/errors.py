@@ -14,6 +14,7 @@ LogchordError
 ├── SearchTimeoutError               the deadline passed with no branch in
 ├── OpenSearchError                  inside branch outcomes and index work only
 ├── WorkerLostError                  inside outcomes, jobs and quarantine only
+├── TaskTimeoutError                 inside quarantine and due work only
 ├── IngestionError
 │   └── AdapterNotFoundError
 └── ConfigurationError
@@ -289,6 +290,12 @@ class WorkerLostError(LogchordError):
     """The worker that did this work ended before it was done."""
 
     code = "worker_lost"
+
+
+class TaskTimeoutError(LogchordError):
+    """The work took longer than a task may."""
+
+    code = "task_timeout"
 
 
 class MessageRejectedError(LogchordError):

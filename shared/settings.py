@@ -38,6 +38,7 @@ from shared.settings_sections import (
     TelemetrySettings,
     TenantSettings,
     UnifiedSearchSettings,
+    WorkSettings,
     known_zone,
 )
 
@@ -214,6 +215,8 @@ class Settings(Section):
     rate_default_per_minute: int = Field(
         600, ge=0, description="Other requests a minute and key; 0: no limit."
     )
+
+    work: WorkSettings = WorkSettings()
 
     rrf_k: int = Field(60, ge=1, description="The k of reciprocal rank fusion.")
     search_modules: SearchModulesSettings = SearchModulesSettings()

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 
 Domain = Literal[
@@ -308,6 +315,45 @@ class GravityBoostSettings(Section):
 
     enabled: bool = Field(default=True, description="Apply it.")
     max_factor: float = Field(1.2, ge=1, le=1.5, description="At most.")
+
+
+class WorkSettings(Section):
+    """How due work is claimed, bounded and put aside."""
+
+    lease_seconds: float = Field(
+        15, ge=1, le=60, description="How long a claim holds without a renewal."
+    )
+    lease_renew_seconds: float = Field(
+        5, gt=0, le=20, description="How often a claim at work is renewed."
+    )
+    sweep_seconds: float = Field(
+        1, gt=0, le=10, description="How often upkeep looks for what nobody works on."
+    )
+    task_soft_seconds: float = Field(
+        50, gt=0, le=60, description="A task is told to stop after it (prefork)."
+    )
+    task_hard_seconds: float = Field(
+        60, gt=0, le=60, description="A task that still runs is ended with its process."
+    )
+    quarantine_budget_percent: float = Field(
+        20,
+        gt=0,
+        le=100,
+        description="More of the last 100 put aside: the stage is paused instead.",
+    )
+    quarantine_budget_in_row: int = Field(
+        25, ge=1, description="More put aside in a row: the stage is paused instead."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.lease_renew_seconds * 2 > self.lease_seconds:
+            message = "lease_renew_seconds must be at most half of lease_seconds"
+            raise ValueError(message)
+        if self.task_soft_seconds > self.task_hard_seconds:
+            message = "task_soft_seconds must not exceed task_hard_seconds"
+            raise ValueError(message)
+        return self
 
 
 class IngestionSettings(Section):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from shared import broker
 from shared.broker import BrokerClock, Nudger
+from shared.due.batches import Timing, batches
+from shared.due.outcomes import Budget
+from shared.due.rows import Claim
 from shared.embedding.encoders import Encoder, load_encoder
 from shared.errors import ConfigurationError
 from shared.opensearch.client import make_client
@@ -30,6 +33,12 @@ def database_url(settings: Settings) -> str:
     return settings.database_url.get_secret_value()
 
 
+def budget(settings: Settings) -> Budget:
+    """Return how much a stage may put aside before it is paused instead."""
+    work = settings.work
+    return Budget(work.quarantine_budget_percent, work.quarantine_budget_in_row)
+
+
 class Resources:
     """Clients of one worker process, each opened at its first use, after the fork."""
 
@@ -37,6 +46,8 @@ class Resources:
         self.settings = settings
         self.app = app
         self.kind = kind
+        # What ends this process when a thread of its pool hangs for good.
+        self.on_hung: Callable[[], None] | None = None
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
 
@@ -125,5 +136,21 @@ class Context:
         """Return what a room keeps for as long as this process lives."""
         return self._resources.once(f"kept:{name}", make)
 
-    def checkpoint(self, name: str) -> None:
+    def batches(
+        self, stage: str, entry_ids: Sequence[UUID], *, limit: int
+    ) -> Iterator[list[Claim]]:
+        """Yield batches of due work, as long and as surely ours as settings say."""
+        work = self.settings.work
+        return batches(
+            self.pool,
+            stage,
+            entry_ids,
+            limit=limit,
+            timing=Timing(
+                work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
+            ),
+            on_hung=self._resources.on_hung,
+        )
+
+    def checkpoint(self, name: str, *entry_ids: UUID) -> None:
         """Do nothing; experiments put a fault at these named points."""

@@ -18,8 +18,7 @@ from shared.broker import (
     METADATA_STAGE,
     embed_stage,
 )
-from shared.due import quarantine, rows
-from shared.due.batches import batches
+from shared.due import rows
 from shared.due.rows import Claim
 from shared.embedding import of_entry
 from shared.embedding.vectors import ensure_table
@@ -41,9 +40,9 @@ BATCH_SECONDS = 10.0
 @task(EXTRACT_METADATA)
 def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     """Store terms, language and names of what is due; twice equals once."""
-    ctx.checkpoint("before_claim")
-    for claims in batches(ctx.pool, METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
-        ctx.checkpoint("after_claim")
+    ctx.checkpoint("before_claim", *entry_ids)
+    for claims in ctx.batches(METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
+        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         contents = _contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
         ctx.nudge(INDEX_STAGE, [claim.entry_id for claim in claims])
@@ -55,10 +54,10 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     if ctx.encoder().model != model:
         log.warning("other_model", wanted=model, loaded=ctx.encoder().model)
         return
-    ctx.checkpoint("before_claim")
+    ctx.checkpoint("before_claim", *entry_ids)
     table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
-    for claims in batches(ctx.pool, embed_stage(model), entry_ids, limit=EMBED_BATCH):
-        ctx.checkpoint("after_claim")
+    for claims in ctx.batches(embed_stage(model), entry_ids, limit=EMBED_BATCH):
+        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         contents = _contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_embed, ctx, table, contents))
 
@@ -88,7 +87,7 @@ def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:
         with connection(ctx.pool) as conn:
             rows.add(conn, claim.tenant, [claim.entry_id], [INDEX_STAGE])
             _end(ctx, conn, claim)
-    ctx.checkpoint("after_commit")
+    ctx.checkpoint("after_commit", claim.entry_id)
 
 
 def _embed(
@@ -96,20 +95,19 @@ def _embed(
 ) -> None:
     content = contents.get(claim.entry_id)
     found = None if content is None else of_entry.embed(content, ctx.encoder())
-    ctx.checkpoint("after_vector")
+    ctx.checkpoint("after_vector", claim.entry_id)
     with connection(ctx.pool) as conn:
         if content is not None and found is not None:
             of_entry.store(conn, table, content, found)
         _end(ctx, conn, claim)
-    ctx.checkpoint("after_commit")
+    ctx.checkpoint("after_commit", claim.entry_id)
 
 
 def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
     """End the work in the commit of its effect; a lost claim finishes nothing."""
-    ctx.checkpoint("before_finish")
-    if rows.finish(conn, claim):
-        quarantine.clear(conn, claim)
-    ctx.checkpoint("before_commit")
+    ctx.checkpoint("before_finish", claim.entry_id)
+    rows.finish(conn, claim)
+    ctx.checkpoint("before_commit", claim.entry_id)
 
 
 def _contents(ctx: Context, claims: Sequence[Claim]) -> dict[UUID, Content]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from shared.broker import INDEX_ENTRIES, INDEX_STAGE
-from shared.due import quarantine, rows
-from shared.due.batches import batches
+from shared.due import rows
 from shared.due.rows import Claim
 from shared.errors import OpenSearchError
 from shared.opensearch import filling
@@ -22,9 +21,9 @@ INDEX_BATCH = 200
 @task(INDEX_ENTRIES)
 def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     """Write the documents of what is due; without OpenSearch there are none."""
-    ctx.checkpoint("before_claim")
-    for claims in batches(ctx.pool, INDEX_STAGE, entry_ids, limit=INDEX_BATCH):
-        ctx.checkpoint("after_claim")
+    ctx.checkpoint("before_claim", *entry_ids)
+    for claims in ctx.batches(INDEX_STAGE, entry_ids, limit=INDEX_BATCH):
+        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         error = attempt(_index, ctx, claims)
         if error is None:
             continue
@@ -34,8 +33,6 @@ def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
             continue
         for claim in claims:
             settle(ctx, claim, error)
-        # What stopped a whole batch would stop the next one too.
-        return
 
 
 def _index_alone(ctx: Context, claim: Claim) -> None:
@@ -47,17 +44,17 @@ def _index(ctx: Context, claims: Sequence[Claim]) -> None:
     errors: dict[UUID, OpenSearchError] = {}
     if client is not None:
         errors = filling.fill(client, base, ctx.pool, claims)
-    ctx.checkpoint("after_index")
+    written = [claim for claim in claims if claim.entry_id not in errors]
+    ids = [claim.entry_id for claim in written]
+    ctx.checkpoint("after_index", *ids)
     with connection(ctx.pool) as conn:
-        for claim in sorted(claims, key=lambda claim: claim.entry_id):
-            if claim.entry_id not in errors:
-                ctx.checkpoint("before_finish")
-                if rows.finish(conn, claim):
-                    quarantine.clear(conn, claim)
+        ctx.checkpoint("before_finish", *ids)
+        rows.finish(conn, *written)
         if client is None:
             filling.note_missed(conn)
-        ctx.checkpoint("before_commit")
-    ctx.checkpoint("after_commit")
+        ctx.checkpoint("before_commit", *ids)
+    ctx.checkpoint("after_commit", *ids)
     for claim in claims:
         if claim.entry_id in errors:
-            settle(ctx, claim, errors[claim.entry_id])
+            # What refuses every one of them is away, or full.
+            settle(ctx, claim, errors[claim.entry_id], pause=not written)

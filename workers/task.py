@@ -17,18 +17,19 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Celery
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from shared.due import quarantine, rows
-from shared.due.rows import Claim
+from shared.due import quarantine, rows, stages
+from shared.due.rows import MAX_STRIKES, Claim
 from shared.errors import (
     Category,
     InternalError,
     LogchordError,
     MessageRejectedError,
+    TaskTimeoutError,
 )
 from shared.log import get_logger
 from shared.postgres import connection
 from workers import metrics
-from workers.context import Context, Resources
+from workers.context import Context, Resources, budget
 
 log = get_logger()
 
@@ -36,7 +37,6 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
 # What a message carries of the request that it belongs to.
 _TRACE = ("request_id", "traceparent")
-MAX_OWN_ATTEMPTS = 3
 # What fails for everybody is not the entry's fault: the attempt is given back.
 _BACKEND_CATEGORIES = frozenset(
     {Category.DATABASE, Category.NETWORK, Category.CAPACITY}
@@ -63,10 +63,11 @@ def attempt(step: Callable[..., object], *args: object) -> LogchordError | None:
     except LogchordError as exc:
         return exc
     except SoftTimeLimitExceeded:
-        # What took too long beside others may well be done alone: due again.
-        return LogchordError(
-            "The task ran into its time limit.", code="branch_timeout", retriable=True
-        )
+        return TaskTimeoutError()
+    except MemoryError:
+        # Beside others it may be anybody's: each is tried alone before it is told.
+        log.exception("out_of_memory")
+        return InternalError(technical="MemoryError", retriable=True)
     except Exception as exc:
         log.exception("unexpected_error", error=type(exc).__name__)
         return InternalError(technical=f"{type(exc).__name__}: {exc}")
@@ -93,25 +94,38 @@ def is_everybodys(error: LogchordError) -> bool:
     )
 
 
-def settle(ctx: Context, claim: Claim, error: LogchordError) -> None:
-    """Make a failed row due again, or put it aside with the reason."""
+def settle(
+    ctx: Context, claim: Claim, error: LogchordError, *, pause: bool = True
+) -> None:
+    """Make a failed row due again, or put it aside with the reason.
+
+    What fails for everybody pauses the stage, unless others of the batch got through.
+    """
     backend = is_everybodys(error)
-    give_up = not backend and (
-        not error.retriable or claim.attempts >= MAX_OWN_ATTEMPTS
+    # In a batch the time, or the memory, may have been a neighbour's.
+    shared_fault = (
+        isinstance(error, TaskTimeoutError) or error.technical == "MemoryError"
     )
+    strike = claim.alone or not shared_fault
+    strikes = claim.strikes + (strike and not claim.alone)
+    give_up = not backend and (not error.retriable or strikes >= MAX_STRIKES)
+    with connection(ctx.pool) as conn:
+        if give_up:
+            kept = not quarantine.put_aside(conn, claim, error, budget(ctx.settings))
+        else:
+            kept = True
+            rows.retry_later(conn, claim, error, backend=backend, strike=strike)
+            if backend and pause and stages.pause(conn, claim.stage, error):
+                log.warning("stage_paused", stage=claim.stage, code=error.error_code)
     log.warning(
-        "entry_put_aside" if give_up else "entry_due_again",
+        "entry_due_again" if kept else "entry_put_aside",
         entry_id=str(claim.entry_id),
         stage=claim.stage,
         attempts=claim.attempts,
+        strikes=strikes,
         code=error.error_code,
         technical=error.technical,
     )
-    with connection(ctx.pool) as conn:
-        if give_up:
-            quarantine.put_aside(conn, claim, error)
-        else:
-            rows.retry_later(conn, claim, error, backend=backend)
 
 
 def register(app: Celery, resources: Resources) -> None:

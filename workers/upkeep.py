@@ -21,16 +21,17 @@ from psycopg.rows import TupleRow
 from shared import broker
 from shared import log as logs
 from shared.access import idempotency
-from shared.due import processes, rows
+from shared.due import outcomes, processes, quarantine, rows
+from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
-from shared.errors import CapacityError, OpenSearchError
+from shared.errors import CapacityError, OpenSearchError, WorkerLostError
 from shared.jobs import closing, partitions
 from shared.opensearch import filling
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, connect, make_pool, translated_errors
 from shared.settings import Settings
 from shared.version import VERSION
-from workers.context import database_url
+from workers.context import budget, database_url
 from workers.task import attempt
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 log = logs.get_logger()
 
-SWEEP_SECONDS = 1.0
 SWEEP_GRACE_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
@@ -124,6 +124,19 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sweep_without_broker", technical=exc.technical)
 
 
+def put_aside_spent(conn: Connection[TupleRow], most: Budget) -> None:
+    """Put aside what no worker survives; their leases are over."""
+    with conn.transaction():
+        for claim in quarantine.put_aside_spent(conn, most):
+            log.warning(
+                "entry_put_aside",
+                entry_id=str(claim.entry_id),
+                stage=claim.stage,
+                attempts=claim.attempts,
+                code=WorkerLostError.code,
+            )
+
+
 def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:
     queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
     room = {
@@ -149,6 +162,7 @@ def loops(settings: Settings) -> list[Loop]:
     client = broker.jobs_redis(settings, timeout_seconds=1.0)
 
     def sweep(conn: Connection[TupleRow]) -> None:
+        put_aside_spent(conn, budget(settings))
         sweep_due_work(conn, app)
 
     def finish(conn: Connection[TupleRow]) -> None:
@@ -157,10 +171,11 @@ def loops(settings: Settings) -> list[Loop]:
     def keep(conn: Connection[TupleRow]) -> None:
         partitions.keep(conn, retention_hours=settings.job_retention_hours)
         idempotency.forget(conn, hours=settings.idempotency_ttl_hours)
+        outcomes.forget(conn)
         conn.execute(_FORGET_LOOPS)
 
     duties = [
-        Loop(url, "sweeper", SWEEP_SECONDS, sweep),
+        Loop(url, "sweeper", settings.work.sweep_seconds, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
         Loop(url, "retention", RETENTION_SECONDS, keep),
     ]

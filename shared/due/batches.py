@@ -5,12 +5,16 @@ from __future__ import annotations
 import mmap
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from uuid import UUID
 
-from shared.due import rows
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.due import rows, stages
 from shared.due.rows import Claim
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -24,6 +28,24 @@ TASK_SECONDS = 15.0
 _ENDING = mmap.mmap(-1, 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a claim holds, how often it is renewed, and how long at most."""
+
+    lease_seconds: float = rows.LEASE_SECONDS
+    renew_seconds: float = 5.0
+    hard_seconds: float = 60.0
+
+
+class Renew(Protocol):
+    """Extends a lease of one table and returns how many rows are still ours."""
+
+    def __call__(
+        self, conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float
+    ) -> int:
+        """Extend it by the database's clock."""
+
+
 class Lease:
     """Keeps a batch's rows ours while it is worked on, at most its hard limit."""
 
@@ -31,14 +53,17 @@ class Lease:
         self,
         pool: Pool,
         claim_id: UUID,
+        timing: Timing | None = None,
+        on_hung: Callable[[], None] | None = None,
         *,
-        every_seconds: float = rows.LEASE_RENEW_SECONDS,
-        limit_seconds: float = rows.HARD_LIMIT_SECONDS,
+        renew: Renew = rows.renew,
     ) -> None:
         self._pool = pool
         self._claim_id = claim_id
-        self._every = every_seconds
-        self._ends = time.monotonic() + limit_seconds
+        self._renew = renew
+        self._timing = timing or Timing()
+        self._on_hung = on_hung
+        self._ends = time.monotonic() + self._timing.hard_seconds
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
@@ -55,17 +80,27 @@ class Lease:
     ) -> None:
         """Stop renewing."""
         self._stop.set()
-        self._thread.join(timeout=rows.LEASE_RENEW_SECONDS)
+        self._thread.join(timeout=self._timing.renew_seconds)
 
     def _run(self) -> None:
-        # Past the hard limit it lets go, so that a hung thread loses its claim too.
-        while not self._stop.wait(self._every) and time.monotonic() < self._ends:
+        while not self._stop.wait(self._until_next()):
+            if time.monotonic() >= self._ends:
+                # A hung thread cannot be ended: it loses its claim, and its process.
+                log.error("work_hung", seconds=self._timing.hard_seconds)
+                if self._on_hung is not None:
+                    self._on_hung()
+                return
             try:
                 with connection(self._pool) as conn:
-                    if rows.renew(conn, self._claim_id) == 0:
+                    seconds = self._timing.lease_seconds
+                    if self._renew(conn, self._claim_id, lease_seconds=seconds) == 0:
                         return
             except (DatabaseConnectionError, DatabaseQueryError) as exc:
                 log.warning("lease_not_renewed", error=exc.error_code)
+
+    def _until_next(self) -> float:
+        left = self._ends - time.monotonic()
+        return max(0.0, min(self._timing.renew_seconds, left))
 
 
 def batches(
@@ -75,19 +110,31 @@ def batches(
     *,
     limit: int,
     seconds: float = TASK_SECONDS,
+    timing: Timing | None = None,
+    on_hung: Callable[[], None] | None = None,
 ) -> Iterator[list[Claim]]:
     """Yield the rows named, then whatever is due, live before bulk, for a while.
 
     In a worker that is to end there is no next batch: what is due stays due.
     """
+    timing = timing or Timing()
     ends = time.monotonic() + seconds
     named: Sequence[UUID] | None = entry_ids or None
     while time.monotonic() < ends and not _ENDING[0]:
         with connection(pool) as conn:
-            taken = rows.claim(conn, stage, limit=limit, entry_ids=named)
+            taken = rows.claim(
+                conn,
+                stage,
+                limit=limit,
+                entry_ids=named,
+                lease_seconds=timing.lease_seconds,
+            )
         if taken:
-            with Lease(pool, taken[0].claim):
+            with Lease(pool, taken[0].claim, timing, on_hung):
                 yield taken
+            if taken[0].is_probe:
+                with connection(pool) as conn:
+                    stages.probe_succeeded(conn, stage)
         elif named is None:
             return
         else:
@@ -97,3 +144,8 @@ def batches(
 def claim_no_more() -> None:
     """Let this worker end with the batches it has in hand, in all its processes."""
     _ENDING[0] = 1
+
+
+def is_ending() -> bool:
+    """Tell whether this worker is to end, so that nothing more is begun."""
+    return bool(_ENDING[0])

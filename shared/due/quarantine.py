@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import LiteralString
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any, LiteralString
+from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, class_row
 
+from shared.due import outcomes, rows, stages
+from shared.due.outcomes import Budget
 from shared.due.rows import Claim
-from shared.errors import LogchordError
+from shared.errors import LogchordError, WorkerLostError
 from shared.uuid7 import uuid7
 
 _EXCERPT_CHARS = 200
@@ -35,14 +42,72 @@ _RELEASE_ROW: LiteralString = """
 _RECORD_MESSAGE: LiteralString = """
     INSERT INTO quarantine (id, stage, error, excerpt)
     VALUES (%(id)s, %(stage)s, %(error)s::jsonb, %(excerpt)s)"""
-_CLEAR: LiteralString = """
+# Two processes must not both put aside the last that the budget allows.
+_ONE_AT_A_TIME: LiteralString = """
+    SELECT pg_advisory_xact_lock(hashtextextended('put aside ' || %(stage)s, 0))"""
+_MINE: LiteralString = """
+    SELECT id, tenant, entry_id, source, external_id, stage, revision, attempts, error,
+           excerpt, first_at, last_at
+      FROM quarantine
+     WHERE (tenant = %(tenant)s OR %(tenant)s = '*')
+       AND (%(id)s::uuid IS NULL OR id = %(id)s)
+       AND (%(source)s::text IS NULL OR source = %(source)s)
+       AND (%(stage)s::text IS NULL OR stage = %(stage)s)
+       AND (%(code)s::text IS NULL OR error ->> 'code' = %(code)s)
+       AND (%(after)s::uuid IS NULL OR id < %(after)s)
+     ORDER BY id DESC
+     LIMIT %(limit)s"""
+_FORGET: LiteralString = """
     DELETE FROM quarantine
-     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND tenant = %(tenant)s"""
+     WHERE id = ANY (%(ids)s) AND (tenant = %(tenant)s OR %(tenant)s = '*')"""
 
 
-def put_aside(conn: Connection[TupleRow], taken: Claim, error: LogchordError) -> bool:
-    """Quarantine an entry's stage; false when the row moved on and stays due."""
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What was put aside: an entry's stage, or a message that nobody could read."""
+
+    id: UUID
+    tenant: str | None
+    entry_id: UUID | None
+    source: str | None
+    external_id: str | None
+    stage: str
+    revision: int | None
+    attempts: int
+    error: dict[str, Any]
+    excerpt: str | None
+    first_at: datetime
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which of a tenant's; `*` means everybody's, and messages, which have none."""
+
+    tenant: str
+    id: UUID | None = None
+    source: str | None = None
+    stage: str | None = None
+    code: str | None = None
+
+
+def put_aside(
+    conn: Connection[TupleRow],
+    taken: Claim,
+    error: LogchordError,
+    budget: Budget | None = None,
+) -> bool:
+    """Quarantine an entry's stage; false when the row stays due.
+
+    It does when it moved on, and when the stage has put aside as many as it may: then
+    the stage is paused instead, and the row has one attempt more once it is released.
+    """
     key = {"entry_id": taken.entry_id, "stage": taken.stage, "claim": taken.claim}
+    conn.execute(_ONE_AT_A_TIME, {"stage": taken.stage})
+    if outcomes.budget_is_spent(conn, taken.stage, budget or Budget()):
+        stages.pause_for_budget(conn, taken.stage, error)
+        rows.retry_later(conn, taken, error, backend=taken.alone, strike=False)
+        return False
     if conn.execute(_END_ROW, key).rowcount == 0:
         conn.execute(_RELEASE_ROW, key)
         return False
@@ -56,15 +121,82 @@ def put_aside(conn: Connection[TupleRow], taken: Claim, error: LogchordError) ->
             "error": json.dumps(error.body(admin=True)["error"]),
         },
     )
+    outcomes.note_aside(conn, taken.stage)
     return True
 
 
-def clear(conn: Connection[TupleRow], taken: Claim) -> None:
-    """Forget an older quarantine of a stage that has succeeded since."""
-    conn.execute(
-        _CLEAR,
-        {"entry_id": taken.entry_id, "stage": taken.stage, "tenant": taken.tenant},
-    )
+def put_aside_spent(
+    conn: Connection[TupleRow], budget: Budget, *, limit: int = 100
+) -> list[Claim]:
+    """Put aside what ended its worker again and again while it travelled alone."""
+    return [
+        claim
+        for claim in rows.spent(conn, limit=limit)
+        if put_aside(
+            conn,
+            claim,
+            WorkerLostError(
+                technical=f"{claim.strikes} workers ended while each had it alone"
+            ),
+            budget,
+        )
+    ]
+
+
+def listing(
+    conn: Connection[TupleRow],
+    which: Which,
+    *,
+    limit: int,
+    after: UUID | None = None,
+) -> list[Aside]:
+    """Return what was put aside, the newest first."""
+    values = {**_values(which), "after": after, "limit": limit}
+    with conn.cursor(row_factory=class_row(Aside)) as cur:
+        return cur.execute(_MINE, values).fetchall()
+
+
+def release(
+    conn: Connection[TupleRow], which: Which, *, limit: int
+) -> tuple[int, list[str]]:
+    """Make it due again; return how many entries, and the stages that go on by it.
+
+    Many at once are bulk work: what comes in meanwhile does not wait for them.
+    """
+    found = [row for row in listing(conn, which, limit=limit) if row.entry_id]
+    work_class = rows.LIVE if which.id is not None else rows.BULK
+    # Work before quarantine, as whoever puts aside takes its locks, and in order.
+    found.sort(key=lambda row: (str(row.tenant), row.stage, str(row.entry_id)))
+    for (tenant, stage), group in groupby(found, lambda row: (row.tenant, row.stage)):
+        ids = [row.entry_id for row in group if row.entry_id]
+        rows.add(conn, str(tenant), ids, [stage], work_class=work_class)
+    _forget(conn, which.tenant, [row.id for row in found])
+    named = {which.stage} if which.stage else set()
+    touched = sorted({row.stage for row in found} | named)
+    for stage in touched:
+        outcomes.forgive(conn, stage)
+    return len(found), [stage for stage in touched if stages.resume(conn, stage)]
+
+
+def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:
+    """Give up on one for good and return what it was; None where there is none."""
+    found = listing(conn, which, limit=1)
+    _forget(conn, which.tenant, [row.id for row in found])
+    return found[0] if found else None
+
+
+def _forget(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
+    conn.execute(_FORGET, {"ids": sorted(ids), "tenant": tenant})
+
+
+def _values(which: Which) -> dict[str, object]:
+    return {
+        "tenant": which.tenant,
+        "id": which.id,
+        "source": which.source,
+        "stage": which.stage,
+        "code": which.code,
+    }
 
 
 def record_message(

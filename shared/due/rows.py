@@ -19,9 +19,9 @@ from psycopg.rows import TupleRow, class_row
 from shared.errors import LogchordError
 from shared.uuid7 import uuid7
 
-LEASE_SECONDS = 15
-LEASE_RENEW_SECONDS = 5
-HARD_LIMIT_SECONDS = 60
+LEASE_SECONDS = 15.0
+# A death in a batch is none: only what travels alone, or fails by itself, counts.
+MAX_STRIKES = 3
 LIVE, BULK = 0, 1
 
 _BACKOFF_BASE_SECONDS = 1.0
@@ -33,27 +33,45 @@ _ADD: LiteralString = """
       FROM unnest(%(entry_ids)s::uuid[], %(stages)s::text[]) AS due (entry_id, stage)
      ORDER BY due.entry_id, due.stage
         ON CONFLICT (entry_id, stage) DO UPDATE
-       SET want = work.want + 1, due_at = clock_timestamp(), attempts = 0,
+       SET want = work.want + 1, due_at = clock_timestamp(), attempts = 0, strikes = 0,
            class = least(work.class, excluded.class), last_error = NULL"""
 
+# What was tried before goes alone. The due time moves on with each claim, so that what
+# was lost with its worker does not come first again and again. A stage that is paused
+# yields nothing; once the pause is over, a single row tries whether it may end.
 _CLAIM: LiteralString = """
-    WITH picked AS (
-        SELECT entry_id, stage FROM work
+    WITH candidates AS (
+        SELECT entry_id, stage, class, due_at, attempts FROM work
          WHERE stage = %(stage)s AND class = ANY ('{0,1}')
            AND due_at <= statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
+           AND strikes < 3
            AND (%(entry_ids)s::uuid[] IS NULL OR entry_id = ANY(%(entry_ids)s))
+           AND NOT EXISTS (
+               SELECT FROM stage_pause p WHERE p.stage = %(stage)s
+                  AND (p.until IS NULL OR p.until > statement_timestamp()))
          ORDER BY class, due_at, entry_id
          LIMIT %(limit)s
-           FOR UPDATE SKIP LOCKED)
+           FOR UPDATE SKIP LOCKED),
+    numbered AS (
+        SELECT entry_id, stage, attempts, row_number() OVER in_order AS place,
+               first_value(attempts) OVER in_order AS of_the_first
+          FROM candidates WINDOW in_order AS (ORDER BY class, due_at, entry_id)),
+    probe AS (
+        SELECT EXISTS (SELECT FROM stage_pause p WHERE p.stage = %(stage)s) AS needed)
     UPDATE work AS w
        SET claim = %(claim)s, claimed_want = w.want, claimed_at = clock_timestamp(),
+           due_at = clock_timestamp(),
            leased_until = clock_timestamp() + make_interval(secs => %(lease)s),
+           alone = w.attempts > 0,
+           strikes = w.strikes + (w.attempts > 0)::int,
            attempts = w.attempts + 1
-      FROM picked p
-     WHERE w.entry_id = p.entry_id AND w.stage = p.stage
-    RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts,
-              w.class AS work_class"""
+      FROM numbered n, probe
+     WHERE w.entry_id = n.entry_id AND w.stage = n.stage
+       AND (n.place = 1
+            OR (n.of_the_first = 0 AND n.attempts = 0 AND NOT probe.needed))
+    RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts, w.strikes, w.alone,
+              w.class AS work_class, probe.needed AS is_probe"""
 
 # Sorted, as every write of many rows: the batch may be finishing meanwhile.
 _RENEW: LiteralString = """
@@ -67,27 +85,42 @@ _RENEW: LiteralString = """
       FROM ours
      WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
 
-# One statement, so that an update that arrives between the two halves cannot be lost.
+# The rows are locked first: an update that is committed while the end waits for its
+# lock is then seen by the statement that decides, and cannot be lost.
+_LOCK_OURS: LiteralString = """
+    SELECT FROM work
+     WHERE stage = %(stage)s AND claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+     ORDER BY entry_id
+       FOR UPDATE"""
 _FINISH: LiteralString = """
     WITH done AS (
         DELETE FROM work
-         WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s
-           AND want = claimed_want
-        RETURNING true),
+         WHERE stage = %(stage)s AND claim = %(claim)s
+           AND entry_id = ANY(%(entry_ids)s) AND want = claimed_want
+        RETURNING entry_id, stage, tenant),
     moved AS (
         UPDATE work SET claim = NULL, claimed_want = NULL, leased_until = NULL
-         WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s
-           AND want <> claimed_want
-        RETURNING true)
-    SELECT EXISTS (SELECT FROM done), EXISTS (SELECT FROM moved)"""
+         WHERE stage = %(stage)s AND claim = %(claim)s
+           AND entry_id = ANY(%(entry_ids)s) AND want <> claimed_want),
+    cleared AS (
+        DELETE FROM quarantine q USING done
+         WHERE q.entry_id = done.entry_id AND q.stage = done.stage
+           AND q.tenant = done.tenant),
+    noted AS (
+        INSERT INTO stage_outcome (stage, done)
+        SELECT stage, count(*) FROM done GROUP BY stage)
+    SELECT count(*) FROM done"""
 
 _RETRY_LATER: LiteralString = """
     UPDATE work
        SET claim = NULL, claimed_want = NULL, leased_until = NULL,
-           -- An edit that came meanwhile does not wait for what its old text did.
+           -- An edit that came meanwhile does not wait for what its old text did, and
+           -- bears none of its strikes.
            due_at = clock_timestamp() + make_interval(
                secs => CASE WHEN want = claimed_want THEN %(wait)s ELSE 0 END),
            attempts = greatest(attempts - %(given_back)s, 0),
+           strikes = CASE WHEN want <> claimed_want THEN 0
+                          ELSE greatest(strikes - alone::int + %(strike)s, 0) END,
            last_error = %(error)s::jsonb
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
 
@@ -99,7 +132,8 @@ _RELEASE: LiteralString = """
            FOR UPDATE)
     UPDATE work AS w
        SET claim = NULL, claimed_want = NULL, leased_until = NULL,
-           attempts = greatest(w.attempts - 1, 0)
+           attempts = greatest(w.attempts - 1, 0),
+           strikes = greatest(w.strikes - w.alone::int, 0)
       FROM ours
      WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
 
@@ -118,10 +152,23 @@ _OVERDUE: LiteralString = """
             WHERE w.stage = known.stage AND w.class = ANY ('{0,1}')
               AND w.due_at <= statement_timestamp() - make_interval(secs => %(grace)s)
               AND (w.leased_until IS NULL OR w.leased_until <= statement_timestamp())
+              AND w.strikes < 3
             ORDER BY w.class
             LIMIT 1) AS late
+     WHERE NOT EXISTS (
+           SELECT FROM stage_pause p WHERE p.stage = known.stage
+              AND (p.until IS NULL OR p.until > statement_timestamp()))
      ORDER BY known.stage
      LIMIT 1000"""
+
+_SPENT: LiteralString = """
+    SELECT entry_id, stage, tenant, claim, attempts, strikes, alone,
+           class AS work_class, false AS is_probe
+      FROM work
+     WHERE strikes >= 3 AND claim IS NOT NULL AND leased_until <= statement_timestamp()
+     ORDER BY entry_id, stage
+     LIMIT %(limit)s
+       FOR UPDATE SKIP LOCKED"""
 
 _ANY_DUE: LiteralString = """
     SELECT EXISTS (SELECT FROM work
@@ -137,7 +184,10 @@ class Claim:
     tenant: str
     claim: UUID
     attempts: int
+    strikes: int
+    alone: bool
     work_class: int
+    is_probe: bool
 
 
 def add(
@@ -169,6 +219,7 @@ def claim(
     *,
     limit: int,
     entry_ids: Sequence[UUID] | None = None,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> list[Claim]:
     """Take due rows, counting the attempt; commit before any work is done on them."""
     with conn.cursor(row_factory=class_row(Claim)) as cur:
@@ -179,29 +230,44 @@ def claim(
                 "entry_ids": None if entry_ids is None else list(entry_ids),
                 "limit": limit,
                 "claim": uuid7(),
-                "lease": LEASE_SECONDS,
+                "lease": lease_seconds,
             },
         ).fetchall()
     return sorted(rows, key=lambda row: (row.work_class, row.entry_id))
 
 
-def renew(conn: Connection[TupleRow], claim_id: UUID) -> int:
+def renew(
+    conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float = LEASE_SECONDS
+) -> int:
     """Extend the lease of every row of a claim; return how many are still ours."""
-    values = {"claim": claim_id, "lease": LEASE_SECONDS}
+    values = {"claim": claim_id, "lease": lease_seconds}
     return conn.execute(_RENEW, values).rowcount
 
 
-def finish(conn: Connection[TupleRow], taken: Claim) -> bool:
-    """End the work unless it moved on meanwhile; a lost claim finishes nothing."""
-    row = conn.execute(
-        _FINISH,
-        {"entry_id": taken.entry_id, "stage": taken.stage, "claim": taken.claim},
-    ).fetchone()
-    return row is not None and bool(row[0])
+def finish(conn: Connection[TupleRow], *claims: Claim) -> int:
+    """End the work of one batch and return how many ended.
+
+    What moved on meanwhile stays due; a lost claim finishes nothing.
+    """
+    if not claims:
+        return 0
+    values = {
+        "stage": claims[0].stage,
+        "claim": claims[0].claim,
+        "entry_ids": sorted(one.entry_id for one in claims),
+    }
+    conn.execute(_LOCK_OURS, values)
+    row = conn.execute(_FINISH, values).fetchone()
+    return int(row[0]) if row else 0
 
 
 def retry_later(
-    conn: Connection[TupleRow], taken: Claim, error: LogchordError, *, backend: bool
+    conn: Connection[TupleRow],
+    taken: Claim,
+    error: LogchordError,
+    *,
+    backend: bool,
+    strike: bool = True,
 ) -> None:
     """Make the row due again, jittered; a backend's failure gives the attempt back."""
     ceiling = min(
@@ -216,6 +282,7 @@ def retry_later(
             # Full jitter keeps a failed batch from coming back as one.
             "wait": random.uniform(0.1, ceiling),  # noqa: S311 - not a secret
             "given_back": 1 if backend else 0,
+            "strike": 1 if strike and not backend else 0,
             "error": json.dumps(error.body()["error"]),
         },
     )
@@ -230,6 +297,12 @@ def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> list[str]:
     """Return the stages with rows that nobody works on although they are due."""
     found = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
     return [str(row[0]) for row in found]
+
+
+def spent(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
+    """Lock and return rows whose worker died too often while they travelled alone."""
+    with conn.cursor(row_factory=class_row(Claim)) as cur:
+        return cur.execute(_SPENT, {"limit": limit}).fetchall()
 
 
 def any_due(

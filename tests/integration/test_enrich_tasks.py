@@ -128,7 +128,7 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
     # The clock of a batch is over at once, and so is the task.
     monkeypatch.setattr(enhance, "BATCH_SECONDS", -1.0)
     one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
-    monkeypatch.setattr(enhance, "batches", lambda *_, **__: one_batch)
+    monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
     extract_metadata(ctx)
 
@@ -184,7 +184,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
     class LosingContext(Context):
         """Loses its claim to a worker that fails, just before it would finish."""
 
-        def checkpoint(self, name: str) -> None:
+        def checkpoint(self, name: str, *_: object) -> None:
             if name == "before_finish":
                 conn.execute("UPDATE work SET leased_until = now()")
                 (ours,) = rows.claim(conn, f"embed:{MODEL}", limit=1)

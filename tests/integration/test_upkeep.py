@@ -125,7 +125,10 @@ def test_what_a_dead_worker_held_is_nudged_when_its_lease_is_over(
     sweep_due_work(admin, app)
     assert messages(METADATA_QUEUE) == []
 
-    admin.execute("UPDATE work SET leased_until = now() - interval '1 ms'")
+    admin.execute(
+        "UPDATE work SET leased_until = now() - interval '1 ms',"
+        " due_at = now() - interval '15 s'"
+    )
     sweep_due_work(admin, app)
 
     assert len(messages(METADATA_QUEUE)) == 2

@@ -7,6 +7,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 
 from shared.broker import METADATA_STAGE, make_app
 from shared.due import rows
+from shared.due.rows import MAX_STRIKES
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import (
@@ -17,7 +18,7 @@ from shared.errors import (
 from shared.postgres import connection
 from shared.settings import Settings
 from workers.context import Context, Resources
-from workers.task import MAX_OWN_ATTEMPTS, each
+from workers.task import each
 
 
 @pytest.fixture
@@ -33,10 +34,10 @@ def ctx(database):
 def take(ctx, conn):
     """Claim entries that have failed some times before."""
 
-    def take(count: int = 1, attempts: int = 0):
+    def take(count: int = 1, attempts: int = 0, strikes: int = 0):
         drafts = [EntryDraft("api", str(number), "x") for number in range(count)]
         save_page(conn, "default", drafts, stages=[METADATA_STAGE], editor="test")
-        conn.execute("UPDATE work SET attempts = %s", (attempts,))
+        conn.execute("UPDATE work SET attempts = %s, strikes = %s", (attempts, strikes))
         conn.commit()
         with connection(ctx.pool) as mine:
             return rows.claim(mine, METADATA_STAGE, limit=count)
@@ -79,26 +80,26 @@ def test_a_backends_failure_gives_the_attempt_back_however_often(
 def test_a_soft_time_limit_makes_the_entry_due_again_and_counts(ctx, conn, take):
     each(ctx, take(), fail(SoftTimeLimitExceeded()))
 
-    assert due(conn) == [(1, None, True, "branch_timeout")]
+    assert due(conn) == [(1, None, True, "task_timeout")]
     assert aside(conn) == []
 
 
 def test_a_failure_of_its_own_is_tried_again(ctx, conn, take):
     error = EmbeddingGenerationError()
 
-    each(ctx, take(attempts=MAX_OWN_ATTEMPTS - 2), fail(error))
+    each(ctx, take(attempts=5, strikes=MAX_STRIKES - 2), fail(error))
 
-    assert due(conn) == [(MAX_OWN_ATTEMPTS - 1, None, True, error.error_code)]
+    assert due(conn) == [(6, None, True, error.error_code)]
     assert aside(conn) == []
 
 
-def test_a_failure_of_its_own_is_put_aside_the_third_time(ctx, conn, take):
+def test_a_failure_of_its_own_is_put_aside_at_its_third_strike(ctx, conn, take):
     error = EmbeddingGenerationError()
 
-    each(ctx, take(attempts=MAX_OWN_ATTEMPTS - 1), fail(error))
+    each(ctx, take(attempts=5, strikes=MAX_STRIKES - 1), fail(error))
 
     assert due(conn) == []
-    assert aside(conn) == [(METADATA_STAGE, MAX_OWN_ATTEMPTS, error.error_code, None)]
+    assert aside(conn) == [(METADATA_STAGE, 6, error.error_code, None)]
 
 
 def test_an_error_that_no_retry_helps_is_put_aside_at_once_with_the_reason(

@@ -9,7 +9,7 @@ import pytest
 
 from shared.broker import METADATA_STAGE
 from shared.due import batches, rows
-from shared.due.batches import Lease
+from shared.due.batches import Lease, Timing
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.postgres import connection, make_pool
@@ -38,22 +38,17 @@ def make_due(conn):
     return make
 
 
-@pytest.fixture
-def short_lease(monkeypatch):
-    monkeypatch.setattr(rows, "LEASE_SECONDS", LEASE_SECONDS)
-
-
 def claim(pool):
     with connection(pool) as conn:
-        return rows.claim(conn, METADATA_STAGE, limit=10)
+        return rows.claim(conn, METADATA_STAGE, limit=10, lease_seconds=LEASE_SECONDS)
 
 
-def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due, short_lease):
+def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due):
     make_due()
     (mine,) = claim(pool)
     ends = time.monotonic() + 2 * LEASE_SECONDS
 
-    with Lease(pool, mine.claim, every_seconds=RENEW_SECONDS):
+    with Lease(pool, mine.claim, Timing(LEASE_SECONDS, RENEW_SECONDS)):
         while time.monotonic() < ends:
             assert claim(pool) == []
 
@@ -62,30 +57,32 @@ def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due, short_
     assert again.attempts == mine.attempts + 1
 
 
-def test_a_hung_task_loses_its_claim_at_the_hard_limit(pool, make_due, short_lease):
+def test_a_hung_task_loses_its_claim_at_the_hard_limit(pool, make_due):
     make_due()
     (mine,) = claim(pool)
     began = time.monotonic()
 
-    with Lease(
-        pool, mine.claim, every_seconds=RENEW_SECONDS, limit_seconds=LEASE_SECONDS
-    ):
+    hung = threading.Event()
+    timing = Timing(LEASE_SECONDS, RENEW_SECONDS, hard_seconds=LEASE_SECONDS)
+
+    with Lease(pool, mine.claim, timing, hung.set):
         (other,) = until(lambda: claim(pool), within_seconds=5 * LEASE_SECONDS)
         waited = time.monotonic() - began
 
     assert waited > 1.5 * LEASE_SECONDS
+    assert hung.is_set()
     with connection(pool) as conn:
         assert not rows.finish(conn, mine)
         assert rows.finish(conn, other)
 
 
 def test_renewing_goes_on_after_the_database_was_away_for_a_moment(
-    pool, conn, make_due, short_lease
+    pool, conn, make_due
 ):
     make_due()
     (mine,) = claim(pool)
 
-    with Lease(pool, mine.claim, every_seconds=RENEW_SECONDS):
+    with Lease(pool, mine.claim, Timing(LEASE_SECONDS, RENEW_SECONDS)):
         conn.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name LIKE 'logchord test %'"

@@ -36,6 +36,7 @@ from shared.errors import (
     SearchExecutionError,
     SearchTimeoutError,
     Severity,
+    TaskTimeoutError,
     WorkerLostError,
     classify_error,
     redact,
@@ -61,6 +62,7 @@ CLASSES = [
     (SearchTimeoutError(), "search_timeout", 504, "timeout", C, False),
     (OpenSearchError(), "opensearch_unavailable", 0, "network", R, True),
     (WorkerLostError(), "worker_lost", 0, "capacity", R, True),
+    (TaskTimeoutError(), "task_timeout", 0, "timeout", R, True),
     (MessageRejectedError(), "message_rejected", 0, "request", C, False),
     (IngestionError(), "ingestion_failed", 500, "ingestion", C, False),
     (
@@ -132,6 +134,7 @@ worker_lost 0 capacity R yes
 OUR_ROWS = """
 opensearch_refused 0 search C -
 message_rejected 0 request C -
+task_timeout 0 timeout R yes
 """
 
 PLANTED = "planted-password"

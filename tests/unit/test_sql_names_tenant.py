@@ -25,6 +25,8 @@ FOR_EVERY_TENANT = {
     ("shared/due/rows.py", "_RETRY_LATER"),
     ("shared/due/rows.py", "_RELEASE"),
     ("shared/due/rows.py", "_OVERDUE"),
+    ("shared/due/rows.py", "_LOCK_OURS"),
+    ("shared/due/rows.py", "_SPENT"),
     ("shared/due/rows.py", "_ANY_DUE"),
     ("shared/due/quarantine.py", "_END_ROW"),
     ("shared/due/quarantine.py", "_RELEASE_ROW"),

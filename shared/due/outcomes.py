@@ -1,0 +1,83 @@
+"""What became of the latest work: the rate of a stage, and its quarantine budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+_WINDOW = 100
+_KEPT_SECONDS = 600
+
+_NOTE_ASIDE: LiteralString = """
+    INSERT INTO stage_outcome (stage, aside) VALUES (%(stage)s, 1)"""
+_LATEST: LiteralString = """
+    SELECT done, aside FROM stage_outcome
+     WHERE stage = %(stage)s ORDER BY id DESC LIMIT %(limit)s"""
+_PER_MINUTE: LiteralString = """
+    SELECT stage, sum(done + aside)::bigint FROM stage_outcome
+     WHERE at > clock_timestamp() - interval '1 minute'
+     GROUP BY stage ORDER BY stage LIMIT 1000"""
+_FORGIVE: LiteralString = """
+    DELETE FROM stage_outcome WHERE stage = %(stage)s AND aside > 0"""
+_FORGET: LiteralString = """
+    DELETE FROM stage_outcome
+     WHERE at < clock_timestamp() - make_interval(secs => %(seconds)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be put aside before a release is taken to be bad, not the data."""
+
+    percent: float = 20.0
+    in_row: int = 25
+
+    def is_spent(self, latest: Sequence[tuple[int, int]]) -> bool:
+        """Tell whether one more would be too many; `latest` is (done, aside) in time.
+
+        A share of fewer than a hundred says nothing yet: there the row alone counts.
+        """
+        in_row = 0
+        for done, aside in latest:
+            if done:
+                break
+            in_row += aside
+        if in_row + 1 > self.in_row:
+            return True
+        known = aside_of_them = 0
+        for done, aside in latest:
+            taken = min(aside, _WINDOW - 1 - known)
+            aside_of_them += taken
+            known += taken + min(done, _WINDOW - 1 - known - taken)
+            if known >= _WINDOW - 1:
+                return aside_of_them + 1 > self.percent * _WINDOW / 100
+        return False
+
+
+def note_aside(conn: Connection[TupleRow], stage: str) -> None:
+    """Count an entry that was put aside; `rows.finish` counts what is done."""
+    conn.execute(_NOTE_ASIDE, {"stage": stage})
+
+
+def budget_is_spent(conn: Connection[TupleRow], stage: str, budget: Budget) -> bool:
+    """Tell whether the stage has put aside as many of late as it may."""
+    found = conn.execute(_LATEST, {"stage": stage, "limit": _WINDOW}).fetchall()
+    return budget.is_spent([(int(done), int(aside)) for done, aside in found])
+
+
+def forgive(conn: Connection[TupleRow], stage: str) -> None:
+    """Begin the stage's budget anew."""
+    conn.execute(_FORGIVE, {"stage": stage})
+
+
+def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
+    """Return how many entries each stage ended within the last minute."""
+    return {str(stage): int(count) for stage, count in conn.execute(_PER_MINUTE)}
+
+
+def forget(conn: Connection[TupleRow]) -> None:
+    """Delete what is too old for either use."""
+    conn.execute(_FORGET, {"seconds": _KEPT_SECONDS})
