@@ -39,8 +39,8 @@ test: setup ## The whole default test suite, on real servers
 faults: setup ## The fault experiments of the default suite
 	@.ci/test tests/faults
 
-faults-all: setup ## Every fault experiment, the slow ones too
-	@.ci/test tests/faults -m 'slow or not slow'
+faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each
+	@LOGCHORD_TEST_FAULTS_ALL=1 .ci/test tests/faults -m 'slow or not slow'
 
 demo: setup ## Start everything with a sample logbook, until Ctrl-C
 	@exec $(BIN)/logchord up --demo

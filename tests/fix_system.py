@@ -42,6 +42,9 @@ CORE = ("api", "search", "enhance", "embed", "upkeep")
 # `api`, and those of the sample logbook.
 SOURCES = ("api", "operations", "maintenance", "beamlines")
 
+FAULTY_WORKER = "tests.faults.faulty_worker"
+FAULTS_VARIABLE = "LOGCHORD_TEST_FAULTS"
+
 READY_SECONDS = 60.0
 
 
@@ -64,12 +67,26 @@ class System:
         """The address of this system's database."""
         return self.environment["DATABASE_URL"]
 
-    def start(self, *names: str, command: str | None = None, **extra: str) -> None:
-        """Start processes by the name of the Procfile; further variables may follow."""
+    def start(
+        self,
+        *names: str,
+        command: str | None = None,
+        faulty: Mapping[str, Any] | None = None,
+        **extra: str,
+    ) -> None:
+        """Start processes by the name of the Procfile; further variables may follow.
+
+        With `faulty` they are workers in test context (`faults/faulty_worker.py`).
+        """
         for name in names:
+            words = COMMANDS[command or name]
+            argv = [str(BIN / "logchord"), *words]
+            if faulty is not None:
+                argv = [sys.executable, "-m", FAULTY_WORKER, words[-1]]
+                extra[FAULTS_VARIABLE] = json.dumps(faulty)
             log = (self.logs / f"{name}.log").open("ab")
             process = subprocess.Popen(
-                [str(BIN / "logchord"), *COMMANDS[command or name]],
+                argv,
                 env={**self.environment, **extra},
                 cwd=self.logs,
                 stdin=subprocess.DEVNULL,
@@ -80,6 +97,10 @@ class System:
             log.close()
             self.processes[name] = process
             self.reap(process.pid)
+
+    def has_ended(self, name: str) -> bool:
+        """Tell whether a process has ended by itself; it can be started again."""
+        return self.processes[name].poll() is not None
 
     def kill(self, name: str) -> None:
         """Kill a process and all of its children at once, without a word."""

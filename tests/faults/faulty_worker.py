@@ -1,0 +1,55 @@
+"""A worker in test context: `python -m tests.faults.faulty_worker QUEUES`.
+
+It becomes just what `python -m workers.kinds QUEUES` becomes, once this process has
+taken what LOGCHORD_TEST_FAULTS says, so that the children of its pool have it too:
+
+    {"clock": {"shift_seconds": 7200, "after_seconds": 0},
+     "checkpoints": "FOLDER",
+     "poison": [{"word": "venom", "where": "metadata", "does": "kill"}]}
+
+`checkpoints.py`, `clock.py` and `poison.py` say what each part does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any, NoReturn
+
+from tests.faults import clock
+
+VARIABLE = "LOGCHORD_TEST_FAULTS"
+
+
+def main(arguments: list[str]) -> None:
+    """Set up the faults, the clock first, and become the worker."""
+    faults: dict[str, Any] = json.loads(os.environ.get(VARIABLE, "{}"))
+    if "clock" in faults:
+        # Before anything else is imported: modules keep what `time` held by then.
+        clock.shift(**faults["clock"])
+
+    from workers import kinds
+
+    if "checkpoints" in faults:
+        from tests.faults import checkpoints
+
+        checkpoints.install(faults["checkpoints"])
+    if "poison" in faults:
+        from tests.faults import poison
+
+        poison.install(faults["poison"])
+    # An exec would wipe all of that away.
+    os.execv = _go_on_here
+    kinds.main(arguments)
+
+
+def _go_on_here(_: object, command: Any) -> NoReturn:
+    from celery.__main__ import main as celery
+
+    sys.argv = list(command)
+    sys.exit(celery())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
