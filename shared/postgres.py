@@ -22,7 +22,8 @@ _RETRIABLE_CLASSES = ("08", "53")
 _RETRIABLE_STATES = frozenset(
     {"25P03", "40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"}
 )
-_UNDEFINED_TABLE = "42P01"
+# Our statements are constants: what they name and the database lacks, a migration adds.
+_SCHEMA_BEHIND = frozenset({"42P01", "42703"})
 _READ_ONLY_TRANSACTION = "25006"
 
 # A link that went silent is noticed within about twenty seconds, whoever waits on it.
@@ -114,10 +115,10 @@ def as_logchord_error(exc: Exception) -> LogchordError:
         if isinstance(exc, psycopg.OperationalError | psycopg.InterfaceError):
             return DatabaseConnectionError(technical=_driver_text(exc))
         return _not_retriable(exc, state)
-    if state == _UNDEFINED_TABLE:
+    if state in _SCHEMA_BEHIND:
         return DatabaseQueryError(
-            "Run `logchord migrate` to create the tables, then `logchord push FILE`"
-            " to load entries.",
+            "Run `logchord migrate` to bring the tables up to this release, then"
+            " `logchord push FILE` to load entries.",
             code="schema_missing",
             technical=_driver_text(exc),
             retriable=False,

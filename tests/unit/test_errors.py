@@ -248,7 +248,7 @@ def test_guidance_names_commands_of_ours():
         ("22021", "database_query_failed", C, False),
         ("22P02", "database_query_failed", C, False),
         ("42601", "database_query_failed", C, False),
-        ("42703", "database_query_failed", C, False),
+        ("42703", "schema_missing", C, False),
         ("42883", "database_query_failed", C, False),
         ("42P01", "schema_missing", C, False),
         ("23505", "database_query_failed", C, False),
