@@ -10,6 +10,7 @@ pytest_plugins = (
     "tests.fix_servers",
     "tests.fix_system",
     "tests.fix_api",
+    "tests.faults.fix_ledger",
     "tests.faults.fix_proxy",
     "tests.integration.fix_celery",
 )
