@@ -11,10 +11,12 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import CapacityError, SearchTimeoutError
+from shared.errors import CapacityError
 from shared.jobs import job as jobs
+from shared.jobs import verdict
 from shared.jobs.job import Job
 from shared.jobs.outcome import Outcome, overdue
+from shared.jobs.verdict import Asked
 from shared.log import get_logger
 
 log = get_logger()
@@ -73,7 +75,7 @@ def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
     for job_id, tenant, plan in late:
         # One that hangs is not asked again: the others' deadlines have passed too.
         heard = None if heard is None else _heard(client, job_id)
-        ending = _with_what_is_in(heard or {}, plan["branches"])
+        ending = _with_what_is_in(heard or {}, plan)
         conn.execute(_END, _values(job_id, tenant, ending))
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
     return len(late)
@@ -89,17 +91,18 @@ def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]]
 
 
 def _with_what_is_in(
-    arrived: Mapping[int, Sequence[Outcome]], names: Sequence[str]
+    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
 ) -> Ending:
     """Return the end of a job whose last branch never came to rank it."""
-    outcomes: list[Outcome] = []
-    for number, name in enumerate(names):
-        # Of a branch that was not heard of there is no score, so no unit either.
-        outcomes.extend(arrived.get(number) or [overdue(name, unit="")])
-    if any(not outcome.failed for outcome in outcomes):
-        state = "partial" if any(o.failed for o in outcomes) else "done"
-        return Ending(state, outcomes, None, None)
-    return Ending("failed", outcomes, None, SearchTimeoutError().body()["error"])
+    # Of a branch that was not heard of there is no score, so no unit either.
+    told = [
+        arrived.get(number) or [overdue(name, unit="")]
+        for number, name in enumerate(plan["branches"])
+    ]
+    asked = Asked(plan["query"], plan["method"], plan["deadline_ms"])
+    state, error = verdict.judge(told, asked)
+    outcomes = [outcome for branch in told for outcome in branch]
+    return Ending(state, outcomes, None, error.body()["error"] if error else None)
 
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from shared.errors import (
-    CODES,
-    LogchordError,
-    SearchExecutionError,
-    SearchTimeoutError,
-    Severity,
-)
+from shared.errors import LogchordError
+from shared.jobs import verdict
 from shared.jobs.outcome import Outcome, overdue
+from shared.jobs.verdict import Asked, State
 from shared.query.plan import Plan
 from shared.ranking.rank import Ranked, rank
 from shared.retrieval.module import module
-
-State = Literal["done", "partial", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,48 +33,17 @@ class Conclusion:
 
 def conclude(plan: Plan, arrived: Mapping[int, Sequence[Outcome]]) -> Conclusion:
     """Rank what has arrived; what has not is named as a branch that was late."""
-    branches: list[Outcome] = []
-    carried_out: list[bool] = []
-    for number, name in enumerate(plan.branches):
-        outcomes = arrived.get(number) or [_missing(name)]
-        branches.extend(outcomes)
-        carried_out.append(any(_good(outcome) for outcome in outcomes))
-    degraded = any(
-        outcome.failed or outcome.fallback_for or outcome.reason == "circuit_open"
-        for outcome in branches
-    )
-    if plan.branches and not any(carried_out):
-        error = _error(plan, branches)
-        return Conclusion("failed", tuple(branches), (), degraded, error)
-    ranked = tuple(rank(branches, plan))
-    state: State = "done" if all(carried_out) else "partial"
-    return Conclusion(state, tuple(branches), ranked, degraded)
-
-
-def _good(outcome: Outcome) -> bool:
-    if outcome.status == "skipped":
-        return outcome.reason != "circuit_open"
-    return not outcome.failed
+    told = [
+        arrived.get(number) or [_missing(name)]
+        for number, name in enumerate(plan.branches)
+    ]
+    asked = Asked(plan.query, plan.method, plan.deadline_ms)
+    state, error = verdict.judge(told, asked)
+    branches = tuple(outcome for branch in told for outcome in branch)
+    ranked = () if error else tuple(rank(branches, plan))
+    degraded = verdict.is_degraded(branches)
+    return Conclusion(state, branches, ranked, degraded, error)
 
 
 def _missing(name: str) -> Outcome:
     return overdue(name, module(name).unit)
-
-
-def _error(plan: Plan, branches: Sequence[Outcome]) -> LogchordError:
-    details = {"branches": [outcome.summary() for outcome in branches]}
-    if all(outcome.status == "timeout" for outcome in branches):
-        return SearchTimeoutError(
-            timeout_seconds=plan.deadline_ms / 1000,
-            operation=plan.method,
-            details=details,
-        )
-    failed = [CODES[o.error_code] for o in branches if o.error_code]
-    again = all(row.severity is Severity.RETRIABLE for row in failed)
-    return SearchExecutionError(
-        "Every part of the search failed; its branches say why.",
-        severity=Severity.RETRIABLE if again else Severity.CRITICAL,
-        query=plan.query,
-        search_mode=plan.method,
-        details=details,
-    )

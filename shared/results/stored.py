@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from shared.access.scope import Scope
-from shared.jobs import outcome
+from shared.jobs import outcome, verdict
 from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
+from shared.jobs.verdict import State
 from shared.query.plan import Plan
 from shared.ranking.rank import Ranked, rank
-from shared.results.conclusion import Conclusion, State
+from shared.results.conclusion import Conclusion
 from shared.results.page import read_page
 from shared.results.response import render, timestamp
 
@@ -68,7 +69,7 @@ def _response(
         cast("State", stored.state),
         tuple(branches),
         tuple(ranked),
-        degraded=any(b.failed or b.fallback_for for b in branches),
+        degraded=verdict.is_degraded(branches),
     )
     page = read_page(pool, plan, ranked, READ_MS)
     ended = stored.ended_at or stored.deadline_at

@@ -329,3 +329,54 @@ def test_an_overdue_job_keeps_why_its_branches_failed(
     assert stored.state == "failed"
     assert stored.branches is not None
     assert stored.branches[0]["error_code"] == "opensearch_unavailable"
+
+
+def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_out(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = overdue_job(conn)
+    jobs.open_job(client, job)
+    for number, (name, unit) in enumerate([("os_bm25", "bm25"), ("semantic", "x")]):
+        down = outcome.failure(name, unit, OpenSearchError())
+        keep(client, job, number, down, mailbox=None)
+    closing.finish_overdue_jobs(conn, client)
+    stored = jobs.own(conn, SCOPE, job.job_id)
+    assert stored.state == "failed"
+    assert stored.error is not None
+    assert (stored.error["code"], stored.error["severity"]) == (
+        "search_failed",
+        "RETRIABLE",
+    )
+    told = stored.error["details"]["branches"]
+    assert [b["error_code"] for b in told] == ["opensearch_unavailable"] * 2
+
+
+def test_an_overdue_job_whose_fallback_took_over_is_done(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    job = overdue_job(conn)
+    jobs.open_job(client, job)
+    down = outcome.failure("os_bm25", "bm25", OpenSearchError())
+    instead = replace(FOUND, name="pg_fts", fallback_for="os_bm25")
+    keep(client, job, 0, down, instead, mailbox=None)
+    keep(client, job, 1, EMPTY, mailbox=None)
+    closing.finish_overdue_jobs(conn, client)
+    assert jobs.own(conn, SCOPE, job.job_id).state == "done"
+
+
+@pytest.mark.requirement("P8")
+@pytest.mark.parametrize("ahead_seconds", [-7200.0, 7200.0])
+def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
+    conn: Connection[TupleRow], client: redis.Redis, ahead_seconds: float
+) -> None:
+    ended, running = (new_job(submitted=True, ends_in=s) for s in (-2.0, 60.0))
+    for job in (ended, running):
+        wrong = job.created + ahead_seconds
+        skewed = replace(
+            job, created=wrong, deadline=wrong + job.deadline - job.created
+        )
+        jobs.submit_job(conn, skewed)
+    conn.commit()
+    assert closing.finish_overdue_jobs(conn, client) == 1
+    assert jobs.own(conn, SCOPE, ended.job_id).state == "failed"
+    assert jobs.own(conn, SCOPE, running.job_id).ended_at is None

@@ -1,0 +1,80 @@
+"""How a search ended, told by what its branches came to: one rule for everybody.
+
+The last branch, the API that waited too long and the finisher in upkeep all use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from shared.errors import (
+    CODES,
+    LogchordError,
+    SearchExecutionError,
+    SearchTimeoutError,
+    Severity,
+)
+from shared.jobs.outcome import Outcome
+
+State = Literal["done", "partial", "failed"]
+
+# The branch was not carried out, though nothing failed: its fallback must have been.
+_CIRCUIT_OPEN = "circuit_open"
+
+
+class Asked(NamedTuple):
+    """What an error says of the search that failed."""
+
+    query: str
+    method: str
+    deadline_ms: int
+
+
+def judge(
+    branches: Sequence[Sequence[Outcome]], asked: Asked
+) -> tuple[State, LogchordError | None]:
+    """Return the state of a search, and its error when it failed.
+
+    Each branch counts as carried out when its module, or its fallback, was.
+    """
+    carried_out = [any(_good(outcome) for outcome in branch) for branch in branches]
+    if all(carried_out):
+        return "done", None
+    if any(carried_out):
+        return "partial", None
+    return "failed", _error(list(chain.from_iterable(branches)), asked)
+
+
+def is_degraded(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether any part of a search was not done by the module meant for it."""
+    return any(
+        outcome.failed or outcome.fallback_for or outcome.reason == _CIRCUIT_OPEN
+        for outcome in outcomes
+    )
+
+
+def _good(outcome: Outcome) -> bool:
+    if outcome.status == "skipped":
+        return outcome.reason != _CIRCUIT_OPEN
+    return not outcome.failed
+
+
+def _error(outcomes: Sequence[Outcome], asked: Asked) -> LogchordError:
+    details = {"branches": [outcome.summary() for outcome in outcomes]}
+    if all(outcome.status == "timeout" for outcome in outcomes):
+        return SearchTimeoutError(
+            timeout_seconds=asked.deadline_ms / 1000,
+            operation=asked.method,
+            details=details,
+        )
+    failed = [CODES[o.error_code] for o in outcomes if o.error_code]
+    again = all(row.severity is Severity.RETRIABLE for row in failed)
+    return SearchExecutionError(
+        "Every part of the search failed; its branches say why.",
+        severity=Severity.RETRIABLE if again else Severity.CRITICAL,
+        query=asked.query,
+        search_mode=asked.method,
+        details=details,
+    )
