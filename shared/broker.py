@@ -52,6 +52,8 @@ _NUDGE_BACKLOG = 1000
 # kombu's channel, the jobs of searches, the rate buckets: one server, three databases.
 _JOBS_DATABASE = 1
 _LIMITER_DATABASE = 2
+# Seven eighths of a megabyte, in KiB: below the limit at which a task fails.
+_KEPT_SHARE_KIB = 896
 LIMITER_TIMEOUT_SECONDS = 0.05
 
 
@@ -96,8 +98,9 @@ def make_app(settings: Settings) -> Celery:
         task_ignore_result=True,
         task_acks_late=False,
         task_publish_retry=False,
-        task_time_limit=60,
-        task_soft_time_limit=50,
+        # Of a prefork pool; a threads pool has only the hard one, by `Ending.hung`.
+        task_time_limit=settings.work.task_hard_seconds,
+        task_soft_time_limit=settings.work.task_soft_seconds,
         # Flower shows what workers say; to say it at each publishing too costs the
         # fan-out 1.5 of its 3.8 ms.
         task_send_sent_event=False,
@@ -110,7 +113,8 @@ def make_app(settings: Settings) -> Celery:
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_soft_shutdown_timeout=5,
-        worker_max_memory_per_child=600_000,
+        # A child that has once been this large is replaced after its task.
+        worker_max_memory_per_child=settings.worker_memory_mb * _KEPT_SHARE_KIB,
         worker_cancel_long_running_tasks_on_connection_loss=False,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,

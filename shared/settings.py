@@ -243,6 +243,14 @@ class Settings(Section):
     database_pool_size: int = Field(
         10, ge=1, description="Connections of one process, at most."
     )
+    worker_memory_mb: int = Field(
+        448,
+        ge=192,
+        description="Memory of one child of a worker; a task that asks for more fails.",
+    )
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a worker's /metrics; 0: any free one."
+    )
 
     @field_validator("home", "cache", "opensearch_zip")
     @classmethod

@@ -17,8 +17,9 @@ from shared.due import batches
 from shared.due.processes import Identity, Reporter
 from shared.settings import Settings
 from shared.version import VERSION
-from workers import kinds, metrics, task
+from workers import consumer, kinds, memory, metrics, task
 from workers.context import Context, Resources, database_url
+from workers.ending import Ending
 
 log = logs.get_logger()
 
@@ -31,7 +32,8 @@ settings = Settings.load(os.environ)
 kind = kinds.current()
 app = make_app(settings)
 app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
-app.conf.broker_transport = "workers.consumer:Transport"
+if app.conf.broker_url.startswith(("redis://", "rediss://")):
+    app.conf.broker_transport = "workers.consumer:Transport"
 resources = Resources(settings, app, kind.name)
 for _module in _MODULES:
     importlib.import_module(_module)
@@ -74,7 +76,7 @@ app.steps["worker"].add(Reporting)
 @signals.worker_ready.connect
 def _on_ready(**_: Any) -> None:
     try:
-        port = metrics.serve(int(os.environ.get("WORKER_METRICS_PORT", "0")))
+        port = metrics.serve(settings.metrics_port)
     except OSError as exc:
         log.warning("metrics_not_served", error=str(exc))
         port = None
@@ -91,14 +93,31 @@ def _warm(**_: Any) -> None:
             log.warning("model_not_loaded", code=error.error_code)
 
 
+@signals.worker_process_init.connect
+def _bound_child(**_: Any) -> None:
+    memory.bound(settings.worker_memory_mb)
+
+
 @signals.worker_shutting_down.connect
 def _on_shutting_down(**_: Any) -> None:
     batches.claim_no_more()
+    ending.told()
 
 
 @signals.worker_shutdown.connect
 def _on_shutdown(**_: Any) -> None:
+    _say_farewell()
+
+
+def _say_farewell() -> None:
     for reporter in _reporter:
         reporter.stop()
+    consumer.recorder().stop()
     resources.close()
     metrics.forget()
+
+
+ending = Ending(_say_farewell)
+if kind.pool == "threads":
+    # A thread that hangs cannot be ended alone; a child of a prefork pool can.
+    resources.on_hung = ending.hung

@@ -8,43 +8,71 @@ from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Callable
+from queue import Empty
 from typing import Any
 
-from celery.exceptions import InvalidTaskError
 from celery.worker import strategy as celery_strategy
 from celery.worker.consumer import Consumer
 from kombu.transport import redis as kombu_redis
+from kombu.utils.encoding import bytes_to_str
 
-from shared.due import quarantine
-from shared.errors import (
-    DatabaseConnectionError,
-    DatabaseQueryError,
-    MessageRejectedError,
-)
-from shared.log import get_logger
-from shared.postgres import connect, translated_errors
+from shared.errors import LogchordError, MessageRejectedError
 from shared.settings import Settings
+from workers import envelope
 from workers.context import database_url
+from workers.refusals import Refusals
 from workers.task import attempt
 
-log = get_logger()
+# An expired message of a kind is let through this often: see `strategy`.
+EXPIRED_EVERY_SECONDS = 1.0
 
-# Ours carry at most 128 ids, about 5 kB.
-MAX_BODY_BYTES = 100_000
-_UNKNOWN_QUEUE = "unknown"
+_REMOTE_CONTROL = "remote control"
 
 
 class Channel(kombu_redis.Channel):
-    """Lets go of items of a list that are no messages at all."""
+    """Lets go of items of a list that are no messages of ours."""
 
     def _brpop_read(self, **options: Any) -> Any:
+        # As in the class above, but for what is done with the item.
         try:
-            return super()._brpop_read(**options)  # type: ignore[no-untyped-call]
-        except (ValueError, TypeError, KeyError, AttributeError) as exc:
+            popped = self._pop(options)
+            if not popped:
+                raise Empty
+            queue = bytes_to_str(popped[0]).rsplit(self.sep, 1)[0]
+            self._queue_cycle.rotate(queue)
+            error = attempt(self._deliver, queue, popped[1])
+        finally:
+            self._in_poll = False
+            self._flush_brpop_reauth()  # type: ignore[no-untyped-call]
+        if error is not None:
             # The item has left the list already; nothing of it is put back.
-            record(_UNKNOWN_QUEUE, {}, f"is no message: {type(exc).__name__}")
-            return None
+            recorder().note(queue, None, None, _reason(error))
+        return True
+
+    def _pop(self, options: dict[str, Any]) -> Any:
+        try:
+            link = self.client.connection
+            return self.client.parse_response(link, "BRPOP", **options)
+        except self.connection_errors:
+            # The next turn then connects again.
+            self.client.connection.disconnect()
+            raise
+
+    def _deliver(self, queue: str, item: bytes) -> None:
+        self.connection._deliver(envelope.read(item, queue), queue)  # noqa: SLF001
+
+    def _receive_one(self, c: Any) -> Any:
+        try:
+            return super()._receive_one(c)  # type: ignore[no-untyped-call]
+        except (
+            *(KeyError, TypeError, ValueError, AttributeError),
+            *(RecursionError, LogchordError),
+        ) as exc:
+            # An order that nobody can read; the connection is sound.
+            recorder().note(_REMOTE_CONTROL, None, None, type(exc).__name__)
+            return False
 
 
 class Transport(kombu_redis.Transport):
@@ -60,22 +88,23 @@ class RecordingConsumer(Consumer):
         """Return what takes every message, and is ended by none."""
         handle = super().create_task_handler(*args, **kwargs)
 
+        def take(message: Any) -> None:
+            envelope.check_headers(message.headers)
+            envelope.check_body(
+                message.content_type, message.content_encoding, message.body
+            )
+            handle(message)
+
         def checked(message: Any) -> None:
-            headers = message.headers
-            if not isinstance(headers, dict) or not isinstance(
-                headers.get("task"), str
-            ):
-                self.on_unknown_message(None, message)
-                return
-            error = attempt(handle, message)
+            error = attempt(take, message)
             if error is not None:
-                self._refuse(message, f"cannot be taken: {error.technical}")
+                self._refuse(message, _reason(error))
 
         return checked
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
         """Record a body that is not what its content type says."""
-        self._refuse(message, f"cannot be decoded: {exc}")
+        self._refuse(message, f"cannot be decoded: {type(exc).__name__}")
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
         """Record a message that is no task at all."""
@@ -83,68 +112,51 @@ class RecordingConsumer(Consumer):
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
         """Record a task that this release does not know."""
-        self._refuse(message, f"names an unknown task: {exc}")
+        self._refuse(message, "names an unknown task")
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
         """Record a task whose envelope is malformed, or not allowed."""
-        self._refuse(message, f"is malformed: {exc}")
+        self._refuse(message, f"is malformed: {type(exc).__name__}")
 
     def _refuse(self, message: Any, reason: str) -> None:
         info = message.delivery_info
         queue = info.get("routing_key") if isinstance(info, dict) else None
-        record(str(queue or _UNKNOWN_QUEUE), message.headers, reason)
+        headers = message.headers if isinstance(message.headers, dict) else {}
+        recorder().note(queue, headers.get("task"), headers.get("id"), reason)
         if not message.acknowledged:
             message.reject()
 
 
 def strategy(task: Any, app: Any, consumer: Any) -> Any:
-    """Take every message at once: none of ours waits in a worker's memory."""
-    handle = celery_strategy.default(task, app, consumer)
+    """Drop messages whose time is over, but never all of them.
 
-    def checked(message: Any, body: Any, *args: Any, **kwargs: Any) -> Any:
-        _check(message)
+    A nudge's time is over by two clocks, the publisher's and this worker's. Were one
+    of them hours wrong, every nudge would be dropped, and what is due stay due.
+    """
+    handle = celery_strategy.default(task, app, consumer)
+    let_through_at = -EXPIRED_EVERY_SECONDS
+
+    def judged(message: Any, body: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal let_through_at
+        now = time.monotonic()
+        if message.headers.get("expires") and (
+            now - let_through_at >= EXPIRED_EVERY_SECONDS
+        ):
+            let_through_at = now
+            message.headers["expires"] = None
         return handle(message, body, *args, **kwargs)
 
-    return checked
+    return judged
 
 
-def _check(message: Any) -> None:
-    """Raise unless the message is of the one shape that our publishers send."""
-    if message.headers.get("eta") is not None:
-        reason = "asks for a later time, which no message of ours does"
-        raise InvalidTaskError(reason)
-    if len(message.body or b"") > MAX_BODY_BYTES:
-        reason = f"is larger than {MAX_BODY_BYTES} bytes"
-        raise InvalidTaskError(reason)
-    # Decoded once, here: the strategy reads the same payload.
-    match message.payload:
-        case [list(), dict(), dict()]:
-            return
-    reason = "holds no arguments"
-    raise InvalidTaskError(reason)
-
-
-def record(queue: str, headers: Any, reason: str) -> None:
-    """Keep the reason, the queue and the ids of a message; never its arguments."""
-    known = headers if isinstance(headers, dict) else {}
-    name = str(known.get("task") or "no task")[:200]
-    log.warning("message_rejected", queue=queue[:100], task_name=name)
-    error = MessageRejectedError(technical=reason[:1000])
-    excerpt = f"{name} {str(known.get('id') or '')[:100]}"
-    try:
-        with (
-            translated_errors(),
-            connect(
-                database_url(_settings()),
-                application="rejected messages",
-                options="-c statement_timeout=2000",
-            ) as conn,
-        ):
-            quarantine.record_message(conn, queue[:100], error, excerpt)
-    except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        log.error("message_not_recorded", code=exc.error_code)  # noqa: TRY400
+def _reason(error: LogchordError) -> str:
+    """Say why, in words of our own: those of a library may repeat what it read."""
+    if isinstance(error, MessageRejectedError) and error.technical:
+        return error.technical
+    return "cannot be taken"
 
 
 @functools.cache
-def _settings() -> Settings:
-    return Settings.load(os.environ)
+def recorder() -> Refusals:
+    """Return what writes down the refused messages of this process."""
+    return Refusals(database_url(Settings.load(os.environ)))

@@ -43,8 +43,6 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     outcomes = _carry_out(ctx, job, plan, branch_no)
     for one in outcomes:
         metrics.branch_done(one.name, one.status, one.took_ms / 1000)
-    for one in outcomes:
-        metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
     kept = outcome.keep(
         ctx.redis,

@@ -17,7 +17,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Celery
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from shared.due import quarantine, rows, stages
+from shared.due import messages, quarantine, rows, stages
 from shared.due.rows import MAX_STRIKES, Claim
 from shared.errors import (
     Category,
@@ -187,11 +187,11 @@ def _why(exc: TypeError | ValidationError) -> str:
 
 
 def _record(ctx: Context, request: Any, error: LogchordError) -> None:
-    queue = str((request.delivery_info or {}).get("routing_key") or request.task)
+    queue = (request.delivery_info or {}).get("routing_key")
+    reason = error.technical or error.error_code
+    one = messages.refused(queue, request.task, request.id, reason)
     with connection(ctx.pool) as conn:
-        quarantine.record_message(
-            conn, queue[:100], error, f"{request.task} {str(request.id)[:100]}"
-        )
+        messages.record(conn, [(one, 1)])
 
 
 def _reader(function: Function) -> Callable[..., list[Any]]:

@@ -19,8 +19,6 @@ from shared.due.rows import Claim
 from shared.errors import LogchordError, WorkerLostError
 from shared.uuid7 import uuid7
 
-_EXCERPT_CHARS = 200
-
 _PUT_ASIDE: LiteralString = """
     INSERT INTO quarantine (id, tenant, entry_id, source, external_id, stage, revision,
                             attempts, error)
@@ -39,9 +37,6 @@ _END_ROW: LiteralString = """
 _RELEASE_ROW: LiteralString = """
     UPDATE work SET claim = NULL, claimed_want = NULL, leased_until = NULL
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
-_RECORD_MESSAGE: LiteralString = """
-    INSERT INTO quarantine (id, stage, error, excerpt)
-    VALUES (%(id)s, %(stage)s, %(error)s::jsonb, %(excerpt)s)"""
 # Two processes must not both put aside the last that the budget allows.
 _ONE_AT_A_TIME: LiteralString = """
     SELECT pg_advisory_xact_lock(hashtextextended('put aside ' || %(stage)s, 0))"""
@@ -197,18 +192,3 @@ def _values(which: Which) -> dict[str, object]:
         "stage": which.stage,
         "code": which.code,
     }
-
-
-def record_message(
-    conn: Connection[TupleRow], queue: str, error: LogchordError, excerpt: str
-) -> None:
-    """Keep what is known of a message that no task could be made of."""
-    conn.execute(
-        _RECORD_MESSAGE,
-        {
-            "id": uuid7(),
-            "stage": f"message:{queue}"[:255],
-            "error": json.dumps(error.body(admin=True)["error"]),
-            "excerpt": excerpt.replace("\0", "\ufffd")[:_EXCERPT_CHARS],
-        },
-    )

@@ -31,7 +31,7 @@ FOR_EVERY_TENANT = {
     ("shared/due/quarantine.py", "_END_ROW"),
     ("shared/due/quarantine.py", "_RELEASE_ROW"),
     # A message that cannot be read does not say whose it is.
-    ("shared/due/quarantine.py", "_RECORD_MESSAGE"),
+    ("shared/due/messages.py", "_RECORD"),
     # How far a stage is behind is a number of the installation.
     ("shared/due/lag.py", "_STAGES"),
     ("shared/due/lag.py", "_LIVE_DUE"),
