@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ COMMANDS = {
     "search": ("serve", "worker", "search"),
     "enhance": ("serve", "worker", "enhance.metadata,index"),
     "embed": ("serve", "worker", "enhance.embed"),
+    "chores": ("serve", "worker", "chores"),
     "upkeep": ("serve", "upkeep"),
     "flower": ("serve", "flower"),
 }
@@ -108,6 +109,19 @@ class System:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=10)
+
+    @contextmanager
+    def frozen(self, *names: str) -> Iterator[None]:
+        """Hold processes and all of their children still for a while."""
+        groups = [self.processes[name].pid for name in names]
+        for group in groups:
+            os.killpg(group, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for group in groups:
+                with suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGCONT)
 
     def stop(self, name: str, *, within_seconds: float = 30) -> int:
         """Ask a process to end, wait for it, and return its exit status."""
