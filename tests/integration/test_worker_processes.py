@@ -1,6 +1,9 @@
-"""Real workers through pytest-celery: pinged, nudged, killed, a broker restarted."""
+"""Real workers through pytest-celery: nudged, killed, stopped, a broker restarted."""
 
 from __future__ import annotations
+
+import signal
+import time
 
 import pytest
 import redis
@@ -11,9 +14,13 @@ from psycopg.rows import TupleRow
 from shared.broker import METADATA_STAGE, send_nudge
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
+from tests import fix_system
 from tests.waiting import eventually, until
+from workers.kinds import KINDS
 
 TENANT = "default"
+GRACE_SECONDS = 30
+STARTED = ("search", "enhance", "embed", "flower")
 
 
 @pytest.fixture
@@ -78,3 +85,68 @@ def test_a_worker_goes_on_after_its_broker_was_restarted_empty(
 
     assert eventually(enriched, equals=1, within_seconds=20)
     assert celery_setup.worker.container.status == "running"
+
+
+@pytest.fixture
+def stack(make_system, celery_broker_cluster, monkeypatch):
+    """Start processes of these names over a broker that the test may stop."""
+    (url,) = celery_broker_cluster.config()["urls"]
+    for kind in KINDS:
+        words = ("serve", "worker", ",".join(kind.queues))
+        monkeypatch.setitem(fix_system.COMMANDS, kind.name, words)
+
+    def start(*names: str):
+        system = make_system(BROKER_URL=url, EMBEDDING_MODEL="hashing-384")
+        system.start(*names)
+        system.wait_ready(*(name for name in names if name != "flower"))
+        if "flower" in names:
+            until(lambda: "Connected to" in system.tail("flower"), within_seconds=60)
+        return system
+
+    return start
+
+
+def end_all(system) -> dict[str, int | None]:
+    """Ask all to end at once; return the status of each, None of what is late."""
+    began = time.monotonic()
+    for process in system.processes.values():
+        process.send_signal(signal.SIGTERM)
+
+    def ended() -> bool:
+        late = time.monotonic() - began > GRACE_SECONDS
+        return late or all(one.poll() is not None for one in processes.values())
+
+    processes = dict(system.processes)
+    until(ended, within_seconds=GRACE_SECONDS + 5)
+    return {name: one.poll() for name, one in processes.items()}
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.requirement("P12")
+def test_sigterm_ends_every_process_in_time_though_its_broker_is_gone(
+    stack, celery_broker_cluster
+):
+    system = stack(*STARTED)
+    celery_broker_cluster[0].kill()
+    until(lambda: "Cannot connect" in system.tail("enhance"), within_seconds=20)
+
+    assert end_all(system) == dict.fromkeys(STARTED, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.requirement("P12")
+def test_sigterm_ends_every_kind_of_worker_in_time_though_its_broker_hangs(
+    stack, celery_broker_cluster
+):
+    names = (*(kind.name for kind in KINDS), "flower")
+    system = stack(*names)
+    # Each of them is then waiting for an answer that does not come.
+    celery_broker_cluster[0].kill("SIGSTOP")
+    waited = time.monotonic() + 3
+    until(lambda: time.monotonic() > waited, within_seconds=5)
+
+    ended = end_all(system)
+    celery_broker_cluster[0].kill("SIGCONT")
+
+    assert ended == dict.fromkeys(names, 0)
