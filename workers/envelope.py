@@ -35,7 +35,8 @@ _FIXED: Mapping[str, tuple[object, ...]] = {
     "eta": (None,),
     "shadow": (None,),
     "retries": (0, None),
-    "timelimit": (None, [None, None]),
+    # A worker that publishes writes down the limits that it gives the task itself.
+    "timelimit": (None, [None, None], [60, 50]),
     "stamps": (None, {}),
     "stamped_headers": (None, []),
     "replaced_task_nesting": (0, None),
