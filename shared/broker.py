@@ -32,12 +32,16 @@ EXTRACT_METADATA = "enhance.extract_metadata"
 EMBED_ENTRIES = "enhance.embed_entries"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
+EXPIRE = "chores.expire"
+RECONCILE_INDEX = "chores.reconcile_index"
 
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
     EMBED_ENTRIES: "enhance.embed",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
+    EXPIRE: "chores",
+    RECONCILE_INDEX: "chores",
 }
 
 METADATA_STAGE = "metadata"
@@ -83,6 +87,11 @@ def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
     if stage == METADATA_STAGE:
         return EXTRACT_METADATA, ()
     return INDEX_ENTRIES, ()
+
+
+def chore_task(kind: str) -> str:
+    """Return the task that does a kind of chore, if this release has one."""
+    return f"chores.{kind}"
 
 
 def make_app(settings: Settings) -> Celery:
@@ -197,6 +206,20 @@ def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
         app.send_task(
             name,
             args=[*first, [str(entry_id) for entry_id in entry_ids]],
+            queue=QUEUE_OF[name],
+            expires=NUDGE_EXPIRES_SECONDS,
+            ignore_result=True,
+            retry=False,
+        )
+
+
+def send_chore(app: Celery, kind: str, maintenance_id: UUID) -> None:
+    """Publish that a chore may go on; raises when the broker cannot be reached."""
+    name = chore_task(kind)
+    with translated_errors():
+        app.send_task(
+            name,
+            args=[str(maintenance_id)],
             queue=QUEUE_OF[name],
             expires=NUDGE_EXPIRES_SECONDS,
             ignore_result=True,

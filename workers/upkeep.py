@@ -1,4 +1,4 @@
-"""A plain process: nudges what is due, ends overdue jobs, keeps partitions and index.
+"""A plain process: nudges what is due, schedules chores, ends overdue jobs.
 
 Each loop holds an advisory lock, so that a second upkeep stands by. None of them
 needs the broker to be alive.
@@ -11,28 +11,25 @@ import random
 import signal
 import socket
 import threading
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared import broker
 from shared import log as logs
-from shared.access import idempotency
-from shared.due import outcomes, processes, quarantine, rows
+from shared.due import maintenance, processes, quarantine, rows, schedule
 from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
 from shared.errors import CapacityError, OpenSearchError, WorkerLostError
 from shared.jobs import closing, partitions
 from shared.opensearch import filling
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, connect, make_pool, translated_errors
+from shared.postgres import Pool, make_pool
 from shared.settings import Settings
 from shared.version import VERSION
 from workers.context import budget, database_url
-from workers.task import attempt
+from workers.loops import Loop
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -43,72 +40,10 @@ SWEEP_GRACE_SECONDS = 1.0
 FINISH_SECONDS = 1.0
 RETENTION_SECONDS = 60.0
 INDEX_SECONDS = 5.0
-_STANDBY_SECONDS = 1.0
-_LOCK_SPACE = 0x10C0
-
-Turn = Callable[[Connection[TupleRow]], None]
-
-_LOCK: LiteralString = "SELECT pg_try_advisory_lock(%(space)s, hashtext(%(name)s))"
-_TURN: LiteralString = """
-    INSERT INTO upkeep_loop (name, last_turn_at, holder)
-    VALUES (%(name)s, now(), %(holder)s)
-        ON CONFLICT (name) DO UPDATE
-       SET last_turn_at = now(), holder = excluded.holder"""
-# Loops of an older release, which nobody turns any more.
-_FORGET_LOOPS: LiteralString = """
-    DELETE FROM upkeep_loop WHERE last_turn_at < now() - interval '1 day'"""
-
-
-class Loop:
-    """One duty, done again and again by whoever holds its lock."""
-
-    def __init__(self, url: str, name: str, every_seconds: float, turn: Turn) -> None:
-        self._url = url
-        self._name = name
-        self._every = every_seconds
-        self._turn = turn
-        self.stop = threading.Event()
-        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def _run(self) -> None:
-        while not self.stop.is_set():
-            error = attempt(self._hold_and_turn)
-            if error is not None:
-                log.warning(
-                    "upkeep_loop_failed",
-                    loop=self._name,
-                    code=error.error_code,
-                    technical=error.technical,
-                )
-            self.stop.wait(_STANDBY_SECONDS)
-
-    def _hold_and_turn(self) -> None:
-        with (
-            translated_errors(),
-            connect(
-                self._url,
-                application=f"upkeep {self._name}",
-                autocommit=True,
-                options="-c statement_timeout=5000 -c lock_timeout=2000",
-            ) as conn,
-        ):
-            while not self._is_mine(conn):
-                if self.stop.wait(_STANDBY_SECONDS):
-                    return
-            log.info("upkeep_loop_held", loop=self._name)
-            holder = f"{socket.gethostname()} {os.getpid()}"
-            while True:
-                began = time.monotonic()
-                self._turn(conn)
-                conn.execute(_TURN, {"name": self._name, "holder": holder})
-                if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
-                    return
-
-    def _is_mine(self, conn: Connection[TupleRow]) -> bool:
-        # The lock goes with the connection: whoever loses it stands by from then on.
-        values = {"space": _LOCK_SPACE, "name": self._name}
-        row = conn.execute(_LOCK, values).fetchone()
-        return row is not None and bool(row[0])
+CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
+SCHEDULE_SECONDS = 1.0
+# How often the installation does each of its chores.
+CHORES = {maintenance.EXPIRE: 3600.0, maintenance.RECONCILE_INDEX: 86_400.0}
 
 
 def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
@@ -139,12 +74,7 @@ def put_aside_spent(conn: Connection[TupleRow], most: Budget) -> None:
 
 def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:
     queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
-    room = {
-        name: broker.NUDGES_PER_PROCESS
-        * max(1, sum(name in one.queues for one in alive))
-        - length
-        for name, length in broker.waiting(app, sorted(set(queue_of.values()))).items()
-    }
+    room = _room(app, set(queue_of.values()), alive)
     # In turn and in no fixed order: a stage that nobody can work on, such as that of
     # an older model, must not take the room of those it shares a queue with.
     shuffled = random.sample(late, len(late))
@@ -152,6 +82,55 @@ def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:
         if room[queue_of[stage]] > 0:
             broker.send_nudge(app, stage)
             room[queue_of[stage]] -= 1
+
+
+def _room(app: Any, queues: set[str], alive: list[processes.Process]) -> dict[str, int]:
+    """Return how many nudges more each queue may hold: two for each process of it."""
+    return {
+        name: broker.NUDGES_PER_PROCESS
+        * max(1, sum(name in one.queues for one in alive))
+        - length
+        for name, length in broker.waiting(app, sorted(queues)).items()
+    }
+
+
+def arrange_chores(conn: Connection[TupleRow]) -> None:
+    """See that every chore of this release has its row in the schedule."""
+    for kind, every_seconds in sorted(CHORES.items()):
+        schedule.arrange(conn, schedule.INSTALLATION, kind, every_seconds)
+
+
+def schedule_chores(conn: Connection[TupleRow]) -> None:
+    """Make a row of each chore whose time has come, and say when it comes next."""
+    for kind in CHORES.keys() & set(schedule.due(conn, schedule.INSTALLATION)):
+        # One commit: a death leaves the run as due as it was, never done twice.
+        with conn.transaction():
+            run = schedule.take(conn, schedule.INSTALLATION, kind)
+            if run is not None:
+                maintenance.open_chore(conn, kind)
+                schedule.finish(conn, run)
+
+
+def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the chores nobody works on, at most two messages per worker process."""
+    for kind in maintenance.fail_lost(conn):
+        log.error("chore_failed", kind=kind, code=WorkerLostError.code)
+    # A kind of another release is left to that one's workers.
+    late = [
+        one
+        for one in maintenance.overdue(conn)
+        if broker.chore_task(one[0]) in broker.QUEUE_OF
+    ]
+    if not late:
+        return
+    alive = [one for one in processes.listing(conn) if not one.stale]
+    try:
+        room = _room(app, {CHORES_QUEUE}, alive)[CHORES_QUEUE]
+        for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
+            broker.send_chore(app, kind, maintenance_id)
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("chores_without_broker", technical=exc.technical)
 
 
 def loops(settings: Settings) -> list[Loop]:
@@ -168,15 +147,19 @@ def loops(settings: Settings) -> list[Loop]:
     def finish(conn: Connection[TupleRow]) -> None:
         closing.finish_overdue_jobs(conn, client)
 
+    def schedule_due(conn: Connection[TupleRow]) -> None:
+        schedule_chores(conn)
+        nudge_chores(conn, app)
+
     def keep(conn: Connection[TupleRow]) -> None:
+        # No chore: a search must have its partition where no worker of chores runs,
+        # and whatever the broker does.
         partitions.keep(conn, retention_hours=settings.job_retention_hours)
-        idempotency.forget(conn, hours=settings.idempotency_ttl_hours)
-        outcomes.forget(conn)
-        conn.execute(_FORGET_LOOPS)
 
     duties = [
         Loop(url, "sweeper", settings.work.sweep_seconds, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
+        Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange_chores),
         Loop(url, "retention", RETENTION_SECONDS, keep),
     ]
     # Without an address it has no index to keep; its other duties go on.
@@ -192,7 +175,7 @@ def loops(settings: Settings) -> list[Loop]:
 
 
 def keep_index(engine: OpenSearch, base: str, pool: Pool) -> None:
-    """Make the index that is not there, and due what it lacks; else do nothing.
+    """Make the index that is not there, and the chore that fills it; else do nothing.
 
     Without it every search would be degraded until the next entry comes in.
     """

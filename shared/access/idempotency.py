@@ -28,8 +28,11 @@ _END: LiteralString = """
      WHERE tenant = %(tenant)s AND caller = %(caller)s AND route = %(route)s
        AND key = %(key)s"""
 _FORGET: LiteralString = """
-    DELETE FROM idempotency
-     WHERE created_at < now() - make_interval(hours => %(hours)s)"""
+    DELETE FROM idempotency WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM idempotency
+         WHERE created_at < now() - make_interval(hours => %(hours)s)
+         ORDER BY created_at
+         LIMIT %(limit)s))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,6 @@ def end(conn: Connection[TupleRow], asked: Request, answer: dict[str, Any]) -> N
     conn.execute(_END, {**asked.params, "answer": json.dumps(answer)})
 
 
-def forget(conn: Connection[TupleRow], *, hours: int) -> None:
-    """Forget keys past their time."""
-    conn.execute(_FORGET, {"hours": hours})
+def forget(conn: Connection[TupleRow], *, hours: int, limit: int) -> int:
+    """Forget at most so many keys past their time; return how many."""
+    return conn.execute(_FORGET, {"hours": hours, "limit": limit}).rowcount

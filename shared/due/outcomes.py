@@ -24,8 +24,11 @@ _PER_MINUTE: LiteralString = """
 _FORGIVE: LiteralString = """
     DELETE FROM stage_outcome WHERE stage = %(stage)s AND aside > 0"""
 _FORGET: LiteralString = """
-    DELETE FROM stage_outcome
-     WHERE at < clock_timestamp() - make_interval(secs => %(seconds)s)"""
+    DELETE FROM stage_outcome WHERE id = ANY (ARRAY(
+        SELECT id FROM stage_outcome
+         WHERE at < clock_timestamp() - make_interval(secs => %(seconds)s)
+         ORDER BY at
+         LIMIT %(limit)s))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,6 @@ def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
     return {str(stage): int(count) for stage, count in conn.execute(_PER_MINUTE)}
 
 
-def forget(conn: Connection[TupleRow]) -> None:
-    """Delete what is too old for either use."""
-    conn.execute(_FORGET, {"seconds": _KEPT_SECONDS})
+def forget(conn: Connection[TupleRow], *, limit: int) -> int:
+    """Delete at most so many that are too old for either use; return how many."""
+    return conn.execute(_FORGET, {"seconds": _KEPT_SECONDS, "limit": limit}).rowcount

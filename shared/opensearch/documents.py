@@ -69,17 +69,27 @@ def load(
     with conn.cursor(row_factory=class_row(_Text)) as cur:
         rows = cur.execute(_TEXTS, {"tenant": tenant, "ids": list(ids)}).fetchall()
     texts = {row.entry_id: row for row in rows}
-    row = conn.execute(_EPOCH).fetchone()
-    epoch = int(row[0]) if row else 0
+    epoch = current_epoch(conn)
     documents = []
     for content in contents.values():
-        version = epoch << _EPOCH_SHIFT | content.doc_version
+        version = version_of(epoch, content.doc_version)
         text = texts.get(content.entry_id)
         if content.deleted:
             documents.append(Document(content.entry_id, version, _tombstone(content)))
         elif text is not None:
             documents.append(Document(content.entry_id, version, _body(content, text)))
     return documents
+
+
+def current_epoch(conn: Connection[TupleRow]) -> int:
+    """Return how often this installation was restored from a backup."""
+    row = conn.execute(_EPOCH).fetchone()
+    return int(row[0]) if row else 0
+
+
+def version_of(epoch: int, doc_version: int) -> int:
+    """Return the version that the index holds of a document."""
+    return epoch << _EPOCH_SHIFT | doc_version
 
 
 def _tombstone(content: Content) -> dict[str, Any]:

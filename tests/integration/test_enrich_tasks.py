@@ -19,6 +19,7 @@ from shared.opensearch import filling, mapping
 from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
+from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.enhance import embed_entries, extract_metadata
 from workers.index import index_entries
@@ -335,10 +336,12 @@ def test_what_was_written_and_deleted_without_opensearch_reaches_it_later(
     assert INDEX_STAGE not in due_stages(conn)
 
     filling.catch_up(indexing.pool)
+    reconcile_index(indexing)
     index_entries(indexing)
 
     found = documents(indexing)
     assert found[str(kept)]["doc_version"] == 2
     assert found[str(gone)]["deleted"] is True
     filling.catch_up(indexing.pool)
+    reconcile_index(indexing)
     assert INDEX_STAGE not in due_stages(conn)

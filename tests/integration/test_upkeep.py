@@ -184,7 +184,7 @@ def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
 
         until(lambda: job_state(conn) == "failed", within_seconds=15)
         successor = system.processes["standby"].pid
-        for loop in ("sweeper", "finisher", "retention"):
+        for loop in ("sweeper", "finisher", "scheduler", "retention"):
             until(lambda loop=loop: held(conn, loop)[0] == successor, within_seconds=15)
         assert system.stop("standby", within_seconds=30) == 0
         assert processes(conn) == 1
@@ -197,7 +197,8 @@ def submit_overdue_job(conn):
     conn.execute(
         "INSERT INTO job (id, tenant, subject, state, request, plan, deadline_at)"
         " VALUES (uuidv7(), 'default', 'tester', 'queued', '{}',"
-        " '{\"branches\": [\"pg_fts\"]}', now() - interval '1 s')"
+        ' \'{"branches": ["pg_fts"], "query": "beam", "method": "keyword",'
+        " \"deadline_ms\": 1000}', now() - interval '1 s')"
     )
 
 

@@ -18,6 +18,11 @@ FOR_EVERY_TENANT = {
     ("shared/access/keys.py", "_FIND"),
     # Answers whose time is over are forgotten, whoever asked.
     ("shared/access/idempotency.py", "_FORGET"),
+    ("shared/due/expiry.py", "_MESSAGES"),
+    # The index is compared with every entry, whoever's it is; each keeps its tenant.
+    ("shared/opensearch/reconcile.py", "_PAGE"),
+    ("shared/opensearch/reconcile.py", "_LAST"),
+    ("shared/opensearch/reconcile.py", "_COUNT"),
     # Stages work through what is due, named by entry and claim.
     ("shared/due/rows.py", "_CLAIM"),
     ("shared/due/rows.py", "_RENEW"),

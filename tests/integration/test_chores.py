@@ -1,0 +1,538 @@
+"""Chores: chains of short steps, resumed where the last one was committed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import secrets
+import signal
+from collections.abc import Callable
+from uuid import UUID
+
+import psycopg
+import pytest
+import redis
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.due import batches, expiry, maintenance
+from shared.due.maintenance import EXPIRE, RECONCILE_INDEX, Progress
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.errors import OpenSearchError
+from shared.opensearch import documents, filling, mapping, reconcile
+from shared.settings import Settings
+from tests.waiting import until
+from workers import chores
+from workers.context import Context, Resources
+from workers.enhance import extract_metadata
+from workers.index import index_entries
+
+TENANT, OTHER = "default", "other"
+
+
+def environment(database: str, broker: str, opensearch: str) -> dict[str, str]:
+    return {
+        "DATABASE_URL": database,
+        "BROKER_URL": broker,
+        "OPENSEARCH_URL": opensearch,
+        "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
+        "EMBEDDING_MODEL": "hashing-384",
+    }
+
+
+class Recorded(Context):
+    """Counts the steps, and does at each what the test asks for."""
+
+    def __init__(self, given: dict[str, str]) -> None:
+        settings = Settings.load(given)
+        super().__init__(Resources(settings, make_app(settings), "test"), {})
+        self.seen: list[str] = []
+        self.at: dict[str, Callable[[int], object]] = {}
+
+    def checkpoint(self, name: str, *_: UUID) -> None:
+        self.seen.append(name)
+        if name in self.at:
+            self.at[name](self.seen.count(name))
+
+    @property
+    def steps(self) -> int:
+        return self.seen.count("after_step")
+
+
+@pytest.fixture
+def make_context():
+    made: list[Recorded] = []
+
+    def make(*given: str) -> Recorded:
+        made.append(Recorded(environment(*given)))
+        return made[-1]
+
+    yield make
+    for ctx in made:
+        if ctx.opensearch is not None:
+            name = f"{ctx.settings.opensearch_index}-v*"
+            ctx.opensearch.indices.delete(index=name)
+        ctx._resources.close()
+
+
+@pytest.fixture
+def ctx(make_context, database, valkey):
+    return make_context(database, valkey.url, "off")
+
+
+@pytest.fixture
+def indexing(make_context, database, valkey, opensearch):
+    return make_context(database, valkey.url, opensearch.url)
+
+
+@pytest.fixture
+def admin(database):
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
+@pytest.fixture
+def save(admin):
+    def save(count: int, tenant: str = TENANT) -> list[UUID]:
+        drafts = [EntryDraft("api", str(number), "RF trip") for number in range(count)]
+        with admin.transaction():
+            found = save_page(
+                admin, tenant, drafts, stages=[METADATA_STAGE], editor="test"
+            )
+        return [one.entry_id for one in found]
+
+    return save
+
+
+def opened(conn, kind: str) -> UUID:
+    maintenance.open_chore(conn, kind)
+    (row,) = maintenance.unfinished(conn)
+    return row.id
+
+
+def keys(conn, *ages: str, times: int = 1) -> None:
+    for age in ages:
+        conn.execute(
+            "INSERT INTO idempotency"
+            " (tenant, caller, route, key, body_hash, created_at)"
+            " SELECT 'default', 'c', 'r', %s || n, '', now() - %s::interval"
+            "   FROM generate_series(1, %s) AS n",
+            (age, age, times),
+        )
+
+
+def count(conn, table: str) -> int:
+    return conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def due_again(conn) -> None:
+    conn.execute("UPDATE maintenance SET leased_until = NULL, due_at = now()")
+
+
+def test_what_is_past_its_time_is_forgotten_and_the_rest_is_kept(ctx, admin):
+    keys(admin, "25 h", times=2500)
+    keys(admin, "1 h", times=3)
+    admin.execute(
+        "INSERT INTO quarantine (id, stage, error, last_at)"
+        " SELECT uuidv7(), 'message:index', '{}', now() - n * interval '1 s'"
+        "   FROM generate_series(1, 1200) AS n"
+    )
+    admin.execute(
+        "INSERT INTO upkeep_loop VALUES ('old', now() - interval '2 days', 'x'),"
+        " ('new', now(), 'x')"
+    )
+    admin.execute(
+        "INSERT INTO maintenance (id, kind, state, ended_at)"
+        " VALUES (uuidv7(), 'x', 'done', now() - interval '31 days'),"
+        " (uuidv7(), 'x', 'done', now() - interval '29 days')"
+    )
+    admin.execute(
+        "INSERT INTO stage_outcome (stage, at)"
+        " VALUES ('index', now() - interval '1 h'), ('index', now())"
+    )
+    chore = opened(admin, EXPIRE)
+
+    chores.expire(ctx, chore)
+
+    assert count(admin, "idempotency") == 3
+    assert count(admin, "quarantine") == expiry.MESSAGES_KEPT
+    oldest = admin.execute(
+        "SELECT extract(epoch FROM now() - min(last_at)) FROM quarantine"
+    ).fetchone()
+    assert oldest[0] < 1100
+    assert count(admin, "upkeep_loop") == 1
+    assert count(admin, "stage_outcome") == 1
+    ended = maintenance.find(admin, chore)
+    assert (ended.state, ended.done, ended.total) == ("done", 2703, 2703)
+    assert count(admin, "maintenance") == 2
+    assert ctx.steps == 7
+
+
+def test_a_chore_in_the_hands_of_another_or_ended_is_left_alone(ctx, admin):
+    chore = opened(admin, EXPIRE)
+    taken = maintenance.claim(admin, EXPIRE)
+    assert taken is not None
+    chores.expire(ctx, chore)
+    assert ctx.seen == []
+
+    maintenance.give_back(admin, taken)
+    chores.expire(ctx)
+    chores.expire(ctx, chore)
+
+    assert maintenance.find(admin, chore).attempts == 2
+
+
+def _expire_and_die(given: dict[str, str], name: str, number: int) -> None:
+    ctx = Recorded(given)
+
+    def die(times: int) -> None:
+        if times == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    ctx.at[name] = die
+    chores.expire(ctx)
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("name", ["before_step", "before_commit", "after_step"])
+def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
+    database, valkey, ctx, admin, name
+):
+    keys(admin, "25 h", times=3 * expiry.STEP_ROWS)
+    chore = opened(admin, EXPIRE)
+    given = environment(database, valkey.url, "off")
+
+    dying = multiprocessing.get_context("spawn").Process(
+        target=_expire_and_die, args=(given, name, 2)
+    )
+    dying.start()
+    dying.join(60)
+
+    assert dying.exitcode == -signal.SIGKILL
+    done = 2 if name == "after_step" else 1
+    assert count(admin, "idempotency") == (3 - done) * expiry.STEP_ROWS
+    left = maintenance.find(admin, chore)
+    assert (left.state, left.done) == ("running", done * expiry.STEP_ROWS)
+    # Until its lease is over it is nobody else's.
+    chores.expire(ctx, chore)
+    assert ctx.seen == []
+
+    due_again(admin)
+    chores.expire(ctx, chore)
+
+    ended = maintenance.find(admin, chore)
+    assert (ended.state, ended.done) == ("done", 3 * expiry.STEP_ROWS)
+    assert ctx.steps == 3 - done + 5
+    assert ended.attempts == 2
+
+
+def test_a_worker_that_is_to_end_gives_the_chore_back_between_two_steps(
+    ctx, admin, monkeypatch
+):
+    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(admin, EXPIRE)
+    ctx.at["after_step"] = lambda _: monkeypatch.setattr(
+        batches, "is_ending", lambda: True
+    )
+
+    chores.expire(ctx, chore)
+
+    left = maintenance.find(admin, chore)
+    assert (left.state, left.done, left.strikes) == ("queued", expiry.STEP_ROWS, 0)
+    assert ctx.steps == 1
+    monkeypatch.undo()
+    assert maintenance.claim(admin, EXPIRE) is not None
+
+
+def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
+    celery_setup_app, make_context, database, admin, monkeypatch
+):
+    ctx = make_context(database, celery_setup_app.conf.broker_url, "off")
+    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(admin, EXPIRE)
+    monkeypatch.setattr(batches, "TASK_SECONDS", 0.0)
+
+    chores.expire(ctx, chore)
+
+    with celery_setup_app.connection_for_read() as link:
+        waiting = link.default_channel.client.lrange("chores", 0, -1)
+    assert len(waiting) == 1
+    assert ctx.steps == 1
+    celery_setup_app.pool.force_close_all()
+
+
+def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(ctx, admin):
+    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(admin, EXPIRE)
+    ctx.at["after_step"] = lambda _: maintenance.cancel(admin, chore)
+
+    chores.expire(ctx, chore)
+
+    ended = maintenance.find(admin, chore)
+    assert (ended.state, ended.done) == ("cancelled", expiry.STEP_ROWS)
+    assert count(admin, "idempotency") == expiry.STEP_ROWS
+    assert maintenance.cancel(admin, chore) == ended
+    assert maintenance.unfinished(admin) == []
+
+
+def failing(error: Exception):
+    def prepare(ctx, chore):
+        raise error
+
+    return prepare
+
+
+def test_what_fails_by_itself_is_tried_three_times_and_then_told(
+    ctx, admin, monkeypatch
+):
+    chore = opened(admin, EXPIRE)
+    monkeypatch.setattr(chores, "_prepare_expiry", failing(ZeroDivisionError("odd")))
+    for strikes in (1, 2):
+        chores.expire(ctx, chore)
+        left = maintenance.find(admin, chore)
+        assert (left.state, left.strikes) == ("queued", strikes)
+        # Not at once: it has to wait.
+        chores.expire(ctx, chore)
+        assert maintenance.find(admin, chore).attempts == strikes
+        due_again(admin)
+
+    chores.expire(ctx, chore)
+
+    ended = maintenance.find(admin, chore)
+    assert ended.state == "failed"
+    assert ended.error is not None
+    assert ended.error["details"]["technical"] == "ZeroDivisionError: odd"
+
+
+def test_a_backend_that_is_away_makes_it_due_later_without_a_strike(
+    ctx, admin, monkeypatch
+):
+    chore = opened(admin, EXPIRE)
+    monkeypatch.setattr(chores, "_prepare_expiry", failing(OpenSearchError()))
+
+    for _ in range(5):
+        due_again(admin)
+        chores.expire(ctx, chore)
+
+    left = maintenance.find(admin, chore)
+    assert (left.state, left.strikes, left.attempts) == ("queued", 0, 5)
+
+
+def test_a_step_that_is_done_forgives_the_strikes_before_it(ctx, admin, monkeypatch):
+    keys(admin, "25 h", times=3 * expiry.STEP_ROWS)
+    chore = opened(admin, EXPIRE)
+    prepare = chores._prepare_expiry
+    tries = []
+
+    def often(ctx, chore):
+        tries.append(chore)
+        if len(tries) % 3:
+            raise ZeroDivisionError
+        return prepare(ctx, chore)
+
+    monkeypatch.setattr(chores, "_prepare_expiry", often)
+    for _ in range(30):
+        due_again(admin)
+        chores.expire(ctx, chore)
+
+    assert maintenance.find(admin, chore).state == "done"
+
+
+def test_progress_tells_rate_and_time_to_go(admin):
+    chore = opened(admin, EXPIRE)
+    assert maintenance.find(admin, chore).eta_seconds is None
+    taken = maintenance.claim(admin, EXPIRE)
+    assert taken is not None
+    admin.execute("UPDATE maintenance SET started_at = now() - interval '1 min'")
+
+    maintenance.advance(admin, taken, Progress({"x": 1}, 100, 400))
+
+    found = maintenance.find(admin, chore)
+    assert found.per_minute == pytest.approx(100, rel=0.1)
+    assert found.eta_seconds == pytest.approx(180, rel=0.1)
+
+
+def written(ctx) -> dict[str, int]:
+    """What the index holds: versions by id."""
+    client, alias = ctx.opensearch, mapping.read_alias(ctx.settings.opensearch_index)
+    client.indices.refresh(index=alias)
+    found = client.search(
+        index=alias, body={"size": 5000, "version": True, "_source": False}
+    )
+    return {hit["_id"]: hit["_version"] for hit in found["hits"]["hits"]}
+
+
+def wanted(conn) -> dict[str, int]:
+    epoch = documents.current_epoch(conn)
+    found = conn.execute("SELECT id::text, doc_version FROM entry").fetchall()
+    return {one: documents.version_of(epoch, version) for one, version in found}
+
+
+def due_for_index(conn) -> set[UUID]:
+    found = conn.execute("SELECT entry_id FROM work WHERE stage = 'index'").fetchall()
+    return {one for (one,) in found}
+
+
+def drain(ctx) -> None:
+    extract_metadata(ctx)
+    index_entries(ctx)
+
+
+@pytest.mark.requirement("P6")
+def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
+    indexing, admin, save, monkeypatch
+):
+    monkeypatch.setattr(reconcile, "STEP_ENTRIES", 7)
+    ids = save(30) + save(20, OTHER)
+    missing, older, gone = set(ids[:5]), set(ids[10:13]), ids[40]
+    extract_metadata(indexing)
+    admin.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (list(missing),))
+    index_entries(indexing)
+    admin.execute("DELETE FROM maintenance")
+    assert len(written(indexing)) == 45
+    admin.execute(
+        "UPDATE entry SET doc_version = doc_version + 1 WHERE id = ANY(%s)",
+        (list(older),),
+    )
+    with admin.transaction():
+        tombstone(admin, OTHER, gone, reason=None, stages=[INDEX_STAGE])
+    admin.execute("DELETE FROM work")
+    chore = opened(admin, RECONCILE_INDEX)
+
+    chores.reconcile_index(indexing, chore)
+
+    assert due_for_index(admin) == missing | older | {gone}
+    classes = admin.execute("SELECT DISTINCT class FROM work").fetchall()
+    assert classes == [(1,)]
+    ended = maintenance.find(admin, chore)
+    assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
+    assert indexing.steps == 8
+    drain(indexing)
+    assert written(indexing) == wanted(admin)
+
+
+def test_reconcile_leaves_alone_what_waits_anyway_or_was_put_aside(
+    indexing, admin, save
+):
+    waiting, aside, in_hand, unread = save(4)
+    drain(indexing)
+    admin.execute("UPDATE entry SET doc_version = doc_version + 1")
+    admin.execute("DELETE FROM maintenance")
+    admin.execute(
+        "INSERT INTO work (entry_id, stage, tenant, due_at, claim, attempts) VALUES"
+        " (%s, 'index', %s, now() + interval '1 h', NULL, 2),"
+        " (%s, 'index', %s, now(), uuidv7(), 1),"
+        " (%s, 'metadata', %s, now(), uuidv7(), 1)",
+        (waiting, TENANT, in_hand, TENANT, unread, TENANT),
+    )
+    admin.execute(
+        "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+        " VALUES (uuidv7(), %s, %s, 'index', '{}')",
+        (TENANT, aside),
+    )
+    opened(admin, RECONCILE_INDEX)
+
+    chores.reconcile_index(indexing)
+
+    assert due_for_index(admin) == {waiting, in_hand}
+    found = admin.execute("SELECT entry_id, want, attempts FROM work").fetchall()
+    # What is in hand may just have been written to an index that is gone since.
+    assert (in_hand, 2, 0) in found
+    assert (waiting, 1, 2) in found
+    assert aside not in {one for one, *_ in found}
+
+
+@pytest.mark.requirement("P6")
+def test_a_lost_index_is_made_and_filled_again_tombstones_too(indexing, admin, save):
+    ids = save(20)
+    drain(indexing)
+    with admin.transaction():
+        tombstone(admin, TENANT, ids[3], reason=None, stages=[INDEX_STAGE])
+    drain(indexing)
+    base = indexing.settings.opensearch_index
+    indexing.opensearch.indices.delete(index=f"{base}-v*")
+    # Half way through another walk: that one has to begin again.
+    admin.execute("DELETE FROM maintenance")
+    chore = opened(admin, RECONCILE_INDEX)
+    walking = maintenance.claim(admin, RECONCILE_INDEX)
+    assert walking is not None
+    maintenance.advance(admin, walking, Progress({"after": "x"}, 10, 20))
+
+    filling.ensure_filled(indexing.opensearch, base, indexing.pool)
+
+    assert not maintenance.hold(admin, walking)
+    chores.reconcile_index(indexing, chore)
+    drain(indexing)
+    assert written(indexing) == wanted(admin)
+
+
+def test_without_its_index_reconcile_waits_and_takes_nothing_for_missing(
+    indexing, admin, save
+):
+    save(3)
+    drain(indexing)
+    admin.execute("DELETE FROM maintenance")
+    base = indexing.settings.opensearch_index
+    indexing.opensearch.indices.delete(index=f"{base}-v*")
+    chore = opened(admin, RECONCILE_INDEX)
+
+    chores.reconcile_index(indexing, chore)
+
+    left = maintenance.find(admin, chore)
+    assert (left.state, left.strikes) == ("queued", 0)
+    assert due_for_index(admin) == set()
+
+
+def test_without_opensearch_it_ends_and_notes_that_nothing_was_compared(
+    ctx, admin, save
+):
+    save(2)
+    chore = opened(admin, RECONCILE_INDEX)
+
+    chores.reconcile_index(ctx, chore)
+
+    ended = maintenance.find(admin, chore)
+    assert (ended.state, ended.done) == ("done", 0)
+    noted = admin.execute("SELECT index_missed_at FROM installation").fetchone()
+    assert noted[0] is not None
+    # Noted once: the row is not written again for each of a million entries.
+    filling.note_missed(admin)
+    again = admin.execute("SELECT index_missed_at FROM installation").fetchone()
+    assert again == noted
+
+
+def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, admin):
+    filling.note_missed(admin)
+    filling.catch_up(ctx.pool)
+    (row,) = maintenance.unfinished(admin)
+    chores.reconcile_index(ctx, row.id)
+
+    filling.catch_up(ctx.pool)
+    assert maintenance.unfinished(admin) == []
+    admin.execute("UPDATE maintenance SET created_at = now() - interval '61 s'")
+    filling.catch_up(ctx.pool)
+
+    assert [one.kind for one in maintenance.unfinished(admin)] == [RECONCILE_INDEX]
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_and_upkeep_carry_a_chore_through_a_flush_of_redis(make_system):
+    system = make_system()
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        keys(conn, "25 h", times=20 * expiry.STEP_ROWS)
+        system.start("upkeep", "chores")
+        system.wait_ready("upkeep", "chores")
+        until(lambda: count(conn, "source_schedule") == 2, within_seconds=20)
+        conn.execute("UPDATE source_schedule SET next_run_at = now()")
+        with redis.Redis.from_url(system.environment["BROKER_URL"]) as client:
+            until(lambda: count(conn, "maintenance") == 2, within_seconds=10)
+            client.flushall()
+        until(
+            lambda: maintenance.unfinished(conn) == [],
+            within_seconds=30,
+            what=system.tail("chores"),
+        )
+        states = conn.execute("SELECT kind, state FROM maintenance ORDER BY 1")
+        assert states.fetchall() == [(EXPIRE, "done"), (RECONCILE_INDEX, "done")]
+        assert count(conn, "idempotency") == 0
+        assert system.stop("chores", within_seconds=30) == 0

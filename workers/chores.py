@@ -1,0 +1,164 @@
+"""What Celery runs of the chores: chains of short steps, each resumable.
+
+A task takes the chore's lease, does steps for a while, and sends the nudge for the next
+ones. Whoever dies leaves the cursor of the last step that was committed.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared import broker
+from shared.due import batches, expiry, maintenance
+from shared.due.batches import Lease, Timing
+from shared.due.maintenance import MAX_STRIKES, Chore, Progress
+from shared.errors import CapacityError, LogchordError
+from shared.log import get_logger
+from shared.opensearch import filling, reconcile
+from shared.postgres import connection
+from workers.context import Context
+from workers.task import attempt, is_everybodys, task
+
+log = get_logger()
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+# What is slow happens before, outside every transaction; the effect is committed.
+Prepare = Callable[[Context, Chore], Effect]
+
+
+@task(broker.EXPIRE)
+def expire(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Forget what is past its time, in steps; what is forgotten stays forgotten."""
+    _carry_out(ctx, maintenance.EXPIRE, maintenance_id, _prepare_expiry)
+
+
+@task(broker.RECONCILE_INDEX)
+def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Compare every document with its entry; what differs is due, not doubled."""
+    _carry_out(ctx, maintenance.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
+
+
+def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
+    return functools.partial(
+        expiry.forget,
+        cursor=chore.cursor,
+        done=chore.done,
+        idempotency_hours=ctx.settings.idempotency_ttl_hours,
+    )
+
+
+def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
+    if client is None:
+        return _nothing_to_compare
+    return reconcile.prepare(
+        client, base, ctx.pool, chore.cursor, chore.done, chore.total
+    )
+
+
+def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:
+    # Where there is an index after all, or will be, it has not been compared.
+    filling.note_missed(conn)
+    return Progress(None, 0, 0)
+
+
+def _carry_out(
+    ctx: Context, kind: str, maintenance_id: UUID | None, prepare: Prepare
+) -> None:
+    work = ctx.settings.work
+    timing = Timing(
+        work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
+    )
+    with connection(ctx.pool) as conn:
+        chore = maintenance.claim(
+            conn, kind, maintenance_id, lease_seconds=timing.lease_seconds
+        )
+    if chore is None:
+        # Ended, or in the hands of another: a nudge comes twice at times.
+        return
+    walk = _Walk(ctx, chore, prepare)
+    with Lease(ctx.pool, chore.claim, timing, renew=maintenance.renew):
+        error = attempt(walk.take_steps)
+    if error is not None:
+        _settle(ctx, walk.chore, error)
+    elif walk.goes_on:
+        _send_next(ctx, walk.chore)
+
+
+class _Walk:
+    """Step after step of a chore, until it ends, is lost, or the time is over."""
+
+    def __init__(self, ctx: Context, chore: Chore, prepare: Prepare) -> None:
+        self._ctx = ctx
+        self._prepare = prepare
+        self.chore = chore
+        self.goes_on = False
+
+    def take_steps(self) -> None:
+        ends = time.monotonic() + batches.TASK_SECONDS
+        while self._step():
+            if time.monotonic() >= ends or batches.is_ending():
+                with connection(self._ctx.pool) as conn:
+                    maintenance.give_back(conn, self.chore)
+                self.goes_on = True
+                return
+
+    def _step(self) -> bool:
+        """Do one step; false when there is no next one for us."""
+        ctx, chore = self._ctx, self.chore
+        ctx.checkpoint("before_step", chore.id)
+        effect = self._prepare(ctx, chore)
+        with connection(ctx.pool) as conn:
+            if not maintenance.hold(conn, chore):
+                # Cancelled, started over, or taken by another after our lease.
+                log.info("chore_lost", kind=chore.kind, maintenance_id=str(chore.id))
+                return False
+            progress = effect(conn)
+            maintenance.advance(conn, chore, progress)
+            ctx.checkpoint("before_commit", chore.id)
+        ctx.checkpoint("after_step", chore.id)
+        self.chore = replace(
+            chore,
+            cursor=progress.cursor,
+            done=progress.done,
+            total=progress.total,
+            strikes=1,
+        )
+        if progress.cursor is None:
+            log.info("chore_done", kind=chore.kind, done=progress.done)
+        return progress.cursor is not None
+
+
+def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:
+    """Make a failed chore due again, or end it with the reason."""
+    backend = is_everybodys(error)
+    # A chore is everybody's: whatever stopped it may be mended by the third attempt.
+    give_up = not backend and chore.strikes >= MAX_STRIKES
+    log.warning(
+        "chore_failed" if give_up else "chore_due_again",
+        kind=chore.kind,
+        maintenance_id=str(chore.id),
+        strikes=chore.strikes,
+        code=error.error_code,
+        technical=error.technical,
+    )
+    with connection(ctx.pool) as conn:
+        if give_up:
+            maintenance.fail(conn, chore, error)
+        else:
+            maintenance.retry_later(conn, chore, error, backend=backend)
+
+
+def _send_next(ctx: Context, chore: Chore) -> None:
+    try:
+        broker.send_chore(ctx.app, chore.kind, chore.id)
+    except CapacityError as exc:
+        # The row is due all the same: the scheduler nudges for it.
+        log.warning("nudge_lost", kind=chore.kind, technical=exc.technical)

@@ -1,0 +1,94 @@
+"""A duty of upkeep, turned again and again by whoever holds its advisory lock."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared import log as logs
+from shared.postgres import connect, translated_errors
+from workers.task import attempt
+
+log = logs.get_logger()
+
+_STANDBY_SECONDS = 1.0
+_LOCK_SPACE = 0x10C0
+
+Turn = Callable[[Connection[TupleRow]], None]
+
+_LOCK: LiteralString = "SELECT pg_try_advisory_lock(%(space)s, hashtext(%(name)s))"
+_TURN: LiteralString = """
+    INSERT INTO upkeep_loop (name, last_turn_at, holder)
+    VALUES (%(name)s, now(), %(holder)s)
+        ON CONFLICT (name) DO UPDATE
+       SET last_turn_at = now(), holder = excluded.holder"""
+
+
+class Loop:
+    """One duty, done again and again by whoever holds its lock."""
+
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        every_seconds: float,
+        turn: Turn,
+        *,
+        before: Turn = lambda _: None,
+    ) -> None:
+        self._url = url
+        self._name = name
+        self._every = every_seconds
+        self._turn = turn
+        # Done once, by whoever has just got the lock.
+        self._before = before
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def _run(self) -> None:
+        while not self.stop.is_set():
+            error = attempt(self._hold_and_turn)
+            if error is not None:
+                log.warning(
+                    "upkeep_loop_failed",
+                    loop=self._name,
+                    code=error.error_code,
+                    technical=error.technical,
+                )
+            self.stop.wait(_STANDBY_SECONDS)
+
+    def _hold_and_turn(self) -> None:
+        with (
+            translated_errors(),
+            connect(
+                self._url,
+                application=f"upkeep {self._name}",
+                autocommit=True,
+                options="-c statement_timeout=5000 -c lock_timeout=2000",
+            ) as conn,
+        ):
+            while not self._is_mine(conn):
+                if self.stop.wait(_STANDBY_SECONDS):
+                    return
+            log.info("upkeep_loop_held", loop=self._name)
+            self._before(conn)
+            holder = f"{socket.gethostname()} {os.getpid()}"
+            while True:
+                began = time.monotonic()
+                self._turn(conn)
+                conn.execute(_TURN, {"name": self._name, "holder": holder})
+                if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
+                    return
+
+    def _is_mine(self, conn: Connection[TupleRow]) -> bool:
+        # The lock goes with the connection: whoever loses it stands by from then on.
+        values = {"space": _LOCK_SPACE, "name": self._name}
+        row = conn.execute(_LOCK, values).fetchone()
+        return row is not None and bool(row[0])
