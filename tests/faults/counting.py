@@ -40,12 +40,24 @@ WATCH: LiteralString = """
 STILL_DUE: LiteralString = """
     SELECT count(*) FROM work
      WHERE %(vectors)s OR stage NOT LIKE 'embed:%%'"""
+IDLE: LiteralString = """
+    SELECT DISTINCT entry_id FROM work
+     WHERE (%(vectors)s OR stage NOT LIKE 'embed:%%')
+       AND (leased_until IS NULL OR leased_until <= clock_timestamp())"""
 IN_HAND: LiteralString = """
     SELECT entry_id, stage, claim FROM work
      WHERE claim IS NOT NULL AND leased_until > clock_timestamp()"""
 _EXTRA_RUNS: LiteralString = """
     SELECT count(*) - count(DISTINCT (entry_id, stage, created_at, want))
       FROM claim_log"""
+# How often how many were claimed again, and how soon at the earliest.
+EXTRA_BY_STAGE: LiteralString = """
+    SELECT stage, runs, count(*), round(min(apart)::numeric, 1) FROM (
+        SELECT stage, count(*) AS runs,
+               extract(epoch FROM max(at) - min(at)) AS apart
+          FROM claim_log GROUP BY entry_id, stage, created_at, want
+        HAVING count(*) > 1) AS again
+     GROUP BY 1, 2 ORDER BY 1, 2"""
 # Its end is: analysed and embedded as it is now, deleted, or put aside with a reason.
 _LOST: LiteralString = """
     SELECT count(*)
@@ -82,7 +94,7 @@ _TAKEN_UP: LiteralString = """
         ON true"""
 _WENT_ON: LiteralString = """
     SELECT extract(epoch FROM min(at) - to_timestamp(%(at)s)) FROM claim_log
-     WHERE at > to_timestamp(%(at)s)"""
+     WHERE at > to_timestamp(%(at)s) AND starts_with(stage, %(stage)s)"""
 _SLOWEST: LiteralString = """
     SELECT max(extract(epoch FROM ended.at - to_timestamp(accepted.at)))
       FROM unnest(%(ids)s::uuid[], %(times)s::float[]) AS accepted (id, at)
@@ -112,6 +124,8 @@ class Fault:
 
     at: float
     rows: Sequence[tuple[object, str, object]] | None
+    # Without rows: the work whose first claim ends it, by the beginning of its stage.
+    stage: str = ""
 
 
 def number(conn: Conn, statement: LiteralString, **values: object) -> float:
@@ -141,7 +155,7 @@ def counts(
 def recovery_s(conn: Conn, fault: Fault) -> float:
     """Return the seconds until what was in hand, or anything, was taken up again."""
     if fault.rows is None:
-        return number(conn, _WENT_ON, at=fault.at)
+        return number(conn, _WENT_ON, at=fault.at, stage=fault.stage)
     return number(
         conn,
         _TAKEN_UP,

@@ -124,14 +124,24 @@ class Ledger:
         """Remember a death with what was in hand, to measure its recovery."""
         self.faults.append(Fault(time.time(), list(rows)))
 
-    def note_end(self) -> None:
-        """Remember that a fault is over just now, with a backlog still due."""
-        self.faults.append(Fault(time.time(), None))
+    def note_end(self, *stages: str) -> None:
+        """Remember that a fault is over just now, with a backlog (of each) still due.
+
+        It is recovered from with the next claim, or the last of those of the stages.
+        """
+        at = time.time()
+        self.faults += [Fault(at, None, stage) for stage in stages or ("",)]
 
     def due(self) -> int:
         """Return how many rows are still due."""
         with psycopg.connect(self.system.database) as conn:
             return int(counting.number(conn, counting.STILL_DUE, vectors=self.vectors))
+
+    def idle(self) -> set[str]:
+        """Return the entries that are due and that nobody has in hand."""
+        with psycopg.connect(self.system.database) as conn:
+            found = conn.execute(counting.IDLE, {"vectors": self.vectors}).fetchall()
+        return {str(entry_id) for (entry_id,) in found}
 
     def close(self, *, within_seconds: float) -> Line:
         """Wait until nothing is due any more, count, print and return the line."""
@@ -151,6 +161,8 @@ class Ledger:
             recoveries = [counting.recovery_s(conn, fault) for fault in self.faults]
             for reason in conn.execute(counting.REASONS).fetchall():
                 print("put aside:", *reason)
+            for again in conn.execute(counting.EXTRA_BY_STAGE).fetchall():
+                print("stage, runs, how many, seconds apart:", *again)
             url = self.system.environment["OPENSEARCH_URL"]
             base = self.system.environment["OPENSEARCH_INDEX"]
             line = Line(
@@ -210,6 +222,10 @@ class Posting:
         """Wait until every entry has been accepted."""
         self._thread.join(timeout=120)
         assert not self._thread.is_alive(), "posting did not end"
+
+    def is_at_work(self) -> bool:
+        """Tell whether there is still something to post."""
+        return self._thread.is_alive()
 
     def _run(self) -> None:
         with self._ledger.system.client(self._key) as client:
