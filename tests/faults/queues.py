@@ -56,3 +56,8 @@ def entry_ids(message: bytes | str) -> list[str]:
     """Return the entries that a nudge names."""
     body: list[Any] = json.loads(base64.b64decode(json.loads(message)["body"]))
     return list(body[0][-1])
+
+
+def task_id(message: bytes | str) -> str:
+    """Return the id that Celery gave a message; copies share it."""
+    return str(json.loads(message)["headers"]["id"])

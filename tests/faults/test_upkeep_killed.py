@@ -1,0 +1,209 @@
+"""F37: every upkeep is killed and Redis emptied in the same second."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count, islice
+from typing import LiteralString
+
+import psutil
+import psycopg
+import pytest
+
+from tests.faults.ledger import Ledger
+from tests.faults.polling import Polls
+from tests.faults.queues import Queues
+from tests.faults.searching import FAULT_INJECTION, Searches
+from tests.faults.size import QUICK_VECTORS, N, times
+from tests.fix_system import ROOT, System
+from tests.waiting import until
+
+TURNS = 3
+TURNS_OF_STANDBY = times(1, 3)
+# How soon what is due is nudged again: after the start, or the standby's taking over.
+NUDGED_SECONDS = 5.0
+RECOVERY_SECONDS = 15.0
+WORKERS = ("api", "search", "enhance", "embed")
+# The locks of upkeep; the index has none here, there is no OpenSearch.
+DUTIES = 4
+_RUNNER = """
+import os, sys
+from pathlib import Path
+from local import procfile, runner
+place = Path(sys.argv[1])
+upkeep = [one for one in procfile.read() if one.name == "upkeep"]
+runner.Runner(
+    upkeep,
+    logs=place / "runner-logs",
+    state=place / "runner.json",
+    echo=lambda name, line: print(name, line, flush=True),
+).run(os.environ)
+"""
+_HELD_BY: LiteralString = """
+    SELECT count(DISTINCT l.objid) FROM pg_locks l
+      JOIN pg_stat_activity a USING (pid)
+     WHERE l.locktype = 'advisory' AND l.granted
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND a.application_name LIKE %(process)s"""
+
+
+@pytest.mark.requirement("F37", "P1", "P2", "P3", "P8")
+@pytest.mark.timeout(300)
+def test_upkeep_killed_and_redis_emptied_at_once_cost_only_time(make_system, reap):
+    system = make_system(**QUICK_VECTORS, **FAULT_INJECTION)
+    system.start(*WORKERS)
+    runner = _start_runner(system, reap)
+
+    def kill() -> Callable[[], float]:
+        """Kill upkeep; the runner of the Procfile starts it again."""
+        dead = _upkeep_of(runner)
+        os.killpg(dead.pid, signal.SIGKILL)
+
+        def since_its_start() -> float:
+            return time.time() - _upkeep_of(runner, but=dead.pid).create_time()
+
+        return since_its_start
+
+    _experiment(system, "F37", kill)
+
+
+@pytest.mark.requirement("F37", "P1", "P2", "P3", "P8")
+@pytest.mark.timeout(300)
+def test_a_standby_takes_over_from_a_killed_upkeep_without_a_start(make_system):
+    system = make_system(**QUICK_VECTORS, **FAULT_INJECTION)
+    system.start(*WORKERS)
+    names = (f"upkeep-{number}" for number in count())
+    standing: list[str] = []
+
+    def stand_by() -> None:
+        standing.append(next(names))
+        system.start(standing[-1], command="upkeep")
+        pid = system.processes[standing[-1]].pid
+        until(lambda: _listed(system, pid), within_seconds=30, what="a standby")
+
+    def hold() -> None:
+        until(lambda: _duties_of(system, standing[0]) == DUTIES, within_seconds=30)
+
+    def kill() -> Callable[[], float]:
+        """Kill the one at work; the other was there before."""
+        system.kill(standing.pop(0))
+        killed = time.time()
+
+        def since_the_kill() -> float:
+            return time.time() - killed
+
+        return since_the_kill
+
+    def after() -> None:
+        hold()
+        stand_by()
+
+    stand_by()
+    hold()
+    stand_by()
+    _experiment(system, "F37-standby", kill, after, turns=TURNS_OF_STANDBY)
+
+
+def _experiment(
+    system: System,
+    name: str,
+    kill: Callable[[], Callable[[], float]],
+    after: Callable[[], None] = lambda: None,
+    turns: int = TURNS,
+) -> None:
+    system.wait_ready("search", "enhance", "embed", "upkeep")
+    ledger, queues, polls = Ledger(system, name), Queues(system), Polls(system)
+    each_time = N // (2 * turns)
+    numbers = iter(range(N))
+    slowest_nudge = 0.0
+
+    def post(client, several: int) -> None:
+        for number in islice(numbers, several):
+            ledger.post_until_accepted(client, number)
+
+    with system.client() as client, Searches(system) as searches:
+        for _ in range(turns):
+            post(client, each_time)
+            searches.ask()
+            # What comes in while nobody works is certainly due, and nudged by nobody.
+            with system.frozen("enhance", "embed"):
+                post(client, each_time)
+                elapsed = kill()
+                queues.empty()
+                ledger.note_end()
+                until(queues.swept, within_seconds=20, what="a nudge of the sweeper")
+                slowest_nudge = max(slowest_nudge, elapsed())
+            after()
+        post(client, N)
+        line = ledger.close(within_seconds=60)
+        ends = searches.ends()
+    runs = polls.runs()
+    print(f"{name} nudged_again_s={slowest_nudge:.1f} jobs={ends} {runs}")
+
+    assert line.accepted == N
+    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
+    assert line.extra_runs <= N // 10
+    assert slowest_nudge < NUDGED_SECONDS
+    assert line.recovery_s < RECOVERY_SECONDS
+    assert "stuck" not in ends
+    assert not [one for one in WORKERS if system.has_ended(one)]
+    # None is missed: the next is due a second after the last, and never two at once.
+    assert runs.at_once == 0
+    assert runs.begun == runs.ended
+    assert runs.longest_gap_s < RECOVERY_SECONDS
+
+
+def _start_runner(system: System, reap) -> psutil.Process:
+    """Start the runner of the Procfile, over upkeep alone."""
+    log = (system.logs / "upkeep.log").open("ab")
+    process = subprocess.Popen(
+        [sys.executable, "-c", _RUNNER, str(system.logs)],
+        env={**system.environment, "PYTHONPATH": str(ROOT)},
+        cwd=system.logs,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    log.close()
+    # Stopped with the system; its child ends with it.
+    system.processes["upkeep"] = process
+    reap(process.pid)
+    return psutil.Process(process.pid)
+
+
+def _upkeep_of(runner: psutil.Process, *, but: int = 0) -> psutil.Process:
+    def running() -> psutil.Process | None:
+        with suppress(psutil.Error):
+            for child in runner.children():
+                if child.pid != but and child.status() != psutil.STATUS_ZOMBIE:
+                    return child
+        return None
+
+    return until(running, within_seconds=10, what="an upkeep of the runner")
+
+
+def _duties_of(system: System, name: str) -> int:
+    """Return how many locks a process of upkeep holds."""
+    return _number(
+        system, _HELD_BY, process=f"logchord upkeep% {system.processes[name].pid}"
+    )
+
+
+def _listed(system: System, pid: int) -> bool:
+    statement: LiteralString = """
+        SELECT count(*) FROM worker_process WHERE pid = %(pid)s"""
+    return _number(system, statement, pid=pid) == 1
+
+
+def _number(system: System, statement: LiteralString, **values: object) -> int:
+    with psycopg.connect(system.database) as conn:
+        row = conn.execute(statement, values).fetchone()
+    assert row is not None
+    return int(row[0])
