@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import Counter
 from pathlib import Path
@@ -94,7 +95,7 @@ def repeat(client: httpx.Client, route: str, times: int) -> None:
     for number in range(times):
         answer = client.request(
             method,
-            path.replace("{entry_id}", "x").replace("{job_id}", "x"),
+            re.sub(r"\{\w+\}", "x", path),
             headers={"X-Odd": "x" * number, "Accept": "*/*"},
         )
         assert answer.status_code < 500, (route, answer.text)

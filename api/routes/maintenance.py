@@ -1,0 +1,75 @@
+"""Chores of the installation: how far one has come, and stopping it."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import Caller, Ctx
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.schemas.maintenance import MaintenanceOut, maintenance_out
+from shared.due import maintenance
+from shared.due.maintenance import Maintenance
+from shared.errors import AccessError
+from shared.log import get_logger
+from shared.postgres import connection
+
+log = get_logger()
+
+
+async def needs_installation(who: Caller) -> None:
+    """Refuse whoever is not an admin of all facilities: chores are everybody's."""
+    if who.scope.everywhere and "admin" in who.scope.allowed:
+        return
+    raise AccessError(
+        "This needs a key with the scope 'admin' of the tenant '*'.",
+        code="scope_missing",
+        details={"needed": "admin:*"},
+    )
+
+
+router = APIRouter(
+    prefix="/v1/maintenance",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.get(
+    "/{maintenance_id}",
+    summary="Look how far a chore has come",
+    response_model=MaintenanceOut,
+    responses=documented(404),
+)
+def get_maintenance(maintenance_id: UUID, ctx: Ctx) -> Response:
+    """From its row; one that has ended is told for 30 days."""
+    with connection(ctx.pool) as conn:
+        return _json(maintenance.find(conn, maintenance_id))
+
+
+@router.delete(
+    "/{maintenance_id}",
+    summary="Stop a chore between two of its steps",
+    response_model=MaintenanceOut,
+    responses=documented(404),
+)
+def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """What is done stays done; one that has ended stays as it is. Idempotent."""
+    with connection(ctx.pool) as conn:
+        found = maintenance.cancel(conn, maintenance_id)
+    log.info(
+        "chore_cancelled",
+        maintenance_id=str(maintenance_id),
+        kind=found.kind,
+        state=found.state,
+        subject=caller.scope.subject,
+    )
+    return _json(found)
+
+
+def _json(one: Maintenance) -> Response:
+    return Response(json.dumps(maintenance_out(one)), media_type="application/json")

@@ -1,0 +1,75 @@
+"""A chore, as REST tells it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.entries import timestamp
+from shared.due.maintenance import Maintenance
+
+
+class MaintenanceOut(BaseModel):
+    """How far a chore of the installation has come."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd",
+                    "kind": "reconcile_index",
+                    "state": "running",
+                    "done": 41_000,
+                    "total": 120_000,
+                    "per_minute": 246_000.0,
+                    "eta_seconds": 19.3,
+                    "attempts": 1,
+                    "error": None,
+                    "created_at": "2026-03-02T04:10:00.000Z",
+                    "started_at": "2026-03-02T04:10:01.000Z",
+                    "ended_at": None,
+                }
+            ]
+        },
+    )
+
+    maintenance_id: UUID
+    kind: str = Field(examples=["expire", "reconcile_index"])
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    done: int = Field(description="Rows or entries gone through so far.")
+    total: int | None = Field(description="Null: not known before the end.")
+    per_minute: float | None = Field(description="Since its start, waits included.")
+    eta_seconds: float | None = Field(description="Null: not known.")
+    attempts: int = Field(description="How often a worker has taken it up.")
+    error: dict[str, Any] | None = Field(
+        description="Why it failed or waits, in the shape of every error."
+    )
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+def maintenance_out(one: Maintenance) -> dict[str, Any]:
+    """Return a chore with its rate and the time it still takes."""
+    return {
+        "maintenance_id": str(one.id),
+        "kind": one.kind,
+        "state": one.state,
+        "done": one.done,
+        "total": one.total,
+        "per_minute": _rounded(one.per_minute),
+        "eta_seconds": _rounded(one.eta_seconds),
+        "attempts": one.attempts,
+        "error": one.error,
+        "created_at": timestamp(one.created_at),
+        "started_at": timestamp(one.started_at),
+        "ended_at": timestamp(one.ended_at),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)
