@@ -28,7 +28,7 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.postgres import connection
-from workers import metrics
+from workers import memory, metrics
 from workers.context import Context, Resources, budget
 
 log = get_logger()
@@ -66,6 +66,7 @@ def attempt(step: Callable[..., object], *args: object) -> LogchordError | None:
         return TaskTimeoutError()
     except MemoryError:
         # Beside others it may be anybody's: each is tried alone before it is told.
+        memory.open_reserve()
         log.exception("out_of_memory")
         return InternalError(technical="MemoryError", retriable=True)
     except Exception as exc:

@@ -1,0 +1,89 @@
+"""F6: an entry whose work takes all the memory there is costs its child alone."""
+
+from __future__ import annotations
+
+import threading
+from typing import LiteralString, Self
+
+import psutil
+import psycopg
+import pytest
+
+from tests.faults.ledger import Ledger
+from tests.faults.size import SHORT_LEASE, times
+from tests.waiting import until
+
+LIMIT_BYTES = 512 * 1024 * 1024
+POISON = {"word": "venom", "where": "metadata", "does": "hog", "megabytes": 100_000}
+ENTRIES = times(50, 200)
+ASIDE: LiteralString = """
+    SELECT entry_id::text, stage, attempts, error #>> '{details,technical}'
+      FROM quarantine"""
+
+
+class Watch:
+    """The largest that a process and its children have been, each by itself."""
+
+    def __init__(self, pid: int) -> None:
+        self._parent = psutil.Process(pid)
+        self.parent = 0
+        self.child = 0
+        self.children: set[int] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to watch, twenty times a second."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Watch no longer."""
+        self._stop.set()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            self.parent = max(self.parent, self._parent.memory_info().rss)
+            for child in self._parent.children():
+                try:
+                    self.child = max(self.child, child.memory_info().rss)
+                except psutil.NoSuchProcess:
+                    continue
+                self.children.add(child.pid)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("F6", "P7", "P11")
+@pytest.mark.timeout(240)
+def test_an_entry_that_takes_all_memory_costs_its_child_alone(make_system):
+    system = make_system(**SHORT_LEASE)
+    system.start("api", "upkeep")
+    system.start("enhance", faulty={"poison": [POISON]})
+    system.wait_ready("enhance", "upkeep")
+    ledger = Ledger(system, "F6", vectors=False)
+
+    with system.client() as client, Watch(system.processes["enhance"].pid) as seen:
+        until(lambda: len(seen.children) >= 2, within_seconds=10)
+        first = set(seen.children)
+        for number in range(ENTRIES // 2):
+            ledger.post_until_accepted(client, number)
+        venom = ledger.post(client, -1, "a drop of venom in the cooling water")
+        for number in range(ENTRIES // 2, ENTRIES):
+            ledger.post_until_accepted(client, number)
+        line = ledger.close(within_seconds=90)
+
+    with psycopg.connect(system.database) as conn:
+        aside = conn.execute(ASIDE).fetchall()
+    replaced = len(seen.children - first)
+    print(
+        f"F6 parent_mib={seen.parent >> 20} child_mib={seen.child >> 20}"
+        f" replaced={replaced} strikes={aside}"
+    )
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert aside == [(venom, "metadata", 1 + 3, "MemoryError")]
+    assert replaced >= 3
+    assert seen.parent < LIMIT_BYTES
+    assert seen.child < LIMIT_BYTES
+    assert not system.has_ended("enhance")
