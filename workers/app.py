@@ -16,6 +16,7 @@ from shared.broker import make_app
 from shared.due import batches
 from shared.due.processes import Identity, Reporter
 from shared.settings import Settings
+from shared.text import languages
 from shared.version import VERSION
 from workers import consumer, kinds, memory, metrics, task
 from workers.context import Context, Resources, database_url
@@ -91,6 +92,9 @@ def _warm(**_: Any) -> None:
         error = task.attempt(Context(resources, {}).encoder)
         if error is not None:
             log.warning("model_not_loaded", code=error.error_code)
+    if kind.name == "enhance":
+        # A second of work: each child that is started for a dead one would pay it.
+        languages.load()
 
 
 @signals.worker_process_init.connect

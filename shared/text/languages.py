@@ -46,6 +46,11 @@ def detect(text: str, expected: str | None = None) -> str:
     return language if probability >= _MIN_PROBABILITY else expected or DEFAULT
 
 
+def load() -> None:
+    """Load what tells languages apart; children of a process that did share it."""
+    _identifier()
+
+
 def _of_cjk(text: str) -> str:
     if _KANA.search(text):
         return "ja"
