@@ -12,20 +12,30 @@ from typing import Any, LiteralString
 
 from fastapi import FastAPI
 
-from api import asked, errors, openapi
+from api import asked, errors, openapi, stages
 from api.backlog import Backlog
 from api.callers import Callers, is_loopback
 from api.context import ApiContext
 from api.gate import Gate
+from api.key_use import KeyUse
 from api.probes import Probes
-from api.routes import entries, health, me, root, search, status
+from api.routes import (
+    entries,
+    health,
+    maintenance,
+    me,
+    quarantine,
+    root,
+    search,
+    status,
+)
 from api.searches import Searches
+from api.sparing import Sparing
 from shared import broker
 from shared import log as logs
 from shared.access.cursors import Signer
 from shared.access.limits import Limiter
 from shared.broker import BrokerClock, Nudger
-from shared.embedding.encoders import ALIASES
 from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import Pool, connection, make_pool
@@ -56,7 +66,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings
-    for module in (root, entries, search, status, me, health):
+    for module in (root, entries, search, status, quarantine, maintenance, me, health):
         app.include_router(module.router, prefix=base)
     openapi.describe(app, settings)
     errors.register(app)
@@ -73,10 +83,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     asyncio.get_running_loop().set_default_executor(threads)
     await context.searches.start()
     await context.backlog.start()
+    await context.key_use.start()
     try:
         yield
     finally:
         await context.backlog.stop()
+        await context.key_use.stop()
         await context.searches.stop()
         context.nudger.stop()
         context.pool.close()
@@ -97,7 +109,7 @@ def _open(settings: Settings) -> ApiContext:
     jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
     limiter = Limiter(broker.limiter_redis(settings))
-    model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+    key_use = KeyUse(pool)
 
     @lru_cache(maxsize=1)
     def secret() -> bytes:
@@ -114,14 +126,17 @@ def _open(settings: Settings) -> ApiContext:
         clock=clock,
         nudger=Nudger(celery),
         searches=Searches(settings, celery, jobs, clock, pool),
-        callers=Callers(settings, pool, limiter),
+        callers=Callers(settings, pool, limiter, key_use.note),
         limiter=limiter,
         secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
         backlog=Backlog(pool, settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
-        stages=("metadata", broker.embed_stage(model), "index"),
+        stages=stages.of_settings(settings),
+        key_use=key_use,
+        counts=Sparing(),
+        entry_counts=Sparing(),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 
 from shared.due import lag
 from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
@@ -13,10 +14,13 @@ from shared.postgres import Pool, connection
 log = get_logger()
 
 REFRESH_SECONDS = 1.0
+# A long count comes less often: it takes five per cent of the time at most.
+_SHARE = 20.0
+_MOST_SECONDS = 10.0
 
 
 class Backlog:
-    """How much live work is due, as of a second ago."""
+    """How much live work is due, as of a moment ago."""
 
     def __init__(self, pool: Pool, most: int) -> None:
         self._pool = pool
@@ -46,12 +50,20 @@ class Backlog:
 
     async def _run(self) -> None:
         while True:
+            took = 0.0
             try:
-                self._due = await asyncio.to_thread(self._count)
+                self._due, took = await asyncio.to_thread(self._count)
             except (DatabaseConnectionError, DatabaseQueryError) as exc:
                 log.warning("backlog_not_counted", code=exc.error_code)
-            await asyncio.sleep(REFRESH_SECONDS)
+            await asyncio.sleep(pause_seconds(took))
 
-    def _count(self) -> int:
+    def _count(self) -> tuple[int, float]:
         with connection(self._pool) as conn:
-            return lag.live_due(conn)
+            # What waits for a connection is no cost of the count.
+            began = time.monotonic()
+            return lag.live_due(conn, most=self._most), time.monotonic() - began
+
+
+def pause_seconds(took: float) -> float:
+    """Return how long to wait after a count that took so long."""
+    return min(_MOST_SECONDS, max(REFRESH_SECONDS, took * _SHARE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared.access import keys
@@ -30,8 +31,15 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 class Callers:
     """Finds the caller of a request and counts it against their limit."""
 
-    def __init__(self, settings: Settings, pool: Pool, limiter: Limiter) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        limiter: Limiter,
+        note_use: Callable[[str], None],
+    ) -> None:
         self._settings = settings
+        self._note_use = note_use
         self._pool = pool
         self._limiter = limiter
         self._known: dict[str, tuple[float, Scope]] = {}
@@ -54,6 +62,8 @@ class Callers:
         if known is not None and known[0] > time.monotonic():
             return known[1]
         scope = await asyncio.to_thread(self._look_up, token)
+        if scope.key_id is not None:
+            self._note_use(scope.key_id)
         if len(self._known) >= _CACHED_KEYS:
             self._known.clear()
         self._known[token] = (time.monotonic() + CACHE_SECONDS, scope)

@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
     from api.backlog import Backlog
     from api.callers import Callers
+    from api.key_use import KeyUse
     from api.probes import Probes
     from api.searches import Searches
+    from api.sparing import Sparing
     from shared.access.cursors import Signer
     from shared.access.limits import Limiter
     from shared.broker import BrokerClock, Nudger
+    from shared.due.lag import Lag
     from shared.postgres import Pool
     from shared.settings import Settings
 
@@ -43,6 +46,10 @@ class ApiContext:
     signer: Callable[[], Signer]
     probes: Probes
     backlog: Backlog
+    key_use: KeyUse
+    # How far each stage is, by tenant; entries and what the index lacks, by rights.
+    counts: Sparing[Lag]
+    entry_counts: Sparing[tuple[int, int]]
     opensearch: OpenSearch | None
     stages: tuple[str, ...]
 

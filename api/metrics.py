@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 
 from prometheus_client import (
     CollectorRegistry,
@@ -12,7 +12,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from shared.due.lag import StageLag
+from shared.due.lag import Lag, StageLag
 
 REGISTRY = CollectorRegistry()
 _REQUESTS = Counter(
@@ -59,24 +59,57 @@ def ingested(source: str, status: str, count: int) -> None:
     _INGESTED.labels(source, status).inc(count)
 
 
-def render(stages: Sequence[StageLag]) -> bytes:
-    """Return this process's figures and those of the work table."""
+# Of each stage: name, help, and the number itself, which /v1/lag shows too.
+_OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
+    (
+        "logchord_due_oldest_seconds",
+        "Age of the oldest row that is not done.",
+        lambda one: one.oldest_seconds,
+    ),
+    (
+        "logchord_due_overdue",
+        "Rows due for over 10 s that nobody works on.",
+        lambda one: one.overdue,
+    ),
+    (
+        "logchord_due_leased",
+        "Rows in somebody's hands.",
+        lambda one: one.leased,
+    ),
+    ("logchord_quarantined", "Put aside.", lambda one: one.quarantined),
+    (
+        "logchord_stage_paused",
+        "1 while the stage rests.",
+        lambda one: one.paused is not None,
+    ),
+    (
+        "logchord_stage_ended_per_minute",
+        "Rows ended within the last minute.",
+        lambda one: one.per_minute,
+    ),
+)
+
+
+def render(behind: Lag | None) -> bytes:
+    """Return this process's figures, and those of the work table where it answers."""
     fresh = CollectorRegistry()
+    known = Gauge(
+        "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
+    )
+    known.set(behind is not None)
+    if behind is not None:
+        _render_stages(behind, fresh)
+    return generate_latest(REGISTRY) + generate_latest(fresh)
+
+
+def _render_stages(behind: Lag, fresh: CollectorRegistry) -> None:
     due = Gauge(
         "logchord_due_work", "Rows of due work.", ["stage", "class"], registry=fresh
     )
-    oldest = Gauge(
-        "logchord_due_oldest_seconds",
-        "Age of the oldest due row.",
-        ["stage"],
-        registry=fresh,
-    )
-    aside = Gauge(
-        "logchord_quarantined", "Entries put aside.", ["stage"], registry=fresh
-    )
-    for one in stages:
+    for one in behind.stages:
         due.labels(one.stage, "live").set(one.due)
         due.labels(one.stage, "bulk").set(one.bulk)
-        oldest.labels(one.stage).set(one.oldest_seconds)
-        aside.labels(one.stage).set(one.quarantined)
-    return generate_latest(REGISTRY) + generate_latest(fresh)
+    for name, told, number in _OF_STAGE:
+        gauge = Gauge(name, told, ["stage"], registry=fresh)
+        for one in behind.stages:
+            gauge.labels(one.stage).set(number(one))

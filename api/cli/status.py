@@ -11,12 +11,19 @@ from typing import Any
 
 import click
 
+from api import stages
 from api.cli import http, output
+from api.schemas.lag import loop_out, queue_out, stage_out
 from local import runner_state, stack
-from shared.due import lag, processes
-from shared.errors import LogchordError
+from shared import broker
+from shared.due import overview, problems
+from shared.due.overview import Overview
+from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings
+
+# A backlog of a million is counted in less; a server that hangs is told of in time.
+_BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
 
 
 @click.command()
@@ -36,7 +43,7 @@ def gather(settings: Settings) -> dict[str, Any]:
     """Return everything as one document; what cannot be reached is a problem."""
     home = settings.home.absolute()
     pid = stack.running_pid(home)
-    problems: list[str] = []
+    wrong: list[str] = []
     document: dict[str, Any] = {
         "home": str(home),
         "pid": pid,
@@ -44,24 +51,26 @@ def gather(settings: Settings) -> dict[str, Any]:
         "api": http.base_url(settings),
         "processes": _processes(home, running=pid is not None),
         "workers": [],
+        "queues": [],
+        "upkeep": [],
         "stages": [],
-        "problems": problems,
+        "problems": wrong,
     }
     if pid is None:
-        problems.append(f"No stack runs in {home}. Start it with `logchord up`.")
-    problems += [
+        wrong.append(f"No stack runs in {home}. Start it with `logchord up`.")
+    wrong += [
         f"{row['name']} died five times within a minute: `logchord logs {row['name']}`."
         for row in document["processes"]
         if row["failing"]
     ]
     if settings.database_url is None:
         if pid is not None:
-            problems.append("The stack is still starting, or is stopping.")
+            wrong.append("The stack is still starting, or is stopping.")
         return document
     try:
-        _read_database(settings.database_url.get_secret_value(), document)
+        _read_database(settings, document)
     except LogchordError as exc:
-        problems.append(exc.message)
+        wrong.append(problems.of_database(exc.message))
     return document
 
 
@@ -90,15 +99,28 @@ def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _read_database(url: str, document: dict[str, Any]) -> None:
-    with connect(url, application="status") as conn, translated_errors():
-        known = processes.listing(conn)
-        document["workers"] = [asdict(row) for row in known]
-        document["stages"] = [asdict(row) for row in lag.stages(conn, [])]
-    document["problems"] += [
-        f"The {one.kind} worker {one.pid} has not reported for 15 s."
-        for one in processes.missing(known)
-    ]
+def look(settings: Settings) -> Overview:
+    """Return how the work stands, of every facility, from Postgres alone."""
+    if settings.database_url is None:
+        raise DatabaseConnectionError
+    url = settings.database_url.get_secret_value()
+    with (
+        connect(url, application="status", options=_BOUNDED) as conn,
+        translated_errors(),
+    ):
+        return overview.read(
+            conn, stages.of_settings(settings), max_backlog=settings.max_backlog_entries
+        )
+
+
+def _read_database(settings: Settings, document: dict[str, Any]) -> None:
+    seen = look(settings)
+    queues = overview.by_queue(seen.processes, broker.QUEUE_OF.values())
+    document["workers"] = [asdict(row) for row in seen.processes]
+    document["queues"] = [queue_out(one) for one in queues]
+    document["upkeep"] = [loop_out(one) for one in seen.loops]
+    document["stages"] = [stage_out(one) for one in seen.stages]
+    document["problems"] += seen.problems
 
 
 def _lines(document: dict[str, Any]) -> list[str]:
@@ -120,17 +142,38 @@ def _lines(document: dict[str, Any]) -> list[str]:
         f"  {','.join(row['queues']) or '-'}{'  STALE' if row['stale'] else ''}"
         for row in document["workers"]
     ]
+    told += _upkeep_lines(document["upkeep"])
     if document["stages"]:
         told += ["", "Work"]
-    told += [
-        f"  {row['stage']:<32} due {row['due']}  bulk {row['bulk']}"
-        f"  leased {row['leased']}  quarantined {row['quarantined']}"
-        f"  oldest {row['oldest_seconds']:.0f} s"
-        for row in document["stages"]
-    ]
+    told += map(_stage_line, document["stages"])
     if document["problems"]:
         told += ["", "Problems", *(f"  {text}" for text in document["problems"])]
     return told
+
+
+def _upkeep_lines(loops: list[dict[str, Any]]) -> list[str]:
+    if not loops:
+        return []
+    told = ["", "Upkeep"]
+    for row in loops:
+        quiet = row["seconds_since_turn"]
+        turned = "has not turned yet" if quiet is None else f"turned {quiet:.0f} s ago"
+        told.append(
+            f"  {row['loop']:<10} {row['holder'] or 'held by nobody'}, {turned}"
+        )
+    return told
+
+
+def _stage_line(row: dict[str, Any]) -> str:
+    paused = ""
+    if row["paused"]:
+        paused = click.style(f"  PAUSED {row['paused']['code']}", fg="red")
+    return (
+        f"  {row['stage']:<32} due {row['due']}  bulk {row['bulk']}"
+        f"  overdue {row['overdue']}  leased {row['leased']}"
+        f"  quarantined {row['quarantined']}  oldest {row['oldest_seconds']:.0f} s"
+        f"  {row['per_minute']}/min{paused}"
+    )
 
 
 def _process_line(row: dict[str, Any]) -> str:

@@ -15,10 +15,14 @@ from api.context import ApiContext, Ctx
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.probes import Finding
-from shared.due import lag
+from shared.due import lag, stages
+from shared.due.lag import Lag
 from shared.embedding import vectors
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
 from shared.postgres import connection
+
+log = get_logger()
 
 router = APIRouter(tags=["health"], route_class=DoorRoute)
 
@@ -88,11 +92,11 @@ async def ready(ctx: Ctx) -> Response:
 )
 async def health(ctx: Ctx) -> Response:
     """For S1's clients; use `/health/live` for liveness probes."""
-    found, names = await asyncio.gather(ctx.probes.all(), _tables(ctx))
+    found, (names, spent) = await asyncio.gather(ctx.probes.all(), _known(ctx))
     down = not found["postgres"].ok
     # Switched off on purpose is said, but is nothing to be mended.
     needed = {*found} - ({"opensearch"} if _is_off(ctx) else set())
-    all_well = all(found[name].ok for name in needed)
+    all_well = all(found[name].ok for name in needed) and not spent
     status = "unhealthy" if down else "healthy" if all_well else "degraded"
     connected = found["opensearch"].ok
     body = {
@@ -113,13 +117,15 @@ async def health(ctx: Ctx) -> Response:
     },
 )
 async def get_metrics(request: Request, ctx: Ctx) -> Response:
-    """Open on loopback; elsewhere for admins."""
+    """Open on loopback; elsewhere for admins, whose counts are their facility's."""
     peer = request.client.host if request.client else ""
+    whose = lag.ANY_TENANT
     if is_forwarded(request) or not is_loopback(peer):
         scope = await ctx.callers.find(request)
         scope.require("admin")
-    stages = await asyncio.to_thread(_stages, ctx)
-    return Response(metrics.render(stages), media_type="text/plain; version=0.0.4")
+        whose = scope.watched
+    behind = await asyncio.to_thread(_lag, ctx, whose)
+    return Response(metrics.render(behind), media_type="text/plain; version=0.0.4")
 
 
 def _is_off(ctx: ApiContext) -> bool:
@@ -133,23 +139,33 @@ def _state(name: str, found: Finding) -> str:
     return "down" if name in _NEEDED else "degraded"
 
 
-async def _tables(ctx: ApiContext) -> list[str]:
+async def _known(ctx: ApiContext) -> tuple[list[str], bool]:
     try:
         async with asyncio.timeout(_LISTING_SECONDS):
-            return await asyncio.to_thread(_table_names, ctx)
+            return await asyncio.to_thread(_tables_and_budgets, ctx)
     except (TimeoutError, DatabaseConnectionError, DatabaseQueryError):
         # Said by `status`: Postgres has its own probe beside this listing.
-        return []
+        return [], False
 
 
-def _table_names(ctx: ApiContext) -> list[str]:
+def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
+    """Return the vector tables, and whether a stage has put aside all it may."""
     with connection(ctx.pool) as conn:
-        return [one.table_name for one in vectors.active(conn)]
+        names = [one.table_name for one in vectors.active(conn)]
+        resting = stages.paused(conn)
+    return names, any(one.code == stages.BUDGET_SPENT for one in resting)
 
 
-def _stages(ctx: ApiContext) -> list[lag.StageLag]:
-    with connection(ctx.pool) as conn:
-        return lag.stages(conn, list(ctx.stages))
+def _lag(ctx: ApiContext, whose: str) -> Lag | None:
+    try:
+        with connection(ctx.pool) as conn:
+            if whose != lag.ANY_TENANT and lag.is_alone(conn, whose):
+                whose = lag.ANY_TENANT
+            return ctx.counts.get(whose, lambda: lag.read(conn, ctx.stages, whose))
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # This process's own figures matter most when Postgres is away.
+        log.warning("metrics_without_postgres", code=exc.error_code)
+        return None
 
 
 def _json(body: Any, status: int) -> Response:

@@ -4,68 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import datetime
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Response
-from pydantic import BaseModel, ConfigDict
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.entries import timestamp
+from api.schemas.lag import (
+    LagOut,
+    StatusOut,
+    loop_out,
+    paused_stages,
+    queue_out,
+    stage_out,
+    worker_out,
+)
+from shared import broker, migrations
 from shared.access.scope import Scope
-from shared.due import lag, processes
-from shared.entries import reading
+from shared.due import lag, overview
+from shared.due.overview import Overview
+from shared.entries import indexing, reading
 from shared.postgres import connection
 from shared.version import VERSION
 
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
 router = APIRouter(prefix="/v1", tags=["operations"], route_class=DoorRoute)
 
-_LOOPS: LiteralString = """
-    SELECT name, holder, extract(epoch FROM now() - last_turn_at)::float8
-      FROM upkeep_loop ORDER BY name LIMIT 100"""
-_NOW: LiteralString = "SELECT now()"
-
-_OVERDUE_IS_A_PROBLEM_SECONDS = 30
-
-
-class Loose(BaseModel):
-    """A body that may grow; clients ignore what they do not know."""
-
-    model_config = ConfigDict(extra="allow")
-
-
-class StageOut(Loose):
-    """One stage of enrichment."""
-
-    stage: str
-    due: int
-    bulk: int
-    overdue: int
-    oldest_seconds: float
-    leased: int
-    quarantined: int
-    watermark: datetime
-
-
-class LagOut(Loose):
-    """How far each stage is behind, from Postgres."""
-
-    as_of: datetime
-    stages: list[StageOut]
-    workers: list[dict[str, Any]]
-    problems: list[str]
-
-
-class StatusOut(Loose):
-    """Components, workers and loops."""
-
-    version: str
-    components: dict[str, Any]
-    entries: int
-    workers: list[dict[str, Any]]
-    upkeep: list[dict[str, Any]]
+_INDEXING = (broker.METADATA_STAGE, broker.INDEX_STAGE)
 
 
 @router.get(
@@ -75,18 +45,22 @@ class StatusOut(Loose):
     responses=documented(),
     dependencies=[Depends(needs("read"))],
 )
-def get_lag(ctx: Ctx) -> Response:
-    """From the work table, not from the lengths of queues."""
+def get_lag(caller: Caller, ctx: Ctx) -> Response:
+    """From the work table, not from the lengths of queues; counts are your own."""
     with connection(ctx.pool) as conn:
-        stages = lag.stages(conn, list(ctx.stages))
-        alive = processes.listing(conn)
-        row = conn.execute(_NOW).fetchone()
+        seen = _overview(ctx, conn, caller.scope)
+        index = _index(ctx, conn, caller.scope)
     body = {
-        "as_of": timestamp(row[0]) if row else None,
+        "as_of": timestamp(seen.as_of),
         "sources": [],
-        "stages": [_stage(one) for one in stages],
-        "workers": _by_queue(alive),
-        "problems": problems(stages, alive),
+        "stages": [stage_out(one) for one in seen.stages],
+        "index": index,
+        "workers": [
+            queue_out(one)
+            for one in overview.by_queue(seen.processes, broker.QUEUE_OF.values())
+        ],
+        "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
+        "problems": seen.problems,
     }
     return _json(body)
 
@@ -113,76 +87,51 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
     return _json({"version": VERSION, "components": components, **known})
 
 
-def problems(stages: list[lag.StageLag], alive: list[processes.Process]) -> list[str]:
-    """Say in plain sentences what is wrong and what to do about it."""
-    found = []
-    kinds = {one.kind for one in alive if not one.stale}
-    if "upkeep" not in kinds:
-        found.append("No upkeep is alive: start `logchord serve upkeep`.")
-    found += [
-        f"{one.overdue} entries wait for the stage {one.stage!r} and nobody works on"
-        " them: look at its worker with `logchord status`."
-        for one in stages
-        if one.overdue and one.oldest_seconds > _OVERDUE_IS_A_PROBLEM_SECONDS
-    ]
-    found += [
-        f"{one.quarantined} entries were put aside by the stage {one.stage!r}; the"
-        " log tells why (event entry_put_aside)."
-        for one in stages
-        if one.quarantined
-    ]
-    return found
+def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
+    """Return how the work stands, as far as it is the caller's to know."""
+    whose = scope.watched
+    if whose != lag.ANY_TENANT and lag.is_alone(conn, whose):
+        # There is nobody else whose numbers these could be.
+        whose = lag.ANY_TENANT
+    counted = ctx.counts.get(whose, lambda: lag.read(conn, ctx.stages, whose))
+    most = ctx.settings.max_backlog_entries
+    return overview.read(
+        conn, ctx.stages, max_backlog=most, tenant=whose, counted=counted
+    )
+
+
+def _index(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> dict[str, Any]:
+    key = json.dumps(scope.params, sort_keys=True)
+    entries, lacking = ctx.entry_counts.get(
+        key,
+        lambda: (
+            reading.total(conn, scope, reading.ListingFilter()),
+            indexing.lacking(conn, scope),
+        ),
+    )
+    return {
+        "entries": entries,
+        "indexed": max(0, entries - lacking) if ctx.opensearch else None,
+        "watermark": timestamp(lag.watermark(conn, _INDEXING)),
+    }
 
 
 def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
     with connection(ctx.pool) as conn:
-        alive = processes.listing(conn)
+        seen = _overview(ctx, conn, scope)
         entries = reading.total(conn, scope, reading.ListingFilter())
-        loops = conn.execute(_LOOPS).fetchall()
+        todo = migrations.pending(conn)
     return {
+        "migrations": {
+            phase: [one.name for one in todo if one.phase == phase]
+            for phase in ("pre", "post")
+        },
         "entries": entries,
-        "workers": [
-            {
-                "kind": one.kind,
-                "queues": one.queues,
-                "pid": one.pid,
-                "host": one.host,
-                "version": one.version,
-                "since": timestamp(one.since),
-                "stale": one.stale,
-            }
-            for one in alive
-        ],
-        "upkeep": [
-            {"loop": name, "holder": holder, "seconds_since_turn": round(age, 1)}
-            for name, holder, age in loops
-        ],
+        "workers": [worker_out(one) for one in seen.processes],
+        "upkeep": [loop_out(one) for one in seen.loops],
+        **paused_stages(seen.stages),
+        "problems": seen.problems,
     }
-
-
-def _stage(one: lag.StageLag) -> dict[str, Any]:
-    return {
-        "stage": one.stage,
-        "due": one.due,
-        "bulk": one.bulk,
-        "overdue": one.overdue,
-        "oldest_seconds": round(one.oldest_seconds, 1),
-        "leased": one.leased,
-        "quarantined": one.quarantined,
-        "watermark": timestamp(one.watermark),
-    }
-
-
-def _by_queue(alive: list[processes.Process]) -> list[dict[str, Any]]:
-    queues = sorted({queue for one in alive for queue in one.queues})
-    return [
-        {
-            "queue": queue,
-            "alive": sum(queue in one.queues and not one.stale for one in alive),
-            "stale": sum(queue in one.queues and one.stale for one in alive),
-        }
-        for queue in queues
-    ]
 
 
 def _is_admin(caller: Caller) -> bool:

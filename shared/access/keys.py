@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
@@ -41,6 +41,16 @@ _LISTING: LiteralString = """
      WHERE %(tenant)s = '*' OR tenant = %(tenant)s
      ORDER BY created_at DESC, key_id
      LIMIT 1000"""
+# Sorted, as every write of many rows; twice within a minute it changes nothing.
+_NOTE_USE: LiteralString = """
+    WITH used AS (
+        SELECT key_id FROM api_key
+         WHERE key_id = ANY(%(key_ids)s)
+           AND (last_used_at IS NULL OR last_used_at < now() - interval '30 s')
+         ORDER BY key_id
+           FOR UPDATE)
+    UPDATE api_key AS k SET last_used_at = now()
+      FROM used WHERE k.key_id = used.key_id"""
 _REVOKE: LiteralString = """
     UPDATE api_key SET revoked_at = now()
      WHERE key_id = %(key_id)s AND revoked_at IS NULL
@@ -151,6 +161,7 @@ def find(conn: Connection[TupleRow], token: str) -> Scope:
         key_id=stored.key_id,
         key_name=stored.name,
         rate_per_minute=stored.rate_per_minute,
+        everywhere=stored.tenant == ANY_TENANT,
     )
 
 
@@ -164,6 +175,11 @@ def revoke(conn: Connection[TupleRow], tenant: str, key_id: str) -> bool:
     """Revoke a key of the tenant, or of any with `*`; false if there was none."""
     values = {"key_id": key_id, "tenant": tenant}
     return conn.execute(_REVOKE, values).rowcount > 0
+
+
+def note_use(conn: Connection[TupleRow], key_ids: Iterable[str]) -> None:
+    """Keep that these keys were used just now."""
+    conn.execute(_NOTE_USE, {"key_ids": sorted(key_ids)})
 
 
 def _invalid() -> AccessError:

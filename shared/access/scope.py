@@ -22,6 +22,13 @@ class Scope:
     key_id: str | None = None
     key_name: str | None = None
     rate_per_minute: int | None = None
+    # An installation's admin: a key of no facility in particular.
+    everywhere: bool = False
+
+    @property
+    def watched(self) -> str:
+        """Return whose due work they may look at and release; `*` is everybody's."""
+        return "*" if self.everywhere else self.tenant
 
     @property
     def params(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
@@ -45,6 +45,7 @@ _MINE: LiteralString = """
            excerpt, first_at, last_at
       FROM quarantine
      WHERE (tenant = %(tenant)s OR %(tenant)s = '*')
+       AND (entry_id IS NOT NULL OR %(messages)s)
        AND (%(id)s::uuid IS NULL OR id = %(id)s)
        AND (%(source)s::text IS NULL OR source = %(source)s)
        AND (%(stage)s::text IS NULL OR stage = %(stage)s)
@@ -84,6 +85,14 @@ class Which:
     source: str | None = None
     stage: str | None = None
     code: str | None = None
+
+
+class Released(NamedTuple):
+    """What a release made due, and the stages that it let go on."""
+
+    released: int
+    resumed: list[str]
+    stages: list[str]
 
 
 def put_aside(
@@ -144,21 +153,21 @@ def listing(
     *,
     limit: int,
     after: UUID | None = None,
+    messages: bool = True,
 ) -> list[Aside]:
     """Return what was put aside, the newest first."""
-    values = {**_values(which), "after": after, "limit": limit}
+    values = {**_values(which), "after": after, "limit": limit, "messages": messages}
     with conn.cursor(row_factory=class_row(Aside)) as cur:
         return cur.execute(_MINE, values).fetchall()
 
 
-def release(
-    conn: Connection[TupleRow], which: Which, *, limit: int
-) -> tuple[int, list[str]]:
-    """Make it due again; return how many entries, and the stages that go on by it.
+def release(conn: Connection[TupleRow], which: Which, *, limit: int) -> Released:
+    """Make it due again, and let a stage that its budget paused go on.
 
     Many at once are bulk work: what comes in meanwhile does not wait for them.
     """
-    found = [row for row in listing(conn, which, limit=limit) if row.entry_id]
+    # A message is not sent again; those there are must not take the room of entries.
+    found = listing(conn, which, limit=limit, messages=False)
     work_class = rows.LIVE if which.id is not None else rows.BULK
     # Work before quarantine, as whoever puts aside takes its locks, and in order.
     found.sort(key=lambda row: (str(row.tenant), row.stage, str(row.entry_id)))
@@ -170,7 +179,8 @@ def release(
     touched = sorted({row.stage for row in found} | named)
     for stage in touched:
         outcomes.forgive(conn, stage)
-    return len(found), [stage for stage in touched if stages.resume(conn, stage)]
+    resumed = [stage for stage in touched if stages.resume(conn, stage)]
+    return Released(len(found), resumed, touched)
 
 
 def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:

@@ -28,6 +28,15 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/me": (ANY, {}, 200),
     "GET /v1/status": ("read", {}, 200),
     "GET /v1/lag": ("read", {}, 200),
+    "GET /v1/quarantine": ("admin", {}, 200),
+    "GET /v1/quarantine/{quarantine_id}": ("admin", {}, 404),
+    "POST /v1/quarantine/retry": ("admin", {"json": {}}, 202),
+    "POST /v1/quarantine/{quarantine_id}/retry": ("admin", {}, 404),
+    "DELETE /v1/quarantine/{quarantine_id}": (
+        "admin",
+        {"params": {"reason": "x"}},
+        404,
+    ),
     "POST /v1/entries": ("ingest", {"json": {"text": "x", "external_id": "1"}}, 0),
     "GET /v1/entries": ("read", {}, 200),
     "GET /v1/entries/{entry_id}": ("read", {}, 404),
@@ -48,7 +57,7 @@ SCOPES: dict[str, tuple[str, ...]] = {
     "reader": ("read",),
     "searcher": ("search",),
     "writer": ("ingest",),
-    "admin": ("read", "search", "ingest"),
+    "admin": ("read", "search", "ingest", "admin"),
 }
 
 

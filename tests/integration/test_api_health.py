@@ -125,8 +125,10 @@ def test_lag_counts_what_is_due_from_postgres(api: System, caller):
     assert after["metadata"] == before["metadata"] + 1
     assert set(lag["stages"][0]) == {
         *("stage", "due", "bulk", "overdue", "oldest_seconds", "leased"),
-        *("quarantined", "watermark"),
+        *("quarantined", "watermark", "per_minute", "paused"),
     }
+    assert {one["queue"] for one in lag["workers"]} >= {"index", "enhance.embed"}
+    assert set(lag["index"]) == {"entries", "indexed", "watermark"}
     assert any("No upkeep is alive" in problem for problem in lag["problems"])
 
 

@@ -220,10 +220,8 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
     assert claim() == []
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (15,)
 
-    assert quarantine.release(conn, Which(TENANT, stage=STAGE), limit=100) == (
-        25,
-        [STAGE],
-    )
+    released = quarantine.release(conn, Which(TENANT, stage=STAGE), limit=100)
+    assert released == (25, [STAGE], [STAGE])
     conn.commit()
     done = 0
     conn.execute("UPDATE work SET due_at = now()")

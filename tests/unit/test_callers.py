@@ -24,7 +24,7 @@ def find(host: str = "localhost:8006", peer: str = "127.0.0.1", **headers: str) 
         "headers": [(k.encode(), v.encode()) for k, v in given.items()],
     }
     settings = Settings.load({"LOGCHORD_ANONYMOUS_LOOPBACK": "true"})
-    callers = Callers(settings, NOBODY, NOBODY)
+    callers = Callers(settings, NOBODY, NOBODY, NOBODY)
     return asyncio.run(callers.find(Request(scope))).subject
 
 

@@ -38,9 +38,11 @@ FOR_EVERY_TENANT = {
     # A message that cannot be read does not say whose it is.
     ("shared/due/messages.py", "_RECORD"),
     # How far a stage is behind is a number of the installation.
-    ("shared/due/lag.py", "_STAGES"),
+    ("shared/due/lag.py", "_OF_ALL"),
     ("shared/due/lag.py", "_LIVE_DUE"),
-    ("shared/due/lag.py", "_WATERMARK"),
+    ("shared/due/lag.py", "_WATERMARKS"),
+    # Keys that were used, whosever they are.
+    ("shared/access/keys.py", "_NOTE_USE"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/jobs/closing.py", "_OVERDUE"),
 }

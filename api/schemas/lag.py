@@ -1,0 +1,165 @@
+"""How the work stands, as REST and the command line tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.entries import timestamp
+from shared.due import problems
+from shared.due.lag import StageLag
+from shared.due.loops import LoopState
+from shared.due.overview import QueueState
+from shared.due.processes import Process
+from shared.due.stages import BUDGET_SPENT, Pause
+
+
+class Loose(BaseModel):
+    """A body that may grow; clients ignore what they do not know."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class PausedOut(Loose):
+    """Why a stage rests."""
+
+    code: str = Field(examples=[BUDGET_SPENT, "opensearch_unavailable"])
+    since: datetime
+    until: datetime | None = Field(
+        description="When it is tried again; null: once it is released."
+    )
+    message: str
+
+
+class StageOut(Loose):
+    """One stage of enrichment."""
+
+    stage: str
+    due: int = Field(description="Live work still to be done.")
+    bulk: int = Field(description="Bulk work still to be done.")
+    overdue: int = Field(description="Due for over 10 s, in nobody's hands.")
+    oldest_seconds: float
+    leased: int = Field(description="In somebody's hands.")
+    quarantined: int = Field(description="Put aside: it cannot be done.")
+    per_minute: int = Field(description="Ended within the last minute, of everybody.")
+    watermark: datetime
+    paused: PausedOut | None
+
+
+class IndexOut(Loose):
+    """How many entries the search index has as they are."""
+
+    entries: int
+    indexed: int | None = Field(description="Null while there is no search index.")
+    watermark: datetime
+
+
+class QueueOut(Loose):
+    """The workers of one queue."""
+
+    queue: str
+    alive: int
+    stale: int
+
+
+class LockOut(Loose):
+    """Who holds the lock of a loop of upkeep just now."""
+
+    name: str
+    holder: str | None
+
+
+class LagOut(Loose):
+    """How far each stage is behind, from Postgres."""
+
+    as_of: datetime
+    sources: list[dict[str, Any]]
+    stages: list[StageOut]
+    index: IndexOut
+    workers: list[QueueOut]
+    locks: list[LockOut]
+    problems: list[str] = Field(description="What is wrong, and what to do.")
+
+
+class StatusOut(Loose):
+    """Components, workers and loops."""
+
+    version: str
+    components: dict[str, Any]
+    migrations: dict[str, list[str]]
+    entries: int
+    workers: list[dict[str, Any]]
+    upkeep: list[dict[str, Any]]
+    paused: list[dict[str, Any]]
+    quarantine_budget_spent: list[str] = Field(
+        description="The stages that wait for a release."
+    )
+    problems: list[str]
+
+
+def stage_out(one: StageLag) -> dict[str, Any]:
+    """Return one stage."""
+    return {
+        "stage": one.stage,
+        "due": one.due,
+        "bulk": one.bulk,
+        "overdue": one.overdue,
+        "oldest_seconds": round(one.oldest_seconds, 1),
+        "leased": one.leased,
+        "quarantined": one.quarantined,
+        "per_minute": one.per_minute,
+        "watermark": timestamp(one.watermark),
+        "paused": paused_out(one.paused) if one.paused else None,
+    }
+
+
+def paused_out(pause: Pause) -> dict[str, Any]:
+    """Return why a stage rests; never what the driver or an entry said."""
+    return {
+        "code": pause.code,
+        "since": timestamp(pause.since),
+        "until": timestamp(pause.until) if pause.until else None,
+        "message": problems.pause_sentence(pause),
+    }
+
+
+def queue_out(one: QueueState) -> dict[str, Any]:
+    """Return the workers of one queue."""
+    return {"queue": one.queue, "alive": one.alive, "stale": one.stale}
+
+
+def worker_out(one: Process) -> dict[str, Any]:
+    """Return one process as it reports itself."""
+    return {
+        "kind": one.kind,
+        "queues": one.queues,
+        "pid": one.pid,
+        "host": one.host,
+        "version": one.version,
+        "since": timestamp(one.since),
+        "stale": one.stale,
+    }
+
+
+def loop_out(one: LoopState) -> dict[str, Any]:
+    """Return one loop of upkeep, and how long ago its last turn ended."""
+    quiet = one.seconds_since_turn
+    return {
+        "loop": one.name,
+        "holder": one.holder,
+        "seconds_since_turn": None if quiet is None else round(quiet, 1),
+    }
+
+
+def paused_stages(found: Iterable[StageLag]) -> dict[str, Any]:
+    """Return which stages rest, and which of them until they are released."""
+    resting = [one.paused for one in found if one.paused]
+    return {
+        "paused": [{"stage": one.stage, **paused_out(one)} for one in resting],
+        "quarantine_budget_spent": [
+            one.stage for one in resting if one.code == BUDGET_SPENT
+        ],
+    }

@@ -1,0 +1,82 @@
+"""What was put aside, as REST tells it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.schemas.entries import timestamp
+from shared.due.quarantine import Aside, Released
+
+Filter = Annotated[str, Field(min_length=1, max_length=255)]
+MAX_RELEASED = 1000
+
+
+class AsideOut(BaseModel):
+    """An entry's stage that could not be done, or a message nobody could read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    quarantine_id: UUID
+    entry_id: UUID | None = Field(description="Null: it is a message.")
+    source: str | None
+    external_id: str | None
+    stage: str = Field(examples=["metadata", "message:index"])
+    revision: int | None
+    attempts: int
+    error: dict[str, Any] = Field(description="Why, in the shape of every error.")
+    first_at: datetime
+    last_at: datetime
+    excerpt: str | None = Field(description="Of a message: its task and id.")
+
+
+class AsidePage(BaseModel):
+    """A page of what was put aside, the newest first."""
+
+    items: list[AsideOut]
+    next_cursor: str | None
+
+
+class RetryIn(BaseModel):
+    """Which of them are made due again; without a filter, any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Filter | None = None
+    stage: Filter | None = None
+    code: Filter | None = None
+    limit: int = Field(100, ge=1, le=MAX_RELEASED)
+
+
+class ReleasedOut(BaseModel):
+    """What became of a release."""
+
+    model_config = ConfigDict(extra="allow")
+
+    released: int = Field(description="How many entries are due again.")
+    resumed: list[str] = Field(description="Stages that were paused and go on.")
+
+
+def aside_out(one: Aside) -> dict[str, Any]:
+    """Return one of them; ids and reasons, never an entry's text."""
+    return {
+        "quarantine_id": str(one.id),
+        "entry_id": None if one.entry_id is None else str(one.entry_id),
+        "source": one.source,
+        "external_id": one.external_id,
+        "stage": one.stage,
+        "revision": one.revision,
+        "attempts": one.attempts,
+        "error": one.error,
+        "first_at": timestamp(one.first_at),
+        "last_at": timestamp(one.last_at),
+        "excerpt": one.excerpt,
+    }
+
+
+def released_out(one: Released) -> dict[str, Any]:
+    """Return what became of a release."""
+    return {"released": one.released, "resumed": one.resumed}

@@ -1,0 +1,17 @@
+"""The stages that an entry passes under these settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared import broker
+from shared.embedding.encoders import ALIASES
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+
+def of_settings(settings: Settings) -> tuple[str, ...]:
+    """Return every stage, in the order in which an entry passes them."""
+    model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+    return (broker.METADATA_STAGE, broker.embed_stage(model), broker.INDEX_STAGE)

@@ -1,0 +1,58 @@
+"""The loops of upkeep: who holds the lock of each just now, and when it last turned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+# The first key of upkeep's advisory locks; the second is the hash of the loop's name.
+LOCK_SPACE = 0x10C0
+
+# Told of by their lock alone until their first turn has ended.
+NAMES = ("sweeper", "finisher", "scheduler", "retention", "index")
+
+# A lock tells its holder's connection, and the connection names its process; the row
+# of the last turn knows the host of that process, too.
+_LOOPS: LiteralString = """
+    WITH held AS (
+        SELECT l.objid, substring(a.application_name FROM '[0-9]+$') AS pid,
+               coalesce(host(a.client_addr), 'local') AS address
+          FROM pg_locks l
+          JOIN pg_stat_activity a ON a.pid = l.pid
+         WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+           AND l.classid = %(space)s::int::oid
+           AND l.database = (
+               SELECT oid FROM pg_database WHERE datname = current_database())),
+    named AS (
+        SELECT name FROM upkeep_loop UNION SELECT unnest(%(names)s::text[]))
+    SELECT name,
+           CASE WHEN turned.holder LIKE '%% ' || held.pid THEN turned.holder
+                WHEN held.objid IS NOT NULL
+                THEN held.address || ' ' || coalesce(held.pid, '?') END AS holder,
+           extract(epoch FROM clock_timestamp() - turned.last_turn_at)::float8
+               AS seconds_since_turn
+      FROM named
+      LEFT JOIN upkeep_loop turned USING (name)
+      LEFT JOIN held ON held.objid = hashtext(named.name)::oid
+     WHERE turned.name IS NOT NULL OR held.objid IS NOT NULL
+     ORDER BY name
+     LIMIT 100"""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopState:
+    """One loop: the host and process that holds its lock, or nobody."""
+
+    name: str
+    holder: str | None
+    seconds_since_turn: float | None
+
+
+def listing(conn: Connection[TupleRow]) -> list[LoopState]:
+    """Return every loop that has a holder, or ever turned."""
+    with conn.cursor(row_factory=class_row(LoopState)) as cur:
+        values = {"space": LOCK_SPACE, "names": list(NAMES)}
+        return cur.execute(_LOOPS, values).fetchall()
