@@ -1,0 +1,99 @@
+"""B17: a flood of bad messages, and very large ones, while entries flow."""
+
+from __future__ import annotations
+
+import base64
+import random
+from pathlib import Path
+from typing import LiteralString
+
+import psycopg
+import pytest
+import redis
+
+from shared.due.messages import MAX_ROWS_PER_QUEUE
+from tests.faults.bad_messages import MARK, Writer
+from tests.faults.ledger import Ledger
+from tests.faults.size import QUICK_VECTORS, SEED, N, times
+from tests.waiting import until
+
+FLOOD = 1000
+LARGE_BYTES = 50_000_000
+LARGE = times(1, 4)
+LIMIT_MIB = 512
+ROWS: LiteralString = """
+    SELECT split_part(stage, ':', 2), count(*)::int, sum(times)::int FROM quarantine
+     WHERE entry_id IS NULL GROUP BY stage ORDER BY stage"""
+
+
+def large(writer: Writer) -> bytes:
+    """A message of 50 MB that is well formed, but for its size."""
+    filler = base64.b64encode(b"x" * LARGE_BYTES)
+    return writer.item().replace(b'"body": "', b'"body": "' + filler, 1)
+
+
+def flood(writer: Writer, rng: random.Random) -> list[bytes]:
+    """As many bad messages, most of them of a task of their own that nobody knows."""
+    every = list(writer.bad().values())
+    strangers = [writer.item(task=f"{MARK}.{number}") for number in range(FLOOD // 2)]
+    found = [*strangers, *rng.choices(every, k=FLOOD - len(strangers))]
+    rng.shuffle(found)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("B17", "P1", "P2", "P11")
+@pytest.mark.timeout(240)
+def test_a_flood_of_bad_messages_costs_no_entry_and_little_memory(make_system):
+    system = make_system(**QUICK_VECTORS)
+    names = ("enhance", "embed", "search")
+    system.start("api", "upkeep", *names)
+    system.wait_ready("upkeep", *names)
+    pids = {name: system.processes[name].pid for name in names}
+    ledger = Ledger(system, "B17")
+    rng = random.Random(SEED)
+
+    with (
+        system.client() as client,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        sent = {}
+        for name in names:
+            writer = Writer(name)
+            messages = flood(writer, rng)
+            broker.lpush(writer.queue, *messages)
+            for _ in range(LARGE):
+                broker.lpush(writer.queue, large(writer))
+            sent[writer.queue] = len(messages) + LARGE
+        for number in range(N):
+            ledger.post_until_accepted(client, number)
+        until(
+            lambda: {queue: times for queue, _, times in recorded(system)} == sent,
+            within_seconds=60,
+            what="every message in the quarantine",
+        )
+        line = ledger.close(within_seconds=60)
+    largest = {name: peak_mib(pid) for name, pid in pids.items()}
+    rows = {queue: rows for queue, rows, _ in recorded(system)}
+    print(f"B17 sent={sent} rows={rows} largest_mib={largest}")
+
+    assert line.accepted == N
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert {name: system.processes[name].pid for name in names} == pids
+    assert not any(system.has_ended(name) for name in names)
+    assert max(largest.values()) < LIMIT_MIB
+    assert all(number <= MAX_ROWS_PER_QUEUE + 1 for number in rows.values())
+
+
+def recorded(system) -> list[tuple[str, int, int]]:
+    """Return for each queue its rows, and how many messages they stand for."""
+    with psycopg.connect(system.database) as conn:
+        return conn.execute(ROWS).fetchall()
+
+
+def peak_mib(pid: int) -> int:
+    """Return the most memory that a process has ever had."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    (line,) = (one for one in status.splitlines() if one.startswith("VmHWM:"))
+    return int(line.split()[1]) >> 10
