@@ -1,44 +1,39 @@
-"""F18: Postgres crashes while entries are posted; what was promised is kept."""
+"""F18 and F19: Postgres crashes, or ends every connection, while entries come in."""
 
 from __future__ import annotations
 
-import secrets
-import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import LiteralString
 
+import httpx
+import psycopg
 import pytest
 
-from local import service_user
-from local.postgres import EmbeddedPostgres
-from local.server import Place, free_port
-from shared import migrations
+from tests.faults.fix_own_servers import start_again
 from tests.faults.ledger import Ledger, Posting
+from tests.faults.size import QUICK_VECTORS, N, times
+from tests.waiting import until
 
-SEED = 20261121
-CRASHES = 2
-ENTRIES = 60
+CRASHES = times(2, 5)
 DOWN_SECONDS = 3
-RECOVERY_SECONDS = 15
+RECOVERY_SECONDS = 15.0
+KILLED_SECONDS = 10.0
+KILL_EVERY_SECONDS = 0.2
+POSTERS = 4
 
-
-@pytest.fixture
-def own_postgres(place, reap) -> Iterator[EmbeddedPostgres]:
-    """A Postgres that nobody else uses, so that it may crash."""
-    home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
-    reap(home)
-    server = EmbeddedPostgres(
-        Place(home=home, cache=place.cache), free_port(), secrets.token_urlsafe(16)
-    )
-    server.start()
-    assert server.pid is not None
-    reap(server.pid)
-    server.wait_ready(60)
-    migrations.migrate(server.url)
-    yield server
-    server.stop()
-    service_user.discard_home(home)
+_VICTIMS: LiteralString = """
+    SELECT pid FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()
+       AND backend_type = 'client backend'"""
+_TERMINATE: LiteralString = """
+    SELECT pg_terminate_backend(pid) FROM unnest(%(pids)s::int[]) AS victim (pid)"""
+_LEFT: LiteralString = """
+    SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%(pids)s::int[])"""
 
 
 @pytest.mark.requirement("F18", "P1", "P2", "P3")
@@ -46,33 +41,134 @@ def own_postgres(place, reap) -> Iterator[EmbeddedPostgres]:
 def test_no_accepted_entry_is_lost_when_postgres_crashes(
     make_system, own_postgres, reap
 ):
-    system = make_system(database=own_postgres.url)
+    system = make_system(database=own_postgres.url, **QUICK_VECTORS)
     system.start("api", "enhance", "embed", "upkeep")
     system.wait_ready("enhance", "embed", "upkeep")
-    ledger = Ledger(system, "F18", SEED)
+    ledger = Ledger(system, "F18")
     key = system.key()
-    a_third = ENTRIES // (CRASHES + 1)
+    each_time = N // (CRASHES + 1)
 
     for turn in range(CRASHES):
-        with Posting(ledger, key, range(turn * a_third, (turn + 1) * a_third)):
+        with Posting(ledger, key, range(turn * each_time, (turn + 1) * each_time)):
+            reached = turn * each_time + each_time // 2
+            until(
+                lambda reached=reached: len(ledger.accepted) >= reached,
+                within_seconds=60,
+            )
             own_postgres.stop(crash=True)
             # The gap itself is the fault: the server stays away this long.
             threading.Event().wait(DOWN_SECONDS)
-            own_postgres.start()
-            reap(own_postgres.pid)
-            own_postgres.wait_ready(30)
-            ledger.note_kill([])
-    with Posting(ledger, key, range(CRASHES * a_third, ENTRIES)):
+            start_again(own_postgres, reap)
+            ledger.note_end()
+    with Posting(ledger, key, range(CRASHES * each_time, N)):
         pass
 
     line = ledger.close(within_seconds=60)
 
-    assert line.accepted == ENTRIES
-    assert line.lost == 0
-    assert line.duplicate_effects == 0
+    assert (line.accepted, line.lost, line.duplicate_effects) == (N, 0, 0)
     assert line.quarantined == 0
+    assert line.extra_runs <= N // 10
+    assert line.recovery_s < RECOVERY_SECONDS
     assert ledger.refused, "no post met the gap: nothing was tried"
     for status, code, told_when in ledger.refused:
         assert status == 503, (status, code)
         assert code in {"database_unavailable", "database_query_retry"}
         assert told_when, code
+
+
+@dataclass
+class _Posters:
+    """Callers who post without a pause, and when each of their requests was."""
+
+    ledger: Ledger
+    key: str
+    most: int
+    # When it began, when it was answered, and with what.
+    requests: list[tuple[float, float, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._numbers = iter(range(self.most))
+        self._turn = threading.Lock()
+        self.ended = threading.Event()
+
+    @contextmanager
+    def at_work(self, several: int) -> Iterator[None]:
+        """Post from so many threads until told to end, or nothing is left."""
+        with ThreadPoolExecutor(several) as pool:
+            posters = [pool.submit(self._run) for _ in range(several)]
+            try:
+                yield
+            finally:
+                self.ended.set()
+            for poster in posters:
+                poster.result(timeout=60)
+
+    def _run(self) -> None:
+        with self.ledger.system.client(self.key) as client:
+            while not self.ended.is_set() or len(self.ledger.times) < N:
+                with self._turn:
+                    body = self.ledger.entry(next(self._numbers))
+                until(
+                    lambda client=client, body=body: self._post(client, body),
+                    within_seconds=30,
+                )
+
+    def _post(self, client: httpx.Client, body: dict[str, str]) -> bool:
+        began = time.time()
+        answer = client.post("/v1/entries", json=body)
+        self.requests.append((began, time.time(), answer.status_code))
+        if answer.is_success:
+            self.ledger.times[answer.json()["entry_id"]] = time.time()
+        return answer.is_success
+
+
+@pytest.mark.requirement("F19", "P1", "P2")
+@pytest.mark.timeout(300)
+def test_killed_connections_cost_at_most_the_requests_in_flight(
+    make_system, own_postgres
+):
+    system = make_system(database=own_postgres.url, **QUICK_VECTORS)
+    system.start("api", "enhance", "embed", "upkeep")
+    system.wait_ready("enhance", "embed", "upkeep")
+    ledger = Ledger(system, "F19")
+    posters = _Posters(ledger, system.key(), most=100_000)
+    kills: list[tuple[float, float]] = []
+
+    with posters.at_work(POSTERS):
+        ends = time.monotonic() + KILLED_SECONDS
+        pause = threading.Event()
+        while time.monotonic() < ends:
+            kills.append(_kill_all(own_postgres.url))
+            pause.wait(KILL_EVERY_SECONDS)
+        ledger.note_end()
+    line = ledger.close(within_seconds=60)
+
+    failed = [one for one in posters.requests if one[2] >= 500]
+    in_flight = sum(_met(kill, one) for kill in kills for one in posters.requests)
+    unmet = [one for one in failed if not any(_met(kill, one) for kill in kills)]
+    print(f"F19 kills={len(kills)} {in_flight=} failed={len(failed)}")
+
+    assert line.accepted >= N
+    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
+    assert {status for _, _, status in posters.requests} <= {200, 201, 503}
+    assert len(failed) <= in_flight
+    assert unmet == [], "a request failed that no kill had met"
+    assert line.extra_runs <= line.accepted // 10
+    assert line.recovery_s < RECOVERY_SECONDS
+
+
+def _kill_all(url: str) -> tuple[float, float]:
+    """End every other connection; return when that began and when it was done."""
+    began = time.time()
+    with psycopg.connect(url, autocommit=True) as conn:
+        victims = [pid for (pid,) in conn.execute(_VICTIMS)]
+        conn.execute(_TERMINATE, {"pids": victims})
+        until(
+            lambda: conn.execute(_LEFT, {"pids": victims}).fetchone() == (0,),
+            within_seconds=10,
+        )
+    return began, time.time()
+
+
+def _met(kill: tuple[float, float], request: tuple[float, float, int]) -> bool:
+    return request[0] <= kill[1] and kill[0] <= request[1]
