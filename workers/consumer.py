@@ -27,6 +27,8 @@ from workers.task import attempt
 
 # An expired message of a kind is let through this often: see `strategy`.
 EXPIRED_EVERY_SECONDS = 1.0
+# kombu sleeps whole seconds here, and looks meanwhile whether the worker is to end.
+RECONNECT_SECONDS = 1
 
 _REMOTE_CONTROL = "remote control"
 
@@ -83,6 +85,16 @@ class Transport(kombu_redis.Transport):
 
 class RecordingConsumer(Consumer):
     """Writes what it cannot use into the quarantine before it lets go of it."""
+
+    def ensure_connected(self, conn: Any) -> Any:
+        """Ask for the broker every second, however long it has been away.
+
+        Celery would wait two seconds longer after each try, up to half a minute.
+        """
+        conn.ensure_connection = functools.partial(
+            conn.ensure_connection, interval_start=RECONNECT_SECONDS, interval_step=0
+        )
+        return super().ensure_connected(conn)
 
     def create_task_handler(self, *args: Any, **kwargs: Any) -> Callable[[Any], None]:
         """Return what takes every message, and is ended by none."""

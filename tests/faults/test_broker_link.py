@@ -7,6 +7,7 @@ any more (L1). Only the row of due work and the sweeper bring the entry to its e
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,6 +27,8 @@ BACK_SECONDS = 30
 RECOVERY_SECONDS = 15
 HALF_OPEN_RECOVERY_SECONDS = 30
 SILENT_SECONDS = 3
+# By then whoever waits longer after each try waits for eight seconds.
+AWAY_SECONDS = 13
 # In this time the sweeper would have found a row more than once.
 SWEEPS_SECONDS = 4
 
@@ -167,6 +170,22 @@ def test_no_entry_is_lost_when_the_broker_link_is_cut_at_random_moments(cuttable
     assert line.duplicate_effects == 0
     assert line.quarantined == 0
     assert line.recovery_s < RECOVERY_SECONDS
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("P3")
+@pytest.mark.timeout(300)
+def test_a_worker_is_back_soon_however_long_its_broker_was_away(cuttable):
+    cuttable.start()
+    cuttable.until_popping()
+    cuttable.proxy.refuse(on=True)
+    cuttable.proxy.cut()
+    threading.Event().wait(AWAY_SECONDS)
+    cuttable.proxy.refuse(on=False)
+    began = time.monotonic()
+    cuttable.until_popping()
+
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.slow
