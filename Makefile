@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all demo serve migrate docs requirements bench bench-spine
+.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ faults: setup ## The fault experiments of the default suite
 
 faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each
 	@LOGCHORD_TEST_FAULTS_ALL=1 .ci/test tests/faults -m 'slow or not slow'
+
+soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
+	@.ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py
 
 demo: setup ## Start everything with a sample logbook, until Ctrl-C
 	@exec $(BIN)/logchord up --demo
