@@ -55,6 +55,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     )
     ctx.checkpoint("after_keep")
     if kept.missing == 0:
+        ctx.checkpoint("before_answer", job_id)
         _answer(ctx, job, plan, kept)
 
 
