@@ -70,7 +70,7 @@ def _each_in_time(
     for claim in claims:
         if time.monotonic() >= ends:
             with connection(ctx.pool) as conn:
-                rows.release(conn, claim.stage, claim.claim)
+                rows.release(conn, claim.claim)
             return
         each(ctx, [claim], step)
 

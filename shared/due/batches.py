@@ -15,7 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows, stages
-from shared.due.rows import Claim
+from shared.due.rows import Bound, Claim
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import Pool, connection
@@ -120,6 +120,7 @@ def batches(
     timing = timing or Timing()
     ends = time.monotonic() + seconds
     named: Sequence[UUID] | None = entry_ids or None
+    bound = Bound()
     while time.monotonic() < ends and not _ENDING[0]:
         with connection(pool) as conn:
             taken = rows.claim(
@@ -128,17 +129,22 @@ def batches(
                 limit=limit,
                 entry_ids=named,
                 lease_seconds=timing.lease_seconds,
+                bound=bound,
             )
         if taken:
+            # What came with an earlier due time meanwhile is found once a batch is not
+            # full any more, or by the next task.
+            is_full = len(taken) == limit or taken[0].attempts > 1
+            bound = bound.after(taken) if named is None and is_full else Bound()
             with Lease(pool, taken[0].claim, timing, on_hung):
                 yield taken
             if taken[0].is_probe:
                 with connection(pool) as conn:
                     stages.probe_succeeded(conn, stage)
-        elif named is None:
+        elif named is None and bound == Bound():
             return
         else:
-            named = None
+            named, bound = None, Bound()
 
 
 def claim_no_more() -> None:

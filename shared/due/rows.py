@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import LiteralString
 from uuid import UUID
 
@@ -23,6 +24,7 @@ LEASE_SECONDS = 15.0
 # A death in a batch is none: only what travels alone, or fails by itself, counts.
 MAX_STRIKES = 3
 LIVE, BULK = 0, 1
+EVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 _BACKOFF_BASE_SECONDS = 1.0
 _BACKOFF_CAP_SECONDS = 300.0
@@ -36,27 +38,60 @@ _ADD: LiteralString = """
        SET want = work.want + 1, due_at = clock_timestamp(), attempts = 0, strikes = 0,
            class = least(work.class, excluded.class), last_error = NULL"""
 
-# What was tried before goes alone. The due time moves on with each claim, so that what
-# was lost with its worker does not come first again and again. A stage that is paused
-# yields nothing; once the pause is over, a single row tries whether it may end.
-_CLAIM: LiteralString = """
-    WITH candidates AS (
-        SELECT entry_id, stage, class, due_at, attempts FROM work
-         WHERE stage = %(stage)s AND class = ANY ('{0,1}')
-           AND due_at <= statement_timestamp()
+# The order comes from the index, whatever the statistics say: analysed while it was all
+# but empty, the table would be sorted whole at each claim (5 s of a million rows).
+_BY_INDEX: LiteralString = """
+    SELECT set_config('enable_sort', 'off', true),
+           set_config('enable_bitmapscan', 'off', true)"""
+
+# A stage that is paused yields nothing.
+_LIVE_THEN_BULK: LiteralString = """
+    WITH paused AS MATERIALIZED (
+        SELECT FROM stage_pause p WHERE p.stage = %(stage)s
+           AND (p.until IS NULL OR p.until > statement_timestamp())),
+    live AS (
+        SELECT entry_id, class, due_at, attempts FROM work
+         WHERE stage = %(stage)s AND class = 0
+           AND due_at BETWEEN %(live_from)s AND statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-           AND strikes < 3
-           AND (%(entry_ids)s::uuid[] IS NULL OR entry_id = ANY(%(entry_ids)s))
-           AND NOT EXISTS (
+           AND strikes < 3 AND NOT EXISTS (SELECT FROM paused)
+         ORDER BY due_at
+         LIMIT %(limit)s
+           FOR UPDATE SKIP LOCKED),
+    bulk AS (
+        SELECT entry_id, class, due_at, attempts FROM work
+         WHERE stage = %(stage)s AND class = 1
+           AND due_at BETWEEN %(bulk_from)s AND statement_timestamp()
+           AND (leased_until IS NULL OR leased_until <= statement_timestamp())
+           AND strikes < 3 AND NOT EXISTS (SELECT FROM paused)
+         ORDER BY due_at
+         LIMIT %(limit)s - (SELECT count(*) FROM live)
+           FOR UPDATE SKIP LOCKED),
+    candidates AS (SELECT * FROM live UNION ALL SELECT * FROM bulk),"""
+# Each by its key, for the same reason.
+_NAMED: LiteralString = """
+    WITH candidates AS MATERIALIZED (
+        SELECT found.*
+          FROM unnest(%(entry_ids)s::uuid[]) AS named (entry_id), LATERAL (
+               SELECT entry_id, class, due_at, attempts FROM work w
+                WHERE w.entry_id = named.entry_id AND w.stage = %(stage)s
+                  AND due_at <= statement_timestamp()
+                  AND (leased_until IS NULL OR leased_until <= statement_timestamp())
+                  AND strikes < 3
+                  FOR UPDATE SKIP LOCKED) AS found
+         WHERE NOT EXISTS (
                SELECT FROM stage_pause p WHERE p.stage = %(stage)s
                   AND (p.until IS NULL OR p.until > statement_timestamp()))
          ORDER BY class, due_at, entry_id
-         LIMIT %(limit)s
-           FOR UPDATE SKIP LOCKED),
+         LIMIT %(limit)s),"""
+# What was tried before goes alone. The due time moves on with each claim, so that what
+# was lost with its worker does not come first again and again. Once a pause is over, a
+# single row tries whether it may end.
+_TAKE: LiteralString = """
     numbered AS (
-        SELECT entry_id, stage, attempts, row_number() OVER in_order AS place,
-               first_value(attempts) OVER in_order AS of_the_first
-          FROM candidates WINDOW in_order AS (ORDER BY class, due_at, entry_id)),
+        SELECT entry_id, due_at, attempts, row_number() OVER () AS place,
+               first_value(attempts) OVER () AS of_the_first
+          FROM candidates),
     probe AS (
         SELECT EXISTS (SELECT FROM stage_pause p WHERE p.stage = %(stage)s) AS needed)
     UPDATE work AS w
@@ -67,41 +102,41 @@ _CLAIM: LiteralString = """
            strikes = w.strikes + (w.attempts > 0)::int,
            attempts = w.attempts + 1
       FROM numbered n, probe
-     WHERE w.entry_id = n.entry_id AND w.stage = n.stage
+     WHERE w.entry_id = n.entry_id AND w.stage = %(stage)s
        AND (n.place = 1
             OR (n.of_the_first = 0 AND n.attempts = 0 AND NOT probe.needed))
     RETURNING w.entry_id, w.stage, w.tenant, w.claim, w.attempts, w.strikes, w.alone,
-              w.class AS work_class, probe.needed AS is_probe"""
+              w.class AS work_class, probe.needed AS is_probe, n.due_at AS was_due_at"""
+_CLAIM: LiteralString = _LIVE_THEN_BULK + _TAKE
+_CLAIM_NAMED: LiteralString = _NAMED + _TAKE
 
-# Sorted, as every write of many rows: the batch may be finishing meanwhile.
+# By the claim alone, which is of one stage: with the stage beside it, statistics that
+# are old make the whole backlog be looked through.
+_LOCK_CLAIM: LiteralString = """
+    SELECT FROM work WHERE claim = %(claim)s ORDER BY entry_id FOR UPDATE"""
+# Locked before and sorted, as for every write of many rows: the batch may be finishing.
 _RENEW: LiteralString = """
-    WITH ours AS (
-        SELECT entry_id, stage FROM work
-         WHERE claim = %(claim)s
-         ORDER BY entry_id, stage
-           FOR UPDATE)
-    UPDATE work AS w
+    UPDATE work
        SET leased_until = clock_timestamp() + make_interval(secs => %(lease)s)
-      FROM ours
-     WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
+     WHERE claim = %(claim)s"""
 
 # The rows are locked first: an update that is committed while the end waits for its
 # lock is then seen by the statement that decides, and cannot be lost.
 _LOCK_OURS: LiteralString = """
     SELECT FROM work
-     WHERE stage = %(stage)s AND claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+     WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
      ORDER BY entry_id
        FOR UPDATE"""
 _FINISH: LiteralString = """
     WITH done AS (
         DELETE FROM work
-         WHERE stage = %(stage)s AND claim = %(claim)s
-           AND entry_id = ANY(%(entry_ids)s) AND want = claimed_want
+         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+           AND want = claimed_want
         RETURNING entry_id, stage, tenant),
     moved AS (
         UPDATE work SET claim = NULL, claimed_want = NULL, leased_until = NULL
-         WHERE stage = %(stage)s AND claim = %(claim)s
-           AND entry_id = ANY(%(entry_ids)s) AND want <> claimed_want),
+         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+           AND want <> claimed_want),
     cleared AS (
         DELETE FROM quarantine q USING done
          WHERE q.entry_id = done.entry_id AND q.stage = done.stage
@@ -125,17 +160,11 @@ _RETRY_LATER: LiteralString = """
      WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND claim = %(claim)s"""
 
 _RELEASE: LiteralString = """
-    WITH ours AS (
-        SELECT entry_id, stage FROM work
-         WHERE claim = %(claim)s AND stage = %(stage)s
-         ORDER BY entry_id
-           FOR UPDATE)
-    UPDATE work AS w
+    UPDATE work
        SET claim = NULL, claimed_want = NULL, leased_until = NULL,
-           attempts = greatest(w.attempts - 1, 0),
-           strikes = greatest(w.strikes - w.alone::int, 0)
-      FROM ours
-     WHERE w.entry_id = ours.entry_id AND w.stage = ours.stage"""
+           attempts = greatest(attempts - 1, 0),
+           strikes = greatest(strikes - alone::int, 0)
+     WHERE claim = %(claim)s"""
 
 # Asked every second, over a backlog of a million rows too: it hops from stage to stage
 # by the index and stops at the first row of each.
@@ -163,7 +192,7 @@ _OVERDUE: LiteralString = """
 
 _SPENT: LiteralString = """
     SELECT entry_id, stage, tenant, claim, attempts, strikes, alone,
-           class AS work_class, false AS is_probe
+           class AS work_class, false AS is_probe, due_at AS was_due_at
       FROM work
      WHERE strikes >= 3 AND claim IS NOT NULL AND leased_until <= statement_timestamp()
      ORDER BY entry_id, stage
@@ -188,6 +217,7 @@ class Claim:
     alone: bool
     work_class: int
     is_probe: bool
+    was_due_at: datetime
 
 
 def add(
@@ -213,6 +243,27 @@ def add(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Where one worker's last claim ended, so that it need not walk there again.
+
+    What is dead before it stays in the index for as long as any old snapshot is open.
+    """
+
+    live: datetime = EVER
+    bulk: datetime = EVER
+
+    def after(self, taken: Sequence[Claim]) -> Bound:
+        """Return the bound behind these rows."""
+        live, bulk = self.live, self.bulk
+        for one in taken:
+            if one.work_class == LIVE:
+                live = max(live, one.was_due_at)
+            else:
+                bulk = max(bulk, one.was_due_at)
+        return Bound(live, bulk)
+
+
 def claim(
     conn: Connection[TupleRow],
     stage: str,
@@ -220,20 +271,25 @@ def claim(
     limit: int,
     entry_ids: Sequence[UUID] | None = None,
     lease_seconds: float = LEASE_SECONDS,
+    bound: Bound | None = None,
 ) -> list[Claim]:
     """Take due rows, counting the attempt; commit before any work is done on them."""
+    bound = bound or Bound()
+    values = {
+        "stage": stage,
+        "limit": limit,
+        "claim": uuid7(),
+        "lease": lease_seconds,
+        "live_from": bound.live,
+        "bulk_from": bound.bulk,
+        "entry_ids": None if entry_ids is None else sorted(entry_ids),
+    }
+    if entry_ids is None:
+        conn.execute(_BY_INDEX)
     with conn.cursor(row_factory=class_row(Claim)) as cur:
-        rows = cur.execute(
-            _CLAIM,
-            {
-                "stage": stage,
-                "entry_ids": None if entry_ids is None else list(entry_ids),
-                "limit": limit,
-                "claim": uuid7(),
-                "lease": lease_seconds,
-            },
-        ).fetchall()
-    return sorted(rows, key=lambda row: (row.work_class, row.entry_id))
+        statement = _CLAIM if entry_ids is None else _CLAIM_NAMED
+        taken = cur.execute(statement, values).fetchall()
+    return sorted(taken, key=lambda row: (row.work_class, row.entry_id))
 
 
 def renew(
@@ -241,6 +297,7 @@ def renew(
 ) -> int:
     """Extend the lease of every row of a claim; return how many are still ours."""
     values = {"claim": claim_id, "lease": lease_seconds}
+    conn.execute(_LOCK_CLAIM, values)
     return conn.execute(_RENEW, values).rowcount
 
 
@@ -252,7 +309,6 @@ def finish(conn: Connection[TupleRow], *claims: Claim) -> int:
     if not claims:
         return 0
     values = {
-        "stage": claims[0].stage,
         "claim": claims[0].claim,
         "entry_ids": sorted(one.entry_id for one in claims),
     }
@@ -288,9 +344,11 @@ def retry_later(
     )
 
 
-def release(conn: Connection[TupleRow], stage: str, claim_id: UUID) -> None:
+def release(conn: Connection[TupleRow], claim_id: UUID) -> None:
     """Give back what a batch claimed and did not begin."""
-    conn.execute(_RELEASE, {"stage": stage, "claim": claim_id})
+    values = {"claim": claim_id}
+    conn.execute(_LOCK_CLAIM, values)
+    conn.execute(_RELEASE, values)
 
 
 def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> list[str]:

@@ -209,7 +209,7 @@ class Workers(RuleBasedStateMachine):
 
     @rule(batch=batches)
     def give_back(self, batch: tuple[Claim, ...]) -> None:
-        rows.release(self.conn, STAGE, batch[0].claim)
+        rows.release(self.conn, batch[0].claim)
         for row in self.model.of_claim(batch[0].claim):
             row.attempts = max(row.attempts - 1, 0)
             row.strikes = max(row.strikes - row.alone, 0)
@@ -247,9 +247,8 @@ class Workers(RuleBasedStateMachine):
         row = self.model.rows[entry]
         assert row.claim is not None
         key = (entry, STAGE, TENANT, row.claim)
-        return Claim(
-            *key, row.attempts, row.strikes, row.alone, row.work_class, is_probe=False
-        )
+        counts = (row.attempts, row.strikes, row.alone, row.work_class)
+        return Claim(*key, *counts, is_probe=False, was_due_at=rows.EVER)
 
     @rule()
     def time_passes(self) -> None:

@@ -59,7 +59,7 @@ def work_batch(pool: Pool, chance: random.Random, claims: list[Claim]) -> None:
         fate = chance.random()
         if fate < 0.03:
             with connection(pool) as conn:
-                rows.release(conn, STAGE, one.claim)
+                rows.release(conn, one.claim)
             return
         with connection(pool) as conn:
             if fate < 0.1:

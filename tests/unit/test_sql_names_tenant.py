@@ -24,7 +24,10 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/reconcile.py", "_LAST"),
     ("shared/opensearch/reconcile.py", "_COUNT"),
     # Stages work through what is due, named by entry and claim.
-    ("shared/due/rows.py", "_CLAIM"),
+    ("shared/due/rows.py", "_LIVE_THEN_BULK"),
+    ("shared/due/rows.py", "_NAMED"),
+    ("shared/due/rows.py", "_TAKE"),
+    ("shared/due/rows.py", "_LOCK_CLAIM"),
     ("shared/due/rows.py", "_RENEW"),
     ("shared/due/rows.py", "_FINISH"),
     ("shared/due/rows.py", "_RETRY_LATER"),
