@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import base64
 from typing import LiteralString
+from uuid import uuid4
 
 import psycopg
 import pytest
 import redis
 
-from shared.broker import METADATA_STAGE, embed_stage, make_app, send_nudge
+from shared.broker import (
+    METADATA_STAGE,
+    NUDGE_IDS,
+    dispatch,
+    embed_stage,
+    make_app,
+    send_nudge,
+)
 from shared.due.messages import MAX_ROWS_PER_QUEUE
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.settings import Settings
 from tests.faults.bad_messages import MARK, Writer
 from tests.waiting import eventually, until
+from workers import envelope
 
 RECORDED: LiteralString = """
     SELECT coalesce(sum(times), 0)::int FROM quarantine WHERE entry_id IS NULL"""
+ENRICHED: LiteralString = "SELECT entry_id FROM entry_text"
 MODEL = "hashing-384"
 
 
@@ -59,6 +70,78 @@ def test_every_bad_message_is_recorded_and_the_worker_goes_on(start, kind):
     assert system.processes[kind].poll() is None
     assert system.processes[kind].pid == pid
     assert "Traceback" not in system.tail(kind, 10_000)
+
+
+def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
+    app = make_app(Settings.load({"BROKER_URL": valkey.url}))
+    ids = [uuid4() for _ in range(NUDGE_IDS)]
+    headers = {
+        "deadline": 1.5e9,
+        "mailbox": "mailbox:1",
+        "request_id": str(uuid4()),
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    }
+    queue = "search.bulk"
+    with redis.Redis.from_url(valkey.url) as broker:
+        send_nudge(app, METADATA_STAGE, ids)
+        send_nudge(app, embed_stage("all-MiniLM-L6-v2/int8"), ids)
+        dispatch(app, uuid4(), 3, queue, headers)
+        items = [
+            item
+            for name in ("enhance.metadata", "enhance.embed", queue)
+            for item in broker.lrange(name, 0, -1)
+        ]
+        broker.delete("enhance.metadata", "enhance.embed", queue)
+
+    assert len(items) == 5
+    for item in items:
+        read = envelope.read(item, queue)
+        envelope.check_headers(read["headers"])
+        envelope.check_body(
+            read["content-type"],
+            read["content-encoding"],
+            base64.b64decode(read["body"]),
+        )
+
+
+@pytest.mark.timeout(180)
+def test_messages_refused_while_the_database_is_away_are_recorded_later(
+    make_system,
+):
+    system = make_system(EMBEDDING_MODEL=MODEL)
+    away = redis.Redis.from_url(system.environment["BROKER_URL"])
+    name = system.database.rsplit("/", 1)[1]
+    system.start("search")
+    system.wait_ready("search")
+    writer = Writer("search")
+    admin = system.database.rsplit("/", 1)[0] + "/postgres"
+    with psycopg.connect(admin, autocommit=True) as conn:
+        conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        for _ in range(20):
+            away.lpush(writer.queue, writer.item(task="no.such_task"))
+        until(
+            lambda: "messages_not_recorded" in system.tail("search"), within_seconds=20
+        )
+        away.lpush(writer.queue, writer.item())
+        until(lambda: "branch_without_job" in system.tail("search"), within_seconds=5)
+        conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    away.close()
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        assert eventually(lambda: count(conn), equals=20, within_seconds=10)
+
+
+@pytest.mark.timeout(180)
+def test_nudges_that_expired_by_a_wrong_clock_still_bring_the_work_done(start):
+    system = start("enhance")
+    writer = Writer("enhance")
+    with (
+        psycopg.connect(system.database, autocommit=True) as conn,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
+        save_page(conn, "default", [draft], stages=[METADATA_STAGE], editor="test")
+        broker.lpush(writer.queue, writer.item(expires="2001-01-01T00:00:00+00:00"))
+        until(lambda: conn.execute(ENRICHED).fetchall(), within_seconds=20)
 
 
 def works(system, conn, kind: str) -> None:
