@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from shared.embedding import convert, encoders, stored, weights
 from shared.embedding.chunks import cut
-from shared.embedding.encoders import OnnxEncoder
+from shared.embedding.onnx_encoder import OnnxEncoder
 from shared.embedding.weights import Tensors
 from shared.errors import ConfigurationError
 
