@@ -6,7 +6,8 @@ entry has come yet. Whoever unlinks it carries it out, so each is done once. Ord
     {"does": "kill"}                              end this process without a word
     {"does": "edit", "url": ..., "key": ..., "entry": {...}}    push a newer text
     {"does": "expire"}      end the lease, renew it no more, and go on working once
-                            somebody else has claimed the entry, or after 6 s
+                            somebody else has claimed the entry, or after 6 s, or
+                            as many "seconds" as the order says
     {"does": "hold"}        wait until the file `ENTRY_ID.go` lies there, at most 30 s
 
 "task" in an order names the only task that may take it. The test's side is `Orders`.
@@ -149,7 +150,7 @@ def _carry_out(
             editing.start()
             editing.join(_EDIT_SECONDS)
         case "expire":
-            _expire(entry_id, lost)
+            _expire(entry_id, lost, float(order.get("seconds", _EXPIRE_SECONDS)))
         case "hold":
             released = place / f"{entry_id}.go"
             _wait_for(released.exists, _HOLD_SECONDS)
@@ -171,7 +172,7 @@ def _edit(order: dict[str, Any]) -> None:
         pass
 
 
-def _expire(entry_id: str, lost: set[str]) -> None:
+def _expire(entry_id: str, lost: set[str], seconds: float) -> None:
     import psycopg
 
     url = os.environ["DATABASE_URL"]
@@ -192,7 +193,7 @@ def _expire(entry_id: str, lost: set[str]) -> None:
                 conn.execute(_EXPIRE, {"entry_id": entry_id, "claim": held})
             return claim() not in (held, None)
 
-        _wait_for(taken_over, _EXPIRE_SECONDS)
+        _wait_for(taken_over, seconds)
 
 
 def _wait_for(probe: Callable[[], bool], seconds: float) -> None:
