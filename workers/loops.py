@@ -13,13 +13,13 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared import log as logs
+from shared.due.loops import LOCK_SPACE
 from shared.postgres import connect, translated_errors
 from workers.task import attempt
 
 log = logs.get_logger()
 
 _STANDBY_SECONDS = 1.0
-_LOCK_SPACE = 0x10C0
 
 Turn = Callable[[Connection[TupleRow]], None]
 
@@ -89,6 +89,6 @@ class Loop:
 
     def _is_mine(self, conn: Connection[TupleRow]) -> bool:
         # The lock goes with the connection: whoever loses it stands by from then on.
-        values = {"space": _LOCK_SPACE, "name": self._name}
+        values = {"space": LOCK_SPACE, "name": self._name}
         row = conn.execute(_LOCK, values).fetchone()
         return row is not None and bool(row[0])

@@ -68,7 +68,7 @@ def show(*, quarantine_id: str) -> None:
     error = one["error"]
     out.data(
         "\n".join(
-            f"{name:<12} {value}"
+            f"{name:<12} {_plain(value)}"
             for name, value in (
                 ("id", one["quarantine_id"]),
                 ("stage", one["stage"]),
@@ -192,10 +192,15 @@ def _address(quarantine_id: str) -> str:
 
 def _line(one: dict[str, Any]) -> str:
     error = one["error"]
-    return (
+    return _plain(
         f"{one['quarantine_id']}  {one['stage']}  {error.get('code')}  {_entry(one)}"
         f"  {one['last_at']}  {error.get('message')}"
     )
+
+
+def _plain(text: object) -> str:
+    """Return it on one line: what a stranger named must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in str(text))
 
 
 def _entry(one: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ import click
 
 from api import stages
 from api.cli import http, output
-from api.schemas.lag import loop_out, queue_out, stage_out
+from api.schemas.lag import chores_out, loop_out, queue_out, stage_out
 from local import runner_state, stack
 from shared import broker
 from shared.due import overview, problems
@@ -53,6 +53,7 @@ def gather(settings: Settings) -> dict[str, Any]:
         "workers": [],
         "queues": [],
         "upkeep": [],
+        "chores": [],
         "stages": [],
         "problems": wrong,
     }
@@ -119,6 +120,7 @@ def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     document["workers"] = [asdict(row) for row in seen.processes]
     document["queues"] = [queue_out(one) for one in queues]
     document["upkeep"] = [loop_out(one) for one in seen.loops]
+    document["chores"] = chores_out(seen)
     document["stages"] = [stage_out(one) for one in seen.stages]
     document["problems"] += seen.problems
 
@@ -143,6 +145,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
         for row in document["workers"]
     ]
     told += _upkeep_lines(document["upkeep"])
+    told += _chore_lines(document["chores"])
     if document["stages"]:
         told += ["", "Work"]
     told += map(_stage_line, document["stages"])
@@ -161,6 +164,14 @@ def _upkeep_lines(loops: list[dict[str, Any]]) -> list[str]:
         told.append(
             f"  {row['loop']:<10} {row['holder'] or 'held by nobody'}, {turned}"
         )
+    return told
+
+
+def _chore_lines(chores: list[dict[str, Any]]) -> list[str]:
+    told = ["", "Chores"] if chores else []
+    for row in chores:
+        total = "" if row["total"] is None else f" of {row['total']}"
+        told.append(f"  {row['kind']:<16} {row['state']}, {row['done']}{total} done")
     return told
 
 

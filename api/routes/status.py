@@ -15,6 +15,7 @@ from api.schemas.entries import timestamp
 from api.schemas.lag import (
     LagOut,
     StatusOut,
+    chores_out,
     loop_out,
     paused_stages,
     queue_out,
@@ -129,6 +130,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         "entries": entries,
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],
+        "chores": chores_out(seen),
         **paused_stages(seen.stages),
         "problems": seen.problems,
     }

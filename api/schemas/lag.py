@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.entries import timestamp
 from shared.due import problems
-from shared.due.lag import StageLag
+from shared.due.lag import ANY_TENANT, StageLag
 from shared.due.loops import LoopState
-from shared.due.overview import QueueState
+from shared.due.maintenance import Maintenance
+from shared.due.overview import Overview, QueueState
 from shared.due.processes import Process
 from shared.due.stages import BUDGET_SPENT, Pause
 
@@ -84,6 +85,13 @@ class LagOut(Loose):
     problems: list[str] = Field(description="What is wrong, and what to do.")
 
 
+class ChoreOut(Loose):
+    """A chore that is under way; how far it is, for whom it is no secret."""
+
+    kind: str
+    state: str
+
+
 class StatusOut(Loose):
     """Components, workers and loops."""
 
@@ -93,6 +101,7 @@ class StatusOut(Loose):
     entries: int
     workers: list[dict[str, Any]]
     upkeep: list[dict[str, Any]]
+    chores: list[ChoreOut]
     paused: list[dict[str, Any]]
     quarantine_budget_spent: list[str] = Field(
         description="The stages that wait for a release."
@@ -152,6 +161,19 @@ def loop_out(one: LoopState) -> dict[str, Any]:
         "holder": one.holder,
         "seconds_since_turn": None if quiet is None else round(quiet, 1),
     }
+
+
+def chores_out(seen: Overview) -> list[dict[str, Any]]:
+    """Return the chores; their counts are of everybody's entries."""
+    return [_chore(one, counts=seen.tenant == ANY_TENANT) for one in seen.chores]
+
+
+def _chore(one: Maintenance, *, counts: bool) -> dict[str, Any]:
+    shown: dict[str, Any] = {"kind": one.kind, "state": one.state}
+    if counts:
+        shown |= {"maintenance_id": str(one.id), "done": one.done, "total": one.total}
+        shown |= {"per_minute": one.per_minute, "eta_seconds": one.eta_seconds}
+    return shown
 
 
 def paused_stages(found: Iterable[StageLag]) -> dict[str, Any]:

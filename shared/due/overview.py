@@ -9,21 +9,25 @@ from datetime import datetime
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import lag, loops, problems, processes
+from shared.due import lag, loops, maintenance, problems, processes
 from shared.due.lag import ANY_TENANT, Lag, StageLag
 from shared.due.loops import LoopState
+from shared.due.maintenance import Maintenance
 from shared.due.problems import Seen
 from shared.due.processes import Process
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Stages, processes and loops at one moment, and what is wrong with them."""
+    """Stages, processes, loops and chores at one moment, and what is wrong there."""
 
+    # Whose counts they are.
+    tenant: str
     as_of: datetime
     stages: tuple[StageLag, ...]
     processes: list[Process]
     loops: list[LoopState]
+    chores: list[Maintenance]
     problems: list[str]
 
 
@@ -48,6 +52,7 @@ def read(
     behind = counted or lag.read(conn, known, tenant)
     alive = processes.listing(conn)
     turning = loops.listing(conn)
+    chores = maintenance.unfinished(conn)
     if tenant == ANY_TENANT:
         live = sum(one.due for one in behind.stages)
     else:
@@ -56,9 +61,12 @@ def read(
         stages=behind.stages,
         processes=alive,
         loops=turning,
+        chores=chores,
+        as_of=behind.as_of,
         full_at=max_backlog if live > max_backlog else None,
     )
-    return Overview(behind.as_of, behind.stages, alive, turning, problems.told(seen))
+    told = problems.told(seen)
+    return Overview(tenant, behind.as_of, behind.stages, alive, turning, chores, told)
 
 
 def by_queue(alive: Iterable[Process], queues: Iterable[str]) -> list[QueueState]:

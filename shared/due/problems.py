@@ -11,11 +11,13 @@ from shared import broker
 from shared.due import processes
 from shared.due.lag import StageLag
 from shared.due.loops import LoopState
+from shared.due.maintenance import Maintenance
 from shared.due.processes import Process
 from shared.due.stages import BUDGET_SPENT, Pause
 
 LOOP_IS_QUIET_SECONDS = 30.0
 MESSAGE_PREFIX = "message:"
+_CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
 
 # Looked at less often: what is late by its own measure.
 _QUIET_SECONDS = {"retention": 180.0}
@@ -41,6 +43,8 @@ class Seen:
     stages: Sequence[StageLag]
     processes: Sequence[Process]
     loops: Sequence[LoopState]
+    as_of: datetime
+    chores: Sequence[Maintenance] = ()
     # The limit of live work, when more than it is due.
     full_at: int | None = None
 
@@ -52,6 +56,7 @@ def told(seen: Seen) -> list[str]:
         *_silent(seen.processes),
         *(pause_sentence(one.paused) for one in seen.stages if one.paused),
         *_waiting(seen),
+        *_chores(seen),
         *_full(seen.full_at),
         *_put_aside(seen.stages),
     ]
@@ -128,11 +133,7 @@ def _waiting(seen: Seen) -> Iterator[str]:
         if not one.overdue or one.paused:
             continue
         queue = queue_of(one.stage)
-        alive = [
-            worker
-            for worker in seen.processes
-            if queue in worker.queues and not worker.stale
-        ]
+        alive = _alive(seen.processes, queue)
         work = _some(one.overdue, "entry waits", "entries wait")
         if not alive:
             yield (
@@ -147,6 +148,29 @@ def _waiting(seen: Seen) -> Iterator[str]:
                 f" minute, though its queue {queue} has {workers} alive: read"
                 f" `logchord logs {named}`, and restart it if it hangs."
             )
+
+
+def _chores(seen: Seen) -> Iterator[str]:
+    """Say which chores nobody works on, and why they were put off."""
+    alive = _alive(seen.processes, _CHORES_QUEUE)
+    for one in seen.chores:
+        late = (seen.as_of - (one.heartbeat or one.created_at)).total_seconds()
+        if not alive and late > _PATIENCE_SECONDS:
+            yield (
+                f"The chore {one.kind!r} waits, and no worker of the queue"
+                f" {_CHORES_QUEUE} is alive: start `logchord serve worker"
+                f" {_CHORES_QUEUE}`. It goes on where it stopped."
+            )
+        elif one.error is not None and one.strikes:
+            yield (
+                f"The chore {one.kind!r} failed {_times(one.strikes)} in a row, the"
+                f" last time for {one.error.get('code', 'unknown')}: read `logchord"
+                " logs chores`. It is tried again by itself."
+            )
+
+
+def _alive(known: Iterable[Process], queue: str) -> list[Process]:
+    return [one for one in known if queue in one.queues and not one.stale]
 
 
 def _full(full_at: int | None) -> Iterator[str]:

@@ -1,0 +1,223 @@
+"""Each state that is wrong has its sentence: what it is, and the command to type."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.due import problems
+from shared.due.lag import StageLag
+from shared.due.loops import LoopState
+from shared.due.maintenance import Maintenance
+from shared.due.problems import Seen
+from shared.due.processes import Process
+from shared.due.stages import BUDGET_SPENT, Pause
+from shared.uuid7 import uuid7
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def stage(name: str = "index", **fields: Any) -> StageLag:
+    given: dict[str, Any] = {
+        "stage": name,
+        "due": 0,
+        "bulk": 0,
+        "overdue": 0,
+        "leased": 0,
+        "quarantined": 0,
+        "oldest_seconds": 0.0,
+        "per_minute": 0,
+        "watermark": NOW,
+        "paused": None,
+    }
+    return StageLag(**{**given, **fields})
+
+
+def process(kind: str, *queues: str, age: float = 600, silent: float = 0) -> Process:
+    return Process(
+        id=uuid7(),
+        kind=kind,
+        queues=list(queues),
+        pid=4711,
+        host="here",
+        version="0",
+        since=NOW - timedelta(seconds=age),
+        seen_at=NOW - timedelta(seconds=silent),
+        stale=silent > 15,
+    )
+
+
+def pause(code: str, *, until: datetime | None = NOW, error: str = "x") -> Pause:
+    return Pause("index", code, 3, NOW, until, {"code": error})
+
+
+def chore(**fields: Any) -> Maintenance:
+    given: dict[str, Any] = {
+        "id": uuid7(),
+        "kind": "expire",
+        "state": "queued",
+        "cursor": None,
+        "done": 0,
+        "total": None,
+        "attempts": 0,
+        "strikes": 0,
+        "due_at": NOW,
+        "error": None,
+        "created_at": NOW - timedelta(seconds=60),
+        "started_at": None,
+        "ended_at": None,
+        "heartbeat": None,
+    }
+    return Maintenance(**{**given, **fields})
+
+
+UPKEEP = process("upkeep")
+INDEXER = process("enhance", "enhance.metadata", "index")
+
+
+def seen(*stages: StageLag, **fields: Any) -> Seen:
+    given: dict[str, Any] = {
+        "stages": stages,
+        "processes": [UPKEEP, INDEXER],
+        "loops": [],
+        "as_of": NOW,
+    }
+    return Seen(**{**given, **fields})
+
+
+# A state, and words that its one sentence must have: what is wrong, what to do.
+STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
+    "paused for an outage": (
+        seen(stage(paused=pause("opensearch_unavailable"), overdue=9)),
+        ("'index' rests since 2026-03-02 12:00:00Z", "OpenSearch", "failed 3 times"),
+    ),
+    "nothing is lost by an outage": (
+        seen(stage(paused=pause("embedding_unavailable"))),
+        ("embedding model", "Nothing is lost", "by itself", "`logchord doctor`"),
+    ),
+    "an outage of something without a name": (
+        seen(stage(paused=pause("odd"))),
+        ("a part it needs (odd)",),
+    ),
+    "paused by its budget": (
+        seen(stage(paused=pause(BUDGET_SPENT, until=None, error="internal_error"))),
+        (
+            "paused since",
+            "internal_error",
+            "`logchord quarantine list --stage index`",
+            "`logchord quarantine retry --stage index`",
+        ),
+    ),
+    "overdue without a worker": (
+        seen(stage("embed:m", overdue=2)),
+        (
+            "2 entries wait",
+            "no worker of the queue enhance.embed",
+            "`logchord serve worker enhance.embed`",
+        ),
+    ),
+    "overdue beside a worker": (
+        seen(stage(overdue=1, oldest_seconds=31)),
+        ("1 entry waits", "index has 1 worker alive", "`logchord logs enhance`"),
+    ),
+    "entries put aside": (
+        seen(stage("embed:m", quarantined=1)),
+        (
+            "1 entry was put aside by the stage 'embed:m'",
+            "`logchord quarantine list --stage embed:m`",
+            "`logchord quarantine retry --stage embed:m`",
+        ),
+    ),
+    "messages put aside": (
+        seen(stage("message:index", quarantined=2)),
+        ("2 messages on the queue index", "`logchord quarantine discard ID --reason"),
+    ),
+    "no upkeep": (
+        seen(processes=[INDEXER], loops=[LoopState("sweeper", None, 99)]),
+        ("No upkeep is alive", "`logchord serve upkeep`"),
+    ),
+    "a silent upkeep": (
+        seen(processes=[process("upkeep", silent=16)]),
+        ("No upkeep is alive", "`logchord serve upkeep`"),
+    ),
+    "a loop that hangs": (
+        seen(loops=[LoopState("sweeper", "here 12", 31)]),
+        ("'sweeper'", "31 s", "held by here 12", "`logchord logs upkeep`"),
+    ),
+    "a loop that nobody turns any more": (
+        seen(loops=[LoopState("finisher", None, 45)]),
+        ("'finisher'", "held by nobody"),
+    ),
+    "a silent worker": (
+        seen(processes=[UPKEEP, process("embed", "enhance.embed", silent=20)]),
+        (
+            "embed worker 4711 on here",
+            "15 s",
+            "`logchord logs embed`",
+            "`logchord serve worker enhance.embed`",
+        ),
+    ),
+    "a full backlog": (
+        seen(full_at=1000),
+        ("max_backlog_entries allows (1000)", "429", "`logchord serve worker QUEUES`"),
+    ),
+    "a chore that nobody does": (
+        seen(chores=[chore()]),
+        ("'expire' waits", "`logchord serve worker chores`"),
+    ),
+    "a chore that fails": (
+        seen(
+            processes=[UPKEEP, process("chores", "chores")],
+            chores=[chore(strikes=2, error={"code": "internal_error"})],
+        ),
+        ("'expire' failed 2 times", "internal_error", "`logchord logs chores`"),
+    ),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_state_that_is_wrong_has_one_sentence_that_says_what_to_do(state: str):
+    found, words = STATES[state]
+
+    (sentence,) = problems.told(found)
+
+    for word in words:
+        assert word in sentence
+    assert sentence.endswith(".")
+
+
+WELL: dict[str, Seen] = {
+    "nothing to do": seen(stage()),
+    "a backlog that is being worked off": seen(
+        stage(overdue=1000, bulk=1000, oldest_seconds=900, per_minute=50)
+    ),
+    "work that waits a little for its turn": seen(stage(overdue=5, oldest_seconds=12)),
+    "a loop that turns rarely": seen(loops=[LoopState("retention", "here 1", 100)]),
+    "a loop that was switched off before this upkeep began": seen(
+        loops=[LoopState("index", None, 4000)]
+    ),
+    "a loop before its first turn": seen(loops=[LoopState("sweeper", "here 1", None)]),
+    "a chore under way": seen(
+        processes=[UPKEEP, process("chores", "chores")], chores=[chore()]
+    ),
+    "a worker that was started again": seen(
+        processes=[
+            UPKEEP,
+            process("embed", "enhance.embed", silent=20),
+            process("embed", "enhance.embed", age=10),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("state", WELL)
+def test_nothing_is_said_of_what_is_well(state: str):
+    assert problems.told(WELL[state]) == []
+
+
+def test_a_name_from_elsewhere_is_quoted_in_a_command():
+    (sentence,) = problems.told(seen(stage("message:a; rm -rf x", quarantined=1)))
+
+    assert "--stage 'message:a; rm -rf x'`" in sentence
