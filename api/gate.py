@@ -10,6 +10,7 @@ import structlog
 from starlette.datastructures import Headers, MutableHeaders, State
 
 from api import errors, metrics
+from shared import patience
 from shared.errors import InvalidRequestError, LogchordError
 from shared.log import get_logger
 from shared.uuid7 import uuid7
@@ -39,6 +40,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         passage = _Passage(self._settings, scope, receive, send)
+        patience.begin()
         try:
             passage.check_headers()
             await self._app(scope, passage.receive, passage.send)

@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from shared import patience
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 
 Pool = ConnectionPool[Connection[TupleRow]]
@@ -63,7 +64,7 @@ def make_pool(
         max_size=size,
         timeout=wait_seconds,
         # A connection that the server has killed is replaced before it is used.
-        check=ConnectionPool.check_connection,
+        check=_check,
         reconnect_timeout=5.0,
         kwargs={
             "application_name": f"logchord {application} {os.getpid()}",
@@ -102,8 +103,19 @@ def translated_errors() -> Iterator[None]:
 @contextmanager
 def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
     """Borrow a connection for one transaction; errors come out translated."""
-    with translated_errors(), pool.connection() as conn:
-        yield conn
+    with translated_errors(), patience.spend():
+        conn = pool.getconn(patience.at_most(pool.timeout))
+        try:
+            # The commit is within: it may be what takes too long.
+            with patience.watched(conn), conn:
+                yield conn
+        finally:
+            pool.putconn(conn)
+
+
+def _check(conn: Connection[TupleRow]) -> None:
+    with patience.watched(conn):
+        ConnectionPool.check_connection(conn)
 
 
 def as_logchord_error(exc: Exception) -> LogchordError:

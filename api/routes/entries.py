@@ -23,6 +23,7 @@ from api.schemas.entries import (
     PushedEntry,
     entry_out,
 )
+from shared import patience
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.due import rows as due
@@ -274,6 +275,8 @@ def _refreshed(ctx: ApiContext) -> bool:
 
 
 def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
+    # Asked again and again for as long as the caller waits: each time anew.
+    patience.begin()
     with connection(ctx.pool) as conn:
         return due.any_due(conn, ids, list(ctx.stages))
 

@@ -16,6 +16,7 @@ from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.search import Job, JobAccepted, SearchRequest, SearchResponse
+from shared import patience
 from shared.errors import AccessError, CapacityError
 from shared.jobs import job as jobs
 from shared.jobs.job import Job as RunningJob
@@ -106,6 +107,8 @@ async def get_job(
 
 
 def _look(ctx: Ctx, caller: Caller, job_id: UUID) -> dict[str, Any]:
+    # A long poll looks again and again: each time anew.
+    patience.begin()
     with connection(ctx.pool) as conn:
         found = jobs.own(conn, caller.scope, job_id)
     now = datetime.now(UTC)

@@ -1,0 +1,129 @@
+"""How long one request may wait for Postgres in all, whatever makes it slow.
+
+The server's own time-outs bound a statement; they know nothing of a link on which every
+answer takes seconds, nor of several statements that are each just fast enough.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+# With what comes before and after it, an answer is out within 6 s.
+REQUEST_SECONDS = 4.5
+_LOOK_SECONDS = 0.25
+
+
+@dataclass
+class _Patience:
+    """What is left of one request's time, and when it is over if it is running."""
+
+    seconds: float
+    ends: float = math.inf
+
+
+_of_this_request: ContextVar[_Patience | None] = ContextVar("patience", default=None)
+
+
+def begin(seconds: float = REQUEST_SECONDS) -> None:
+    """From here on, this context spends at most so long on Postgres, waits included.
+
+    Where it never begins, as in a worker, there is no end either.
+    """
+    _of_this_request.set(_Patience(seconds))
+
+
+def at_most(seconds: float) -> float:
+    """Return how long may be waited for a connection."""
+    left = _of_this_request.get()
+    return seconds if left is None else max(0.0, min(seconds, left.seconds))
+
+
+@contextmanager
+def spend() -> Iterator[None]:
+    """Count the time until the end of this block."""
+    left = _of_this_request.get()
+    if left is None:
+        yield
+        return
+    left.ends = time.monotonic() + left.seconds
+    try:
+        yield
+    finally:
+        left.seconds = max(0.0, left.ends - time.monotonic())
+
+
+@contextmanager
+def watched(conn: Connection[TupleRow]) -> Iterator[None]:
+    """End the link when the time is over: whoever waits on it gets an error at once."""
+    left = _of_this_request.get()
+    if left is None:
+        yield
+        return
+    _watch.add(conn, left.ends)
+    try:
+        yield
+    finally:
+        _watch.remove(conn)
+
+
+class _Watch:
+    """One thread for all links that somebody waits on."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, tuple[float, Connection[TupleRow]]] = {}
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, conn: Connection[TupleRow], ends: float) -> None:
+        """Watch a link; the thread is woken only from having nothing to watch."""
+        with self._changed:
+            idle = not self._ends
+            self._ends[id(conn)] = ends, conn
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="patience", daemon=True
+                )
+                self._thread.start()
+            elif idle:
+                self._changed.notify()
+
+    def remove(self, conn: Connection[TupleRow]) -> None:
+        """Watch it no more: from here on, it may be another's."""
+        with self._changed:
+            self._ends.pop(id(conn), None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if not self._ends:
+                    self._changed.wait()
+                now = time.monotonic()
+                late = [one for one in self._ends.values() if one[0] <= now]
+                for _, conn in late:
+                    _shut(conn)
+                    del self._ends[id(conn)]
+            threading.Event().wait(_LOOK_SECONDS)
+
+
+def _shut(conn: Connection[TupleRow]) -> None:
+    """End the link below libpq, which another thread waits in."""
+    # It may have ended by itself just now.
+    with (
+        suppress(OSError, psycopg.OperationalError),
+        socket.fromfd(conn.fileno(), socket.AF_UNSPEC, socket.SOCK_STREAM) as link,
+    ):
+        link.shutdown(socket.SHUT_RDWR)
+
+
+_watch = _Watch()

@@ -1,0 +1,73 @@
+"""One request waits for Postgres only so long, in all and whatever makes it slow."""
+
+from __future__ import annotations
+
+import contextvars
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from shared import patience
+from shared.errors import DatabaseConnectionError, LogchordError
+from shared.postgres import Pool, connection, make_pool
+
+LIMIT_SECONDS = 1.0
+# The watch looks four times a second.
+LATE_SECONDS = 1.0
+
+
+@pytest.fixture
+def pool(database: str) -> Iterator[Pool]:
+    pool = make_pool(database, application="test", size=1)
+    yield pool
+    pool.close()
+
+
+def sleep(pool: Pool, *naps: float) -> None:
+    for seconds in naps:
+        with connection(pool) as conn:
+            conn.execute("SELECT pg_sleep(%s)", [seconds])
+
+
+def in_a_request(step: Callable[..., None], *args: object) -> tuple[float, str]:
+    def run() -> tuple[float, str]:
+        patience.begin(LIMIT_SECONDS)
+        began = time.monotonic()
+        try:
+            step(*args)
+        except LogchordError as exc:
+            return time.monotonic() - began, exc.error_code
+        return time.monotonic() - began, ""
+
+    return contextvars.copy_context().run(run)
+
+
+@pytest.mark.parametrize("naps", [(3.0,), (0.4, 0.4, 0.4)])
+def test_a_request_gives_up_although_each_statement_is_within_its_limit(
+    pool: Pool, naps: tuple[float, ...]
+) -> None:
+    seconds, code = in_a_request(sleep, pool, *naps)
+    assert code == DatabaseConnectionError.code
+    assert seconds < LIMIT_SECONDS + LATE_SECONDS
+
+
+def test_what_one_request_ended_serves_the_next(pool: Pool) -> None:
+    in_a_request(sleep, pool, 3.0)
+    seconds, code = in_a_request(sleep, pool, 0.0)
+    assert (code, seconds < LIMIT_SECONDS) == ("", True)
+
+
+def test_a_request_waits_for_a_connection_no_longer_than_for_anything(
+    pool: Pool,
+) -> None:
+    with pool.connection():
+        seconds, code = in_a_request(sleep, pool, 0.0)
+    assert code == DatabaseConnectionError.code
+    assert seconds < LIMIT_SECONDS + LATE_SECONDS
+
+
+def test_outside_a_request_there_is_no_such_limit(pool: Pool) -> None:
+    began = time.monotonic()
+    sleep(pool, LIMIT_SECONDS + LATE_SECONDS)
+    assert time.monotonic() - began >= LIMIT_SECONDS + LATE_SECONDS
