@@ -27,7 +27,9 @@ _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 _VARIABLE = re.compile(r"\bLOGCHORD_[A-Z][A-Z_]*[A-Z]\b")
 # Read by the command line and the tests themselves; they are no settings.
-_NO_SETTINGS = frozenset({"LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG"})
+_NO_SETTINGS = frozenset(
+    {"LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG", "LOGCHORD_TEST_SEED"}
+)
 
 
 def named(path: Path) -> str:
