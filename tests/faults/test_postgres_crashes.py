@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import LiteralString
 
-import httpx
 import psycopg
 import pytest
 
 from tests.faults.fix_own_servers import start_again
 from tests.faults.ledger import Ledger, Posting
+from tests.faults.posters import Posters, Request
 from tests.faults.size import QUICK_VECTORS, N, times
 from tests.waiting import until
 
@@ -76,52 +72,6 @@ def test_no_accepted_entry_is_lost_when_postgres_crashes(
         assert told_when, code
 
 
-@dataclass
-class _Posters:
-    """Callers who post without a pause, and when each of their requests was."""
-
-    ledger: Ledger
-    key: str
-    most: int
-    # When it began, when it was answered, and with what.
-    requests: list[tuple[float, float, int]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._numbers = iter(range(self.most))
-        self._turn = threading.Lock()
-        self.ended = threading.Event()
-
-    @contextmanager
-    def at_work(self, several: int) -> Iterator[None]:
-        """Post from so many threads until told to end, or nothing is left."""
-        with ThreadPoolExecutor(several) as pool:
-            posters = [pool.submit(self._run) for _ in range(several)]
-            try:
-                yield
-            finally:
-                self.ended.set()
-            for poster in posters:
-                poster.result(timeout=60)
-
-    def _run(self) -> None:
-        with self.ledger.system.client(self.key) as client:
-            while not self.ended.is_set() or len(self.ledger.times) < N:
-                with self._turn:
-                    body = self.ledger.entry(next(self._numbers))
-                until(
-                    lambda client=client, body=body: self._post(client, body),
-                    within_seconds=30,
-                )
-
-    def _post(self, client: httpx.Client, body: dict[str, str]) -> bool:
-        began = time.time()
-        answer = client.post("/v1/entries", json=body)
-        self.requests.append((began, time.time(), answer.status_code))
-        if answer.is_success:
-            self.ledger.times[answer.json()["entry_id"]] = time.time()
-        return answer.is_success
-
-
 @pytest.mark.requirement("F19", "P1", "P2")
 @pytest.mark.timeout(300)
 def test_killed_connections_cost_at_most_the_requests_in_flight(
@@ -131,7 +81,7 @@ def test_killed_connections_cost_at_most_the_requests_in_flight(
     system.start("api", "enhance", "embed", "upkeep")
     system.wait_ready("enhance", "embed", "upkeep")
     ledger = Ledger(system, "F19")
-    posters = _Posters(ledger, system.key(), most=100_000)
+    posters = Posters(ledger, least=N)
     kills: list[tuple[float, float]] = []
 
     with posters.at_work(POSTERS):
@@ -143,14 +93,14 @@ def test_killed_connections_cost_at_most_the_requests_in_flight(
         ledger.note_end()
     line = ledger.close(within_seconds=60)
 
-    failed = [one for one in posters.requests if one[2] >= 500]
+    failed = [one for one in posters.requests if one.status >= 500]
     in_flight = sum(_met(kill, one) for kill in kills for one in posters.requests)
     unmet = [one for one in failed if not any(_met(kill, one) for kill in kills)]
     print(f"F19 kills={len(kills)} {in_flight=} failed={len(failed)}")
 
     assert line.accepted >= N
     assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
-    assert {status for _, _, status in posters.requests} <= {200, 201, 503}
+    assert {one.status for one in posters.requests} <= {200, 201, 503}
     assert len(failed) <= in_flight
     assert unmet == [], "a request failed that no kill had met"
     assert line.extra_runs <= line.accepted // 10
@@ -170,5 +120,5 @@ def _kill_all(url: str) -> tuple[float, float]:
     return began, time.time()
 
 
-def _met(kill: tuple[float, float], request: tuple[float, float, int]) -> bool:
-    return request[0] <= kill[1] and kill[0] <= request[1]
+def _met(kill: tuple[float, float], request: Request) -> bool:
+    return request.began <= kill[1] and kill[0] <= request.ended
