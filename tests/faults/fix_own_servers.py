@@ -24,7 +24,7 @@ _READY_SECONDS = 60
 @pytest.fixture
 def own_postgres(place: Place, reap: Reap) -> Iterator[EmbeddedPostgres]:
     """A migrated Postgres that nobody else uses."""
-    with _home(place, reap) as own:
+    with own_home(place, reap) as own:
         server = EmbeddedPostgres(own, free_port(), secrets.token_urlsafe(16))
         start_again(server, reap)
         migrations.migrate(server.url)
@@ -35,7 +35,7 @@ def own_postgres(place: Place, reap: Reap) -> Iterator[EmbeddedPostgres]:
 @pytest.fixture
 def own_valkey(place: Place, reap: Reap) -> Iterator[EmbeddedValkey]:
     """A Valkey that nobody else uses."""
-    with _home(place, reap) as own:
+    with own_home(place, reap) as own:
         server = EmbeddedValkey(own, free_port(), secrets.token_urlsafe(16))
         start_again(server, reap)
         yield server
@@ -51,7 +51,8 @@ def start_again(server: EmbeddedServer, reap: Reap) -> None:
 
 
 @contextmanager
-def _home(place: Place, reap: Reap) -> Iterator[Place]:
+def own_home(place: Place, reap: Reap) -> Iterator[Place]:
+    """A home of servers that nobody else uses, taken away at the end."""
     home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
     reap(home)
     yield Place(home=home, cache=place.cache)
