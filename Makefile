@@ -43,7 +43,7 @@ faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entri
 	@LOGCHORD_TEST_FAULTS_ALL=1 .ci/test tests/faults -m 'slow or not slow'
 
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
-	@.ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py
+	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py
 
 demo: setup ## Start everything with a sample logbook, until Ctrl-C
 	@exec $(BIN)/logchord up --demo

@@ -262,6 +262,8 @@ def _api_kill(site: Site, _: random.Random) -> None:
     site.system.kill("api")
     _last(_API_AWAY_SECONDS)
     site.start("api")
+    # How long it takes to start is the fault's length, and says nothing else.
+    site.system.wait_ready()
 
 
 _DOES: dict[Fault, Callable[[Site, random.Random], str | None]] = {

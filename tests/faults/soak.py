@@ -34,7 +34,7 @@ EVERY_SECONDS = 20.0
 DRAIN_SECONDS = 180.0
 CONVERGE_SECONDS = 60.0
 # P3: how long after a fault somebody may still feel it.
-RECOVERY_SECONDS = 15.0
+RECOVERY_SECONDS, LEASE_BOUND_SECONDS = 15.0, 20.0
 LATE_SECONDS = 5.0
 POST_SECONDS = 0.5
 MAX_RSS_MIB, MAX_SLOPE = 512, 1.0
@@ -116,6 +116,15 @@ class Run:
             return True
         return one.status < 400
 
+    def recoveries(self, conn: psycopg.Connection[Any]) -> dict[str, float]:
+        """Return the longest time until work went on, by what was over just then."""
+        longest: dict[str, float] = {}
+        for done in self.done:
+            seconds = counting.recovery_s(conn, counting.Fault(done.ended, None))
+            name = done.fault.name
+            longest[name] = max(longest.get(name, 0.0), round(seconds, 1))
+        return longest
+
     def late_jobs(self, conn: psycopg.Connection[Any]) -> tuple[list[str], list[str]]:
         """Return jobs that ended too late, and those of them with Postgres away."""
         late: list[str] = []
@@ -176,7 +185,7 @@ def observer(site: Site, opensearch) -> System:
     return System(environment, site.system.logs, site.system.reap)
 
 
-@pytest.mark.requirement("F35", "P1", "P2", "P6", "P8", "P11")
+@pytest.mark.requirement("F35", "P1", "P2", "P3", "P6", "P8", "P11")
 @pytest.mark.timeout(0)
 def test_nothing_is_lost_doubled_or_stuck_whatever_goes_wrong_every_twenty_seconds(
     site: Site, observer: System
@@ -231,11 +240,13 @@ def _report(run: Run, load: Load, memory: Memory, line: Line) -> dict[str, Any]:
     ]
     with psycopg.connect(run.site.postgres.url) as conn:
         late, excused = run.late_jobs(conn)
+        recoveries = run.recoveries(conn)
         jobs = conn.execute(_JOBS).fetchone()
     return {
         "seed": SEED,
         "minutes": MINUTES,
         "faults": Counter(done.fault.name for done in run.done),
+        "recovery_s": recoveries,
         "ledger": asdict(line),
         "not_as_promised": load.not_as_promised(run.site.postgres.url)[:10],
         "edits": load.ledger.edits,
@@ -270,10 +281,16 @@ def _broken(report: dict[str, Any], line: Line) -> dict[str, Any]:
     slopes = report["memory_slope_mib_per_min"]
     grown = {k: s for k, s in slopes.items() if s is not None and s >= MAX_SLOPE}
     large = {k: m for k, m in report["memory_most_rss_mib"].items() if m >= MAX_RSS_MIB}
+    slow = {
+        name: seconds
+        for name, seconds in report["recovery_s"].items()
+        if seconds >= (LEASE_BOUND_SECONDS if "KILL" in name else RECOVERY_SECONDS)
+    }
     found: dict[str, Any] = {
         "P1 lost": line.lost or report["not_as_promised"],
         "P1 put aside": line.quarantined,
         "P2 duplicate effects": line.duplicate_effects,
+        "P3 recovery": slow,
         "P6 drift": line.drift,
         "P8 jobs late": report["jobs_late"],
         "P9 undocumented answers": report["undocumented"],
