@@ -6,18 +6,24 @@ import pytest
 
 from shared import broker
 from shared.due.batches import TASK_SECONDS
-from shared.due.rows import HARD_LIMIT_SECONDS, LEASE_RENEW_SECONDS, LEASE_SECONDS
 from shared.errors import ConfigurationError
 from shared.settings import Settings
+from workers.ending import STOP_SECONDS
 from workers.enhance import BATCH_SECONDS
 from workers.kinds import KINDS
 
 GRACE_SECONDS = 30
+# P11 promises less than this of every worker.
+PROMISED_MB = 512
 
 
 @pytest.fixture(scope="module")
-def conf():
-    settings = Settings.load({"BROKER_URL": "redis://:secret@127.0.0.1:9/0"})
+def settings():
+    return Settings.load({"BROKER_URL": "redis://:secret@127.0.0.1:9/0"})
+
+
+@pytest.fixture(scope="module")
+def conf(settings):
     return broker.make_app(settings).conf
 
 
@@ -40,10 +46,18 @@ def test_a_half_open_link_to_the_broker_is_found_out_within_seconds(conf):
     assert conf.broker_connection_max_retries is None
 
 
-def test_no_task_may_run_longer_than_a_claim_is_renewed(conf):
-    assert conf.task_soft_time_limit < conf.task_time_limit <= HARD_LIMIT_SECONDS
-    assert LEASE_RENEW_SECONDS * 2 < LEASE_SECONDS
+def test_no_task_may_run_longer_than_a_claim_is_renewed(conf, settings):
+    work = settings.work
+    assert conf.task_soft_time_limit < conf.task_time_limit <= work.task_hard_seconds
+    assert work.lease_renew_seconds * 2 < work.lease_seconds
     assert TASK_SECONDS + BATCH_SECONDS < GRACE_SECONDS
+    # What is in hand has its time, and then the process ends within the bound.
+    assert BATCH_SECONDS < STOP_SECONDS < GRACE_SECONDS
+
+
+def test_a_child_is_replaced_well_before_it_is_as_large_as_promised(conf, settings):
+    replaced_kib = conf.worker_max_memory_per_child
+    assert replaced_kib < settings.worker_memory_mb * 1024 < PROMISED_MB * 1024
 
 
 def test_every_queue_that_is_published_to_is_served_by_one_kind_of_worker():
