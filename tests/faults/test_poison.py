@@ -1,0 +1,143 @@
+"""F7, F8: entries that no worker survives, and a stage at which every entry fails."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+import psycopg
+import pytest
+
+from tests.faults.ledger import Ledger, p95
+from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N
+from tests.waiting import until
+
+BROKEN = {"word": "", "where": "embed", "does": "raise"}
+BUDGET_IN_ROW = 25
+PAUSED_SECONDS = 10
+POISON = {"word": "venom", "where": "metadata", "does": "kill"}
+
+# From accepted to the end of the stage, for each entry of one run.
+_SECONDS: LiteralString = """
+    SELECT extract(epoch FROM max(ended.at) - to_timestamp(accepted.at))::float
+      FROM unnest(%(ids)s::uuid[], %(times)s::float[]) AS accepted (id, at)
+      JOIN end_log ended ON ended.entry_id = accepted.id AND ended.stage = 'metadata'
+     GROUP BY accepted.id, accepted.at"""
+_RUNS: LiteralString = """
+    SELECT entry_id::text, count(*) FROM claim_log
+     WHERE stage = 'metadata' GROUP BY entry_id"""
+_FIRST_BATCH: LiteralString = """
+    SELECT count(*) FROM claim_log
+     WHERE claim = (SELECT claim FROM claim_log WHERE entry_id = %(id)s
+                     ORDER BY at LIMIT 1)"""
+_PAUSED: LiteralString = """
+    SELECT extract(epoch FROM since)::float FROM stage_pause
+     WHERE code = 'quarantine_budget_spent' AND stage LIKE 'embed:%'"""
+_FIRST_FAILURE: LiteralString = """
+    SELECT extract(epoch FROM min(at))::float FROM claim_log
+     WHERE stage LIKE 'embed:%'"""
+_DUE: LiteralString = "SELECT count(*) FROM work WHERE stage LIKE 'embed:%'"
+_ASIDE: LiteralString = """
+    SELECT entry_id::text, stage, error ->> 'code', attempts FROM quarantine"""
+
+
+@pytest.mark.requirement("F7", "P7", "P1")
+@pytest.mark.timeout(240)
+def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system):
+    system = make_system(**SHORT_LEASE)
+    system.start("api", "upkeep")
+    system.start("enhance", faulty={"poison": [POISON]})
+    system.wait_ready("enhance", "upkeep")
+    ledger = Ledger(system, "F7", vectors=False)
+
+    with system.client() as client:
+        calm = [ledger.post_until_accepted(client, n) for n in range(N)]
+        until(lambda: ledger.due() == 0, within_seconds=60)
+        others = [ledger.post_until_accepted(client, n) for n in range(N, N + N // 10)]
+        venom = ledger.post(client, -1, "a drop of venom in the cooling water")
+        more = range(N + N // 10, 2 * N - 1)
+        others += [ledger.post_until_accepted(client, n) for n in more]
+    line = ledger.close(within_seconds=120)
+
+    with psycopg.connect(system.database) as conn:
+        runs = dict(conn.execute(_RUNS).fetchall())
+        aside = conn.execute(_ASIDE).fetchall()
+        together = conn.execute(_FIRST_BATCH, {"id": venom}).fetchone()
+    without, beside = p95(seconds(ledger, calm)), p95(seconds(ledger, others))
+    print(f"F7 p95_without={without:.3f} p95_beside={beside:.3f} batch={together}")
+    assert line.accepted == 2 * N
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert aside == [(venom, "metadata", "worker_lost", 1 + 3)]
+    assert runs.pop(venom) == 1 + 3
+    assert max(runs.values()) <= 2
+    assert beside <= 1.5 * without
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("F8", "P1", "P7")
+@pytest.mark.timeout(240)
+def test_a_broken_encoder_pauses_its_stage_and_puts_few_aside(make_system):
+    system = make_system(**QUICK_VECTORS, **SHORT_LEASE)
+    system.start("api", "upkeep", "enhance")
+    system.start("embed", faulty={"poison": [BROKEN]})
+    system.wait_ready("embed", "enhance", "upkeep")
+    ledger = Ledger(system, "F8")
+
+    with (
+        system.client(system.key(scopes=("admin", "ingest"))) as client,
+        psycopg.connect(system.database, autocommit=True) as conn,
+    ):
+        ledger.post_many(client, range(N))
+        paused = until(
+            lambda: conn.execute(_PAUSED).fetchone(),
+            within_seconds=60,
+            what=f"the stage paused\n{system.tail('embed')}",
+        )
+        began = conn.execute(_FIRST_FAILURE).fetchone()
+        health = until(
+            lambda: client.get("/health").json()["status"] == "degraded",
+            within_seconds=PAUSED_SECONDS,
+        )
+        spent = client.get("/v1/status").json()["quarantine_budget_spent"]
+        until(
+            lambda: not in_other_stages(ledger),
+            within_seconds=60,
+            what="the other stages done",
+        )
+        aside = conn.execute(_ASIDE).fetchall()
+        due = conn.execute(_DUE).fetchone()
+
+        system.kill("embed")
+        system.start("embed")
+        released = client.post("/v1/quarantine/retry", json={"stage": spent[0]}).json()
+    line = ledger.close(within_seconds=120)
+
+    print(f"F8 paused_s={paused[0] - began[0]:.2f} aside={len(aside)} due={due[0]}")
+    assert health
+    assert paused[0] - began[0] < PAUSED_SECONDS
+    assert 0 < len(aside) <= BUDGET_IN_ROW
+    assert {code for _, _, code, _ in aside} == {"internal_error"}
+    assert len(aside) + due[0] == N
+    assert released["released"] == len(aside)
+    assert line.accepted == N
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert line.quarantined == 0
+
+
+def in_other_stages(ledger: Ledger) -> bool:
+    """Tell whether anything but vectors is still to be made."""
+    with psycopg.connect(ledger.system.database) as conn:
+        found = conn.execute(
+            "SELECT FROM work WHERE stage NOT LIKE 'embed:%' LIMIT 1"
+        ).fetchone()
+    return found is not None
+
+
+def seconds(ledger: Ledger, ids: list[str]) -> list[float]:
+    """Return how long each of these took from accepted to analysed."""
+    times = [ledger.times[one] for one in ids]
+    with psycopg.connect(ledger.system.database) as conn:
+        found = conn.execute(_SECONDS, {"ids": ids, "times": times}).fetchall()
+    assert len(found) == len(ids)
+    return [row[0] for row in found]
