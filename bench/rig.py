@@ -45,12 +45,37 @@ class Rig:
 
     def cpu_seconds(self) -> dict[str, float]:
         """Return the processor time of each part of the stack so far."""
-        return {name: _cpu_seconds(one) for name, one in self.processes.items()}
+        return {name: cpu_seconds(one) for name, one in self.processes.items()}
 
 
 @contextmanager
 def rig(commands: Sequence[Sequence[str]], **extra: str) -> Iterator[Rig]:
     """Bring a stack up, give it away, and take it down again."""
+    with ExitStack() as ends:
+        ground = ends.enter_context(servers(**extra))
+        children = [ends.enter_context(running(c, ground)) for c in commands]
+        settings = Settings.load(ground.environment)
+        url = f"http://{settings.host}:{settings.port}"
+        named = zip(commands, children, strict=True)
+        processes = ground.processes | {c[1]: child for c, child in named}
+        made = Rig(settings, url, _key(ground.url), processes)
+        _wait_ready(made, ground.url, len(commands) - 1)
+        yield made
+
+
+@dataclass
+class Ground:
+    """Servers with the schema in place, and what a process needs to find them."""
+
+    home: Path
+    url: str
+    environment: dict[str, str]
+    processes: dict[str, psutil.Process]
+
+
+@contextmanager
+def servers(**extra: str) -> Iterator[Ground]:
+    """Start Postgres and Valkey in a folder of their own, and stop them again."""
     with ExitStack() as ends:
         home = Path(tempfile.mkdtemp(prefix="logchord-bench-"))
         ends.callback(shutil.rmtree, home, ignore_errors=True)
@@ -58,32 +83,21 @@ def rig(commands: Sequence[Sequence[str]], **extra: str) -> Iterator[Rig]:
         place = Place(home=home, cache=Settings.load({}).cache)
         postgres = EmbeddedPostgres(place, free_port(), secrets.token_urlsafe(12))
         valkey = EmbeddedValkey(place, free_port(), secrets.token_urlsafe(12))
-        servers: list[EmbeddedServer] = [postgres, valkey]
-        for server in servers:
+        started: list[EmbeddedServer] = [postgres, valkey]
+        for server in started:
             server.start()
             ends.callback(server.stop)
-        for server in servers:
+        for server in started:
             server.wait_ready(READY_SECONDS)
         migrations.migrate(postgres.url)
-        environment = {
-            **_environment(place, postgres.url, valkey.url),
-            **extra,
-        }
-        children = [
-            ends.enter_context(_running(command, environment, home))
-            for command in commands
-        ]
-        settings = Settings.load(environment)
-        url = f"http://{settings.host}:{settings.port}"
-        pids = {server.name: server.pid for server in servers}
-        pids |= {c[1]: child.pid for c, child in zip(commands, children, strict=True)}
+        environment = _environment(place, postgres.url, valkey.url) | extra
+        pids = {server.name: server.pid for server in started}
         processes = {n: psutil.Process(pid) for n, pid in pids.items() if pid}
-        made = Rig(settings, url, _key(postgres.url), processes)
-        _wait_ready(made, postgres.url, len(commands) - 1)
-        yield made
+        yield Ground(home, postgres.url, environment, processes)
 
 
-def _cpu_seconds(one: psutil.Process) -> float:
+def cpu_seconds(one: psutil.Process) -> float:
+    """Return the processor time of a process and its children so far."""
     total = 0.0
     for process in [one, *one.children(recursive=True)]:
         try:
@@ -110,14 +124,15 @@ def _environment(place: Place, database: str, broker: str) -> dict[str, str]:
 
 
 @contextmanager
-def _running(
-    command: Sequence[str], environment: dict[str, str], home: Path
-) -> Iterator[subprocess.Popen[bytes]]:
-    with (home / f"{'-'.join(command)}.log").open("wb") as log:
-        child = subprocess.Popen(
-            [str(_BIN / "logchord"), *command],
-            env=environment,
-            cwd=home,
+def running(
+    command: Sequence[str], ground: Ground, program: Sequence[str] = ()
+) -> Iterator[psutil.Process]:
+    """Run a command of `logchord`, or of another program, beside the servers."""
+    with (ground.home / f"{'-'.join(command)}.log").open("wb") as log:
+        child = psutil.Popen(
+            [*(program or [str(_BIN / "logchord")]), *command],
+            env=ground.environment,
+            cwd=ground.home,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -128,7 +143,7 @@ def _running(
         child.terminate()
         try:
             child.wait(timeout=20)
-        except subprocess.TimeoutExpired:
+        except psutil.TimeoutExpired:
             child.kill()
             child.wait()
 

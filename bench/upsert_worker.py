@@ -1,0 +1,47 @@
+"""A real worker whose one stage is an upsert: `python -m bench.upsert_worker QUEUES`.
+
+It becomes what `python -m workers.kinds QUEUES` becomes, but for what its task does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import LiteralString, NoReturn
+
+from shared.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.due import rows
+from shared.postgres import connection
+from workers import index, kinds
+from workers.context import Context
+from workers.task import Ids, task
+
+TABLE: LiteralString = """
+    CREATE TABLE IF NOT EXISTS upserted (
+        entry_id uuid PRIMARY KEY, times integer NOT NULL DEFAULT 1)"""
+_UPSERT: LiteralString = """
+    INSERT INTO upserted (entry_id)
+    SELECT entry_id FROM unnest(%(ids)s::uuid[]) AS due (entry_id) ORDER BY entry_id
+        ON CONFLICT (entry_id) DO UPDATE SET times = upserted.times + 1"""
+
+
+@task(INDEX_ENTRIES)
+def upsert_entries(ctx: Context, entry_ids: Ids = ()) -> None:
+    """Write one row an entry: as little as a stage can do."""
+    for claims in ctx.batches(INDEX_STAGE, entry_ids, limit=index.INDEX_BATCH):
+        with connection(ctx.pool) as conn:
+            conn.execute(_UPSERT, {"ids": sorted(one.entry_id for one in claims)})
+            rows.finish(conn, *claims)
+
+
+def _go_on_here(_: object, command: list[str]) -> NoReturn:
+    from celery.__main__ import main as celery
+
+    sys.argv = list(command)
+    sys.exit(celery())
+
+
+if __name__ == "__main__":
+    # An exec would bring the task's own body back.
+    os.execv = _go_on_here  # type: ignore[assignment]
+    kinds.main(sys.argv[1:])

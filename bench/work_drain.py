@@ -1,0 +1,109 @@
+"""How fast real workers drain a backlog, and what lies in the broker meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import LiteralString
+
+import psycopg
+from celery import Celery
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from bench import upsert_worker, work_rows
+from bench.rig import Ground, running
+from shared import broker
+from shared.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.settings import Settings
+
+QUEUE = broker.QUEUE_OF[INDEX_ENTRIES]
+# A small backlog is gone before it can be measured: it comes again, so often.
+REPEATS, ENOUGH = 10, 20_000
+_POLL_SECONDS = 0.1
+_READY_SECONDS = 60.0
+_REPOSITORY = Path(__file__).parents[1]
+
+# From batch to batch, as they ended: the wait for the first nudge is not the drain's.
+_PACE: LiteralString = """
+    SELECT coalesce(sum(done), 0) - coalesce(min(first), 0),
+           extract(epoch FROM max(at) - min(at)), coalesce(sum(done), 0)
+      FROM (SELECT done, at, first_value(done) OVER (ORDER BY at) AS first
+              FROM stage_outcome WHERE stage = %(stage)s) AS ended"""
+
+
+@dataclass
+class Drain:
+    """What workers made of one backlog."""
+
+    backlog: int
+    done: int = 0
+    seconds: float = 0.0
+    most_messages: int = 0
+    worked_twice: int = 0
+
+    @property
+    def per_second(self) -> float:
+        """Entries a second."""
+        return self.done / max(self.seconds, 1e-9)
+
+
+def drains(ground: Ground, backlogs: list[int], seconds: float) -> list[Drain]:
+    """Drain each backlog by the same workers, nudged by upkeep."""
+    ground.environment["PYTHONPATH"] = str(_REPOSITORY)
+    with ExitStack() as ends:
+        conn = ends.enter_context(psycopg.connect(ground.url, autocommit=True))
+        conn.execute(upsert_worker.TABLE)
+        ends.enter_context(running(("serve", "upkeep"), ground))
+        worker = (sys.executable, "-m", "bench.upsert_worker")
+        ends.enter_context(running((QUEUE,), ground, worker))
+        _wait_for_workers(conn)
+        return [_drained(conn, ground, count, seconds) for count in backlogs]
+
+
+def _drained(
+    conn: Connection[TupleRow], ground: Ground, backlog: int, seconds: float
+) -> Drain:
+    drain = Drain(backlog)
+    app = broker.make_app(Settings.load(ground.environment))
+    until = time.monotonic() + seconds
+    for _ in range(REPEATS):
+        conn.execute("TRUNCATE upserted")
+        work_rows.fill(conn, backlog, stage=INDEX_STAGE)
+        for _ in range(broker.NUDGES_PER_PROCESS):
+            broker.send_nudge(app, INDEX_STAGE)
+        _watch(conn, app, drain, until)
+        done, took, _ = _pace(conn)
+        drain.done += done
+        drain.seconds += took
+        row = conn.execute("SELECT count(*) FROM upserted WHERE times > 1").fetchone()
+        drain.worked_twice += int(row[0]) if row else 0
+        if drain.done >= ENOUGH or time.monotonic() > until:
+            break
+    return drain
+
+
+def _watch(conn: Connection[TupleRow], app: Celery, drain: Drain, until: float) -> None:
+    while _pace(conn)[2] < drain.backlog and time.monotonic() < until:
+        waiting = broker.waiting(app, [QUEUE])[QUEUE]
+        drain.most_messages = max(drain.most_messages, waiting)
+        time.sleep(_POLL_SECONDS)
+
+
+def _pace(conn: Connection[TupleRow]) -> tuple[int, float, int]:
+    row = conn.execute(_PACE, {"stage": INDEX_STAGE}).fetchone()
+    assert row is not None
+    return int(row[0]), float(row[1] or 0), int(row[2])
+
+
+def _wait_for_workers(conn: Connection[TupleRow]) -> None:
+    deadline = time.monotonic() + _READY_SECONDS
+    asked = "SELECT count(*) FROM worker_process WHERE %(queue)s = ANY (queues)"
+    while conn.execute(asked, {"queue": QUEUE}).fetchone() == (0,):
+        if time.monotonic() > deadline:
+            message = "The bench's worker did not come up."
+            raise TimeoutError(message)
+        time.sleep(_POLL_SECONDS)
