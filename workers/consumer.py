@@ -17,6 +17,7 @@ from celery.worker import strategy as celery_strategy
 from celery.worker.consumer import Consumer
 from kombu.transport import redis as kombu_redis
 from kombu.utils.encoding import bytes_to_str
+from redis import ResponseError
 
 from shared.errors import LogchordError, MessageRejectedError
 from shared.settings import Settings
@@ -31,6 +32,8 @@ EXPIRED_EVERY_SECONDS = 1.0
 RECONNECT_SECONDS = 1
 
 _REMOTE_CONTROL = "remote control"
+# An empty list is no key at all.
+_TYPES_OF_QUEUES = frozenset({b"list", b"none", "list", "none"})
 
 
 class Channel(kombu_redis.Channel):
@@ -61,6 +64,21 @@ class Channel(kombu_redis.Channel):
             # The next turn then connects again.
             self.client.connection.disconnect()
             raise
+        except ResponseError:
+            if not self._remove_what_is_no_queue():
+                raise
+            return None
+
+    def _remove_what_is_no_queue(self) -> bool:
+        """Remove keys that stand where our queues should, of a type that is no list."""
+        removed = False
+        with self.conn_or_acquire() as client:
+            for queue in self._active_queues:
+                if client.type(queue) not in _TYPES_OF_QUEUES:
+                    client.delete(queue)
+                    recorder().note(queue, None, None, "stands in place of the queue")
+                    removed = True
+        return removed
 
     def _deliver(self, queue: str, item: bytes) -> None:
         self.connection._deliver(envelope.read(item, queue), queue)  # noqa: SLF001

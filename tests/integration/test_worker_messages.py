@@ -131,6 +131,32 @@ def test_messages_refused_while_the_database_is_away_are_recorded_later(
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.requirement("B17")
+def test_orders_nobody_can_read_and_keys_that_are_no_queue_end_no_worker(start):
+    system = start("enhance")
+    writer = Writer("enhance")
+    with (
+        psycopg.connect(system.database, autocommit=True) as conn,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        until(broker.pubsub_numpat, within_seconds=20, what="remote control")
+        for order in [*writer.bad().values(), writer.item()]:
+            # After some of them the worker listens anew.
+            until(
+                lambda order=order: broker.publish("/0.celery.pidbox", order),
+                within_seconds=10,
+            )
+        broker.set(writer.queue, MARK)
+        until(lambda: broker.type(writer.queue) == b"none", within_seconds=20)
+        works(system, conn, "enhance")
+        until(lambda: count(conn) > 1, within_seconds=10)
+    app = make_app(Settings.load(system.environment))
+
+    assert len(app.control.ping(timeout=5)) == 1
+    assert not system.has_ended("enhance")
+
+
+@pytest.mark.timeout(180)
 def test_nudges_that_expired_by_a_wrong_clock_still_bring_the_work_done(start):
     system = start("enhance")
     writer = Writer("enhance")
