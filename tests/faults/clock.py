@@ -6,6 +6,8 @@ What measures time, `time.monotonic`, stays right, as on a machine whose clock i
 from __future__ import annotations
 
 import datetime as dt
+import math
+import signal
 import sys
 import time
 from typing import Any, Self
@@ -64,10 +66,22 @@ def shifted_time_ns() -> int:
     return _real_time_ns() + int(_Offset.now() * 1_000_000_000)
 
 
-def shift(*, shift_seconds: float, after_seconds: float = 0) -> None:
-    """Make the clock of this process wrong, at once or by a jump later on."""
+def _jump(*_: object) -> None:
+    _Offset.from_monotonic = time.monotonic()
+
+
+def shift(
+    *, shift_seconds: float, after_seconds: float = 0, at_signal: bool = False
+) -> None:
+    """Make the clock of this process wrong, at once or by a jump later on.
+
+    With `at_signal` it jumps when this process gets SIGUSR2.
+    """
     _Offset.shift_seconds = shift_seconds
     _Offset.from_monotonic = time.monotonic() + after_seconds
+    if at_signal:
+        _Offset.from_monotonic = math.inf
+        signal.signal(signal.SIGUSR2, _jump)
     if "shared" in sys.modules or "celery" in sys.modules:
         message = "The clock must be shifted before what reads it is imported."
         raise RuntimeError(message)
