@@ -141,10 +141,13 @@ async def _framework(request: Request, exc: Exception) -> Response:
 def _methods(request: Request) -> list[str]:
     """Return every method of this address; the framework names one route's only."""
     found: set[str] = set()
-    for template, methods in request.app.openapi()["paths"].items():
+    templates = request.app.openapi()["paths"]
+    # An address of its own is none of those that have a name in its place.
+    exact = templates.keys() & {request.url.path}
+    for template in exact or templates:
         pattern, _, _ = compile_path(template)
         if pattern.match(request.url.path):
-            found |= {method.upper() for method in methods}
+            found |= {method.upper() for method in templates[template]}
     return sorted(found)
 
 

@@ -82,6 +82,7 @@ def show(*, quarantine_id: str) -> None:
                 ("message", error.get("message")),
                 ("technical", (error.get("details") or {}).get("technical")),
                 ("error id", error.get("id")),
+                ("messages", one["times"] if one["entry_id"] is None else None),
             )
             if value is not None
         )
@@ -205,5 +206,5 @@ def _plain(text: object) -> str:
 
 def _entry(one: dict[str, Any]) -> str:
     if one["entry_id"] is None:
-        return str(one["excerpt"] or "a message")
+        return f"{one['times']} x {one['excerpt'] or 'a message'}"
     return f"{one['source']}/{one['external_id']}"

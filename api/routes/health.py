@@ -159,9 +159,8 @@ def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
 def _lag(ctx: ApiContext, whose: str) -> Lag | None:
     try:
         with connection(ctx.pool) as conn:
-            if whose != lag.ANY_TENANT and lag.is_alone(conn, whose):
-                whose = lag.ANY_TENANT
-            return ctx.counts.get(whose, lambda: lag.read(conn, ctx.stages, whose))
+            reach = lag.reach(conn, whose)
+            return ctx.counts.get(reach, lambda: lag.read(conn, ctx.stages, reach))
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # This process's own figures matter most when Postgres is away.
         log.warning("metrics_without_postgres", code=exc.error_code)

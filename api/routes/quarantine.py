@@ -23,8 +23,8 @@ from api.schemas.quarantine import (
 )
 from shared.access import idempotency
 from shared.access.cursors import Binding
-from shared.due import quarantine
-from shared.due.quarantine import Released, Which
+from shared.due import lag, quarantine
+from shared.due.quarantine import Aside, Released, Which
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.log import get_logger
 from shared.postgres import connection
@@ -64,19 +64,20 @@ def list_quarantine(
     limit: Annotated[int | None, Query(ge=1, le=100)] = None,
     cursor: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Response:
-    """Newest first; your facility's, and with a key of `*` everybody's and messages."""
-    which = Which(caller.scope.watched, source=source, stage=stage, code=code)
+    """Newest first, of your facility; with a key of `*` everybody's, and messages."""
     limit = ctx.settings.default_limit if limit is None else limit
     if limit > ctx.settings.max_page_size:
         message = f"limit: a page may hold {ctx.settings.max_page_size}."
         raise InvalidRequestError.field("limit", "less_than_equal", message)
-    query = json.dumps([which.tenant, source, stage, code])
+    query = json.dumps([caller.scope.watched, source, stage, code])
     binding = Binding("GET /v1/quarantine", query, _who(caller), limit)
     after = None
     if cursor is not None:
         (last,) = ctx.signer().open(cursor, binding)
         after = UUID(last)
     with connection(ctx.pool) as conn:
+        whose = lag.reach(conn, caller.scope.watched)
+        which = Which(whose, source=source, stage=stage, code=code)
         found = quarantine.listing(conn, which, limit=limit + 1, after=after)
     page = found[:limit]
     next_cursor = None
@@ -87,7 +88,7 @@ def list_quarantine(
 
 
 @router.get(
-    "/{quarantine_id}",
+    "/{quarantine_id:uuid}",
     summary="Read why one was put aside",
     response_model=AsideOut,
     responses=documented(404),
@@ -95,7 +96,8 @@ def list_quarantine(
 def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """With the whole error, its technical part included."""
     with connection(ctx.pool) as conn:
-        return _json(aside_out(_find(conn, caller, quarantine_id)))
+        _, found = _find(conn, caller, quarantine_id)
+        return _json(aside_out(found))
 
 
 @router.post(
@@ -112,11 +114,10 @@ def retry_many(
     idempotency_key: Annotated[str | None, _ONCE] = None,
 ) -> Response:
     """As bulk work, the newest first; a stage that its budget paused goes on."""
-    which = Which(
-        caller.scope.watched, source=body.source, stage=body.stage, code=body.code
-    )
 
     def release(conn: Connection[TupleRow]) -> Released:
+        whose = lag.reach(conn, caller.scope.watched)
+        which = Which(whose, source=body.source, stage=body.stage, code=body.code)
         return quarantine.release(conn, which, limit=body.limit)
 
     asked = ("POST /v1/quarantine/retry", body.model_dump_json())
@@ -124,7 +125,7 @@ def retry_many(
 
 
 @router.post(
-    "/{quarantine_id}/retry",
+    "/{quarantine_id:uuid}/retry",
     summary="Make one due again",
     response_model=ReleasedOut,
     status_code=202,
@@ -139,10 +140,10 @@ def retry_one(
     """As live work, with its attempts to begin with."""
 
     def release(conn: Connection[TupleRow]) -> Released:
-        if _find(conn, caller, quarantine_id).entry_id is None:
+        which, found = _find(conn, caller, quarantine_id)
+        if found.entry_id is None:
             message = "A message is not sent again: its sender does that; discard it."
             raise InvalidRequestError.field("quarantine_id", "message", message)
-        which = Which(caller.scope.watched, id=quarantine_id)
         return quarantine.release(conn, which, limit=1)
 
     asked = ("POST /v1/quarantine/{quarantine_id}/retry", str(quarantine_id))
@@ -150,7 +151,7 @@ def retry_one(
 
 
 @router.delete(
-    "/{quarantine_id}",
+    "/{quarantine_id:uuid}",
     summary="Give up on one",
     status_code=204,
     response_class=Response,
@@ -163,11 +164,9 @@ def discard(
     reason: Annotated[str, Query(min_length=1, max_length=1000)],
 ) -> Response:
     """The entry stays, without what the stage makes; the log keeps the reason."""
-    which = Which(caller.scope.watched, id=quarantine_id)
     with connection(ctx.pool) as conn:
-        gone = quarantine.discard(conn, which)
-    if gone is None:
-        raise NotFoundError
+        which, gone = _find(conn, caller, quarantine_id)
+        quarantine.discard(conn, which)
     log.warning(
         "quarantine_discarded",
         quarantine_id=str(gone.id),
@@ -182,11 +181,11 @@ def discard(
 
 def _find(
     conn: Connection[TupleRow], caller: CallerInfo, quarantine_id: UUID
-) -> quarantine.Aside:
+) -> tuple[Which, Aside]:
     """Return one of the caller's; absent and another's are one and the same."""
-    which = Which(caller.scope.watched, id=quarantine_id)
+    which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)
     for found in quarantine.listing(conn, which, limit=1):
-        return found
+        return which, found
     raise NotFoundError
 
 

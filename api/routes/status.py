@@ -90,10 +90,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
 
 def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
     """Return how the work stands, as far as it is the caller's to know."""
-    whose = scope.watched
-    if whose != lag.ANY_TENANT and lag.is_alone(conn, whose):
-        # There is nobody else whose numbers these could be.
-        whose = lag.ANY_TENANT
+    whose = lag.reach(conn, scope.watched)
     counted = ctx.counts.get(whose, lambda: lag.read(conn, ctx.stages, whose))
     most = ctx.settings.max_backlog_entries
     return overview.read(

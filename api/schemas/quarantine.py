@@ -31,6 +31,7 @@ class AsideOut(BaseModel):
     first_at: datetime
     last_at: datetime
     excerpt: str | None = Field(description="Of a message: its task and id.")
+    times: int = Field(description="How many messages it stands for.")
 
 
 class AsidePage(BaseModel):
@@ -74,6 +75,7 @@ def aside_out(one: Aside) -> dict[str, Any]:
         "first_at": timestamp(one.first_at),
         "last_at": timestamp(one.last_at),
         "excerpt": one.excerpt,
+        "times": one.times,
     }
 
 

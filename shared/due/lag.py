@@ -185,10 +185,12 @@ def live_due(conn: Connection[TupleRow], *, most: int) -> int:
     return int(row[0]) if row else 0
 
 
-def is_alone(conn: Connection[TupleRow], tenant: str) -> bool:
-    """Tell whether there is nobody else whose numbers the tenant might see."""
+def reach(conn: Connection[TupleRow], tenant: str) -> str:
+    """Return whose work a tenant may look at: all of it where there is nobody else."""
+    if tenant == ANY_TENANT:
+        return ANY_TENANT
     row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()
-    return row is not None and bool(row[0])
+    return ANY_TENANT if row is not None and row[0] else tenant
 
 
 def _now(conn: Connection[TupleRow]) -> datetime:

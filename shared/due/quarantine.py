@@ -42,7 +42,7 @@ _ONE_AT_A_TIME: LiteralString = """
     SELECT pg_advisory_xact_lock(hashtextextended('put aside ' || %(stage)s, 0))"""
 _MINE: LiteralString = """
     SELECT id, tenant, entry_id, source, external_id, stage, revision, attempts, error,
-           excerpt, first_at, last_at
+           excerpt, times, first_at, last_at
       FROM quarantine
      WHERE (tenant = %(tenant)s OR %(tenant)s = '*')
        AND (entry_id IS NOT NULL OR %(messages)s)
@@ -72,6 +72,8 @@ class Aside:
     attempts: int
     error: dict[str, Any]
     excerpt: str | None
+    # How often: messages with the same fault are one row.
+    times: int
     first_at: datetime
     last_at: datetime
 

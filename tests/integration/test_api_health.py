@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import psutil
+import psycopg
 import pytest
 
 from tests.fix_system import System
@@ -34,6 +35,28 @@ def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
         },
         "keyword_engine": "connected",
     }
+
+
+@pytest.mark.requirement("F8")
+def test_health_is_degraded_while_a_stage_has_spent_its_budget(api: System):
+    def health() -> str:
+        status: str = httpx.get(f"{api.url}/health").json()["status"]
+        return status
+
+    before = health()
+    with psycopg.connect(api.database) as conn:
+        conn.execute(
+            "INSERT INTO stage_pause (stage, code) VALUES"
+            " ('x', 'quarantine_budget_spent'), ('y', 'opensearch_unavailable')"
+        )
+        conn.commit()
+        spent = health()
+        conn.execute("DELETE FROM stage_pause WHERE stage = 'x'")
+        conn.commit()
+        resting = health()
+        conn.execute("DELETE FROM stage_pause WHERE stage = 'y'")
+
+    assert (before, spent, resting) == ("healthy", "degraded", "healthy")
 
 
 def test_ready_names_every_component(running: System):

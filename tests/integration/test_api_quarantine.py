@@ -82,7 +82,7 @@ def test_what_was_put_aside_is_listed_with_its_reason(operator, put_aside, stage
 
     assert set(one) == {
         *("quarantine_id", "entry_id", "source", "external_id", "stage", "revision"),
-        *("attempts", "error", "first_at", "last_at", "excerpt"),
+        *("attempts", "error", "first_at", "last_at", "excerpt", "times"),
     }
     assert (one["entry_id"], one["stage"], one["attempts"]) == (entry_id, stage, 1)
     assert one["error"]["code"] == "internal_error"
@@ -237,8 +237,10 @@ def bare(answer: httpx.Response) -> dict[str, Any]:
 
 
 def test_a_message_is_the_installations_and_is_not_sent_again(
-    api, operator, everybody, tenant
+    api, operator, everybody, put_aside, tenant
 ):
+    put_aside(1)
+    put_aside(1, tenant=f"{tenant}-b")
     stage = f"message:{tenant}"
     with psycopg.connect(api.database) as conn:
         error = MessageRejectedError(technical="no such task")

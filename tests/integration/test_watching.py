@@ -149,17 +149,6 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     assert "logchord quarantine retry --stage index" in rest["message"]
 
 
-def test_health_is_degraded_while_a_budget_is_spent(alone: System):
-    paused = httpx.get(f"{alone.url}/health").json()["status"]
-    with psycopg.connect(alone.database) as conn:
-        conn.execute("DELETE FROM stage_pause")
-    told = httpx.get(f"{alone.url}/health/ready").json()["checks"]
-
-    assert paused == "degraded"
-    # What stays is Redis and OpenSearch, which are away here.
-    assert (told["broker"], told["opensearch"]) == ("degraded", "degraded")
-
-
 def test_metrics_of_the_process_stay_when_postgres_goes(
     make_system: Callable[..., System],
 ):
@@ -195,12 +184,13 @@ def test_a_facility_is_told_its_own_counts_alone(api: System, tenant: str):
 
 def test_a_facility_without_a_neighbour_is_told_everything(conn):
     make_due(conn, "only", 1)
-    assert lag.is_alone(conn, "only")
-    assert not lag.is_alone(conn, "another")
+    assert lag.reach(conn, "only") == lag.ANY_TENANT
+    assert lag.reach(conn, "another") == "another"
 
     make_due(conn, "another", 1)
 
-    assert not lag.is_alone(conn, "only")
+    assert lag.reach(conn, "only") == "only"
+    assert lag.reach(conn, lag.ANY_TENANT) == lag.ANY_TENANT
 
 
 def test_the_holder_of_a_lock_is_who_holds_it_and_not_who_turned_last(conn, database):
