@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from local import secrets
-from shared.broker import METADATA_STAGE, make_app, send_nudge
+from shared.broker import EXTRACT_METADATA, METADATA_STAGE, make_app, send_nudge
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.settings import Settings
@@ -58,13 +58,14 @@ def test_flower_asks_for_a_login_changes_nothing_and_shows_ids_only(
         ]
         shown = json.dumps(seen) + "".join(operator.get(path).text for path in PAGES)
 
-    assert str(saved.entry_id) in shown
+    (done,) = (one for one in seen.values() if str(saved.entry_id) in one["args"])
+    assert done["name"] == EXTRACT_METADATA
+    assert done["runtime"] > 0
+    assert done["uuid"] in shown
     assert TEXT not in shown
     assert all(code in {403, 405} for code in refused), refused
     assert app.control.ping(timeout=5) != []
     assert password not in system.tail("flower", 1000)
-    # While the broker is there: without it Flower does not end when it is asked to.
-    system.stop_all()
 
 
 def status(client: httpx.Client, path: str) -> int:
