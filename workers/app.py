@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -95,6 +96,11 @@ def _warm(**_: Any) -> None:
     if kind.name == "enhance":
         # A second of work: each child that is started for a dead one would pay it.
         languages.load()
+    if kind.pool == "prefork":
+        # What stands before the fork is never rubbish: a collection in a child would
+        # write to all of it, and so copy it.
+        gc.collect()
+        gc.freeze()
 
 
 @signals.worker_process_init.connect
