@@ -11,7 +11,6 @@ from uuid import UUID
 
 import psycopg
 import pytest
-import redis
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
 from shared.due import batches, expiry, maintenance
@@ -21,7 +20,6 @@ from shared.entries.entry import save_page, tombstone
 from shared.errors import OpenSearchError
 from shared.opensearch import documents, filling, mapping, reconcile
 from shared.settings import Settings
-from tests.waiting import until
 from workers import chores
 from workers.context import Context, Resources
 from workers.enhance import extract_metadata
@@ -513,26 +511,3 @@ def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, admin
     filling.catch_up(ctx.pool)
 
     assert [one.kind for one in maintenance.unfinished(admin)] == [RECONCILE_INDEX]
-
-
-@pytest.mark.timeout(180)
-def test_a_worker_and_upkeep_carry_a_chore_through_a_flush_of_redis(make_system):
-    system = make_system()
-    with psycopg.connect(system.database, autocommit=True) as conn:
-        keys(conn, "25 h", times=20 * expiry.STEP_ROWS)
-        system.start("upkeep", "chores")
-        system.wait_ready("upkeep", "chores")
-        until(lambda: count(conn, "source_schedule") == 2, within_seconds=20)
-        conn.execute("UPDATE source_schedule SET next_run_at = now()")
-        with redis.Redis.from_url(system.environment["BROKER_URL"]) as client:
-            until(lambda: count(conn, "maintenance") == 2, within_seconds=10)
-            client.flushall()
-        until(
-            lambda: maintenance.unfinished(conn) == [],
-            within_seconds=30,
-            what=system.tail("chores"),
-        )
-        states = conn.execute("SELECT kind, state FROM maintenance ORDER BY 1")
-        assert states.fetchall() == [(EXPIRE, "done"), (RECONCILE_INDEX, "done")]
-        assert count(conn, "idempotency") == 0
-        assert system.stop("chores", within_seconds=30) == 0

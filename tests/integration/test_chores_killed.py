@@ -1,0 +1,136 @@
+"""Chores in real workers: told to end, killed, and with Redis emptied under them."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+import redis
+
+from shared.due import expiry, maintenance
+from shared.due.maintenance import EXPIRE, RECONCILE_INDEX
+from tests.waiting import until
+
+STEPS = 150
+LEASE = {
+    "LOGCHORD_WORK__LEASE_SECONDS": "3",
+    "LOGCHORD_WORK__LEASE_RENEW_SECONDS": "1",
+}
+
+
+@pytest.fixture
+def system(make_system):
+    return make_system(**LEASE)
+
+
+@pytest.fixture
+def admin(system):
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        yield conn
+
+
+def expired_keys(conn, steps: int) -> None:
+    conn.execute(
+        "INSERT INTO idempotency"
+        " (tenant, caller, route, key, body_hash, created_at)"
+        " SELECT 'default', 'c', 'r', n::text, '', now() - interval '25 h'"
+        "   FROM generate_series(1, %s) AS n",
+        (steps * expiry.STEP_ROWS,),
+    )
+
+
+def left(conn) -> int:
+    return conn.execute("SELECT count(*) FROM idempotency").fetchone()[0]
+
+
+def opened(conn):
+    maintenance.open_chore(conn, EXPIRE)
+    (row,) = maintenance.unfinished(conn)
+    return row.id
+
+
+def is_walking(conn, chore) -> bool:
+    found = maintenance.find(conn, chore)
+    return found.state == "running" and found.done > 0
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("P12")
+def test_sigterm_ends_a_chore_after_its_step_and_the_next_worker_goes_on(system, admin):
+    expired_keys(admin, STEPS)
+    chore = opened(admin)
+    system.start("upkeep", "chores")
+    until(lambda: is_walking(admin, chore), within_seconds=60)
+
+    assert system.stop("chores", within_seconds=30) == 0
+
+    found = maintenance.find(admin, chore)
+    assert (found.state, found.strikes) == ("queued", 0)
+    assert found.done == STEPS * expiry.STEP_ROWS - left(admin)
+    assert left(admin) > 0
+    system.start("chores")
+    until(
+        lambda: maintenance.find(admin, chore).state == "done",
+        within_seconds=60,
+        what=system.tail("chores"),
+    )
+    assert maintenance.find(admin, chore).done == STEPS * expiry.STEP_ROWS
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.requirement("P2")
+def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(system, admin):
+    expired_keys(admin, 4 * STEPS)
+    chore = opened(admin)
+    system.start("upkeep")
+    for _ in range(3):
+        system.start("chores")
+        before = maintenance.find(admin, chore).done
+        until(
+            lambda before=before: maintenance.find(admin, chore).done > before,
+            within_seconds=60,
+            what=system.tail("chores"),
+        )
+        system.kill("chores")
+        found = maintenance.find(admin, chore)
+        assert found.done == 4 * STEPS * expiry.STEP_ROWS - left(admin)
+    assert left(admin) > 0
+
+    system.start("chores")
+    until(
+        lambda: maintenance.find(admin, chore).state == "done",
+        within_seconds=90,
+        what=system.tail("chores"),
+    )
+    ended = maintenance.find(admin, chore)
+    assert ended.done == 4 * STEPS * expiry.STEP_ROWS
+    assert ended.attempts >= 4
+    assert left(admin) == 0
+
+
+@pytest.mark.timeout(180)
+def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, admin):
+    expired_keys(admin, 20)
+    system.start("upkeep", "chores")
+    system.wait_ready("upkeep", "chores")
+    until(
+        lambda: (
+            admin.execute("SELECT count(*) FROM source_schedule").fetchone()[0] == 2
+        ),
+        within_seconds=20,
+    )
+    admin.execute("UPDATE source_schedule SET next_run_at = now()")
+    known = "SELECT kind, state FROM maintenance ORDER BY 1"
+    with redis.Redis.from_url(system.environment["BROKER_URL"]) as client:
+        until(lambda: len(admin.execute(known).fetchall()) == 2, within_seconds=10)
+        client.flushall()
+
+    until(
+        lambda: maintenance.unfinished(admin) == [],
+        within_seconds=30,
+        what=system.tail("chores"),
+    )
+    assert admin.execute(known).fetchall() == [
+        (EXPIRE, "done"),
+        (RECONCILE_INDEX, "done"),
+    ]
+    assert left(admin) == 0
