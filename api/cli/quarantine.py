@@ -34,7 +34,13 @@ def _filters(command: Callable[..., None]) -> Callable[..., None]:
 
 @quarantine.command("list")
 @_filters
-@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="At most so many.",
+)
 def list_aside(
     *, source: str | None, stage: str | None, code: str | None, limit: int
 ) -> None:
