@@ -77,6 +77,7 @@ app.steps["worker"].add(Reporting)
 
 @signals.worker_ready.connect
 def _on_ready(**_: Any) -> None:
+    ending.watch_for_quit()
     try:
         port = metrics.serve(settings.metrics_port)
     except OSError as exc:
