@@ -145,8 +145,9 @@ def _waiting(seen: Seen) -> Iterator[str]:
             workers = _some(len(alive), "worker", "workers")
             yield (
                 f"{work} for the stage {one.stage!r} and none was done within a"
-                f" minute, though its queue {queue} has {workers} alive: read"
-                f" `logchord logs {named}`, and restart it if it hangs."
+                f" minute, though its queue {queue} has {workers} alive. Ask `logchord"
+                " doctor` first: with the message broker away they wait until it is"
+                f" back. Else read `logchord logs {named}`, and restart it if it hangs."
             )
 
 
