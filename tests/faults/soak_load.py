@@ -85,7 +85,9 @@ class Load:
         self._stop.set()
         for thread in self._threads:
             thread.join(timeout=90)
-            assert not thread.is_alive(), "a caller was not answered for 90 s"
+            if thread.is_alive():
+                late = "a caller was not answered for 90 s after the last fault"
+                self.failures.append(AssertionError(late))
 
     def not_as_promised(self, database: str) -> list[str]:
         """Return the entries that are not what was accepted last."""
@@ -154,6 +156,9 @@ class Load:
             answer = self._ask(client, "post", method, path, body)
             if answer is not None and answer.is_success:
                 return answer
+            # What is wrong with a request itself is as wrong the next time.
+            refused = answer is not None and answer.is_client_error
+            assert not refused, answer and answer.text[:500]
             # Not the event that ends the load: what was begun must end in a promise.
             threading.Event().wait(_AGAIN_SECONDS)
 
