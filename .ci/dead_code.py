@@ -33,7 +33,7 @@ NAMES = [
     # click
     "list_commands", "get_command", "format_commands", "exit_code",
     # celery and kombu
-    "on_*", "worker_*", "task_*", "autoretry_for", "ignore_result",
+    "on_*", "worker_*", "task_*", "autoretry_for", "ignore_result", "_brpop_read",
     # http.server, logging, threading
     "do_*", "log_message", "emit", "daemon", "daemon_threads",
     # onnxruntime's options

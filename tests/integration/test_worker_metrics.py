@@ -21,7 +21,9 @@ def test_each_branch_of_a_search_is_counted_once_at_the_port_that_was_set(make_s
     system.start("search", LOGCHORD_METRICS_PORT=str(port))
     system.wait_ready("search")
     with system.client() as client:
-        found = client.post("/v1/search/query", json={"query": "vacuum", "mode": "hybrid"})
+        found = client.post(
+            "/v1/search/query", json={"query": "vacuum", "mode": "hybrid"}
+        )
     assert found.status_code == 200, found.text
     branches = [one["name"] for one in found.json()["branches"]]
 
