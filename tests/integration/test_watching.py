@@ -77,9 +77,10 @@ def alone(make_system: Callable[..., System]) -> System:
     return system
 
 
-def status_of(system: System) -> dict[str, Any]:
+def typed_in(system: System, *words: str) -> str:
+    """Return what a command prints that finds something wrong."""
     ended = subprocess.run(
-        [str(BIN / "logchord"), "status", "--json"],
+        [str(BIN / "logchord"), *words],
         env=system.environment,
         cwd=system.logs,
         capture_output=True,
@@ -88,7 +89,11 @@ def status_of(system: System) -> dict[str, Any]:
         timeout=60,
     )
     assert ended.returncode == 1, ended.stderr
-    found: dict[str, Any] = json.loads(ended.stdout)
+    return ended.stdout
+
+
+def status_of(system: System) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(typed_in(system, "status", "--json"))
     return found
 
 
@@ -125,6 +130,8 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     typed = status_of(alone)
     alone.stop("api")
     without_api = status_of(alone)
+    lines = typed_in(alone, "status").splitlines()
+    checks = json.loads(typed_in(alone, "doctor", "--json"))["checks"]
 
     expected = numbers(told["stages"])
     assert expected[STAGE] == {
@@ -147,6 +154,10 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     (rest,) = status["paused"]
     assert (rest["stage"], rest["until"]) == ("index", None)
     assert "logchord quarantine retry --stage index" in rest["message"]
+    (line,) = [one for one in lines if one.startswith("  index ")]
+    assert line.endswith("PAUSED quarantine_budget_spent")
+    work = {one["found"] for one in checks if one["name"] == "work"}
+    assert work == set(told["problems"])
 
 
 def test_metrics_of_the_process_stay_when_postgres_goes(
