@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 
 from shared import broker
 from shared import log as logs
-from shared.due import maintenance, processes, quarantine, rows, schedule
+from shared.due import maintenance, outcomes, processes, quarantine, rows, schedule
 from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
 from shared.errors import CapacityError, OpenSearchError, WorkerLostError
@@ -155,6 +155,8 @@ def loops(settings: Settings) -> list[Loop]:
         # No chore: a search must have its partition where no worker of chores runs,
         # and whatever the broker does.
         partitions.keep(conn, retention_hours=settings.job_retention_hours)
+        # Nor this: a busy minute writes as many rows as an hour's chore should find.
+        outcomes.forget(conn)
 
     duties = [
         Loop(url, "sweeper", settings.work.sweep_seconds, sweep),

@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access import idempotency
-from shared.due import maintenance, outcomes
+from shared.due import maintenance
 from shared.due.maintenance import Progress
 
 STEP_ROWS = 1000
@@ -66,7 +66,6 @@ def _steps(idempotency_hours: int) -> dict[str, Forget]:
         "idempotency": lambda conn: idempotency.forget(
             conn, hours=idempotency_hours, limit=STEP_ROWS
         ),
-        "stage_outcome": lambda conn: outcomes.forget(conn, limit=STEP_ROWS),
         "quarantine": _forget_messages,
         "maintenance": lambda conn: maintenance.forget(conn, limit=STEP_ROWS),
         "upkeep_loop": lambda conn: conn.execute(_LOOPS, {"limit": STEP_ROWS}).rowcount,

@@ -10,7 +10,9 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 _WINDOW = 100
-_KEPT_SECONDS = 600
+# Of each stage, however old; and of all, for the rate.
+_KEPT = 200
+_KEPT_SECONDS = 120
 
 _NOTE_ASIDE: LiteralString = """
     INSERT INTO stage_outcome (stage, aside) VALUES (%(stage)s, 1)"""
@@ -23,12 +25,16 @@ _PER_MINUTE: LiteralString = """
      GROUP BY stage ORDER BY stage LIMIT 1000"""
 _FORGIVE: LiteralString = """
     DELETE FROM stage_outcome WHERE stage = %(stage)s AND aside > 0"""
+# Where little happens the latest hundred may be of last week, and still tell.
 _FORGET: LiteralString = """
-    DELETE FROM stage_outcome WHERE id = ANY (ARRAY(
-        SELECT id FROM stage_outcome
-         WHERE at < clock_timestamp() - make_interval(secs => %(seconds)s)
-         ORDER BY at
-         LIMIT %(limit)s))"""
+    WITH latest AS (
+        SELECT known.stage,
+               (SELECT o.id FROM stage_outcome o WHERE o.stage = known.stage
+                 ORDER BY o.id DESC OFFSET %(kept)s LIMIT 1) AS until
+          FROM (SELECT DISTINCT stage FROM stage_outcome) AS known)
+    DELETE FROM stage_outcome o USING latest
+     WHERE o.stage = latest.stage AND o.id <= latest.until
+       AND o.at < clock_timestamp() - make_interval(secs => %(seconds)s)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,6 @@ def per_minute(conn: Connection[TupleRow]) -> dict[str, int]:
     return {str(stage): int(count) for stage, count in conn.execute(_PER_MINUTE)}
 
 
-def forget(conn: Connection[TupleRow], *, limit: int) -> int:
-    """Delete at most so many that are too old for either use; return how many."""
-    return conn.execute(_FORGET, {"seconds": _KEPT_SECONDS, "limit": limit}).rowcount
+def forget(conn: Connection[TupleRow]) -> None:
+    """Delete what is too old for either use."""
+    conn.execute(_FORGET, {"kept": _KEPT, "seconds": _KEPT_SECONDS})

@@ -290,3 +290,21 @@ def _blocked(conn) -> bool:
     ).fetchone()
     conn.rollback()
     return row[0] > 0
+
+
+def test_of_each_stage_the_latest_outcomes_stay_however_old_they_are(conn):
+    conn.execute(
+        "INSERT INTO stage_outcome (stage, done, at)"
+        " SELECT stage, 1, now() - interval '1 h'"
+        "   FROM unnest(ARRAY['a', 'b']) AS stage, generate_series(1, 201)"
+    )
+    conn.execute("DELETE FROM stage_outcome WHERE stage = 'b' AND id % 2 = 0")
+    conn.execute("INSERT INTO stage_outcome (stage, done) VALUES ('a', 1)")
+
+    outcomes.forget(conn)
+
+    left = conn.execute(
+        "SELECT stage, count(*) FROM stage_outcome GROUP BY stage ORDER BY stage"
+    ).fetchall()
+    assert left[0] == ("a", 200)
+    assert left[1][1] in {100, 101}
