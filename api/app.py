@@ -135,8 +135,8 @@ def _open(settings: Settings) -> ApiContext:
         opensearch=opensearch.make_client(settings),
         stages=stages.of_settings(settings),
         key_use=key_use,
-        counts=Sparing(),
-        entry_counts=Sparing(),
+        counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
+        entry_counts=Sparing(max),
     )
 
 

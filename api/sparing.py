@@ -1,4 +1,4 @@
-"""Answers that are dear to find are given again for a while; cheap ones never are."""
+"""Counts of many rows are given again for a while; those of few never are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Below it an answer is always found anew.
-CHEAP_SECONDS = 0.2
+# Up to so many rows an answer is always found anew: what takes long then is no count
+# but a machine that has other things to do.
+MANY_ROWS = 50_000
 # Beyond it one that took a second is given for twenty: five per cent of the time, at
 # most, goes into finding it, however often somebody asks.
 FACTOR = 20.0
@@ -19,7 +20,11 @@ _MOST_KEPT = 1000
 class Sparing(Generic[T]):
     """Keeps each answer for as long as its price allows."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, weigh: Callable[[T], int], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        # How many rows an answer has counted.
+        self._weigh = weigh
         self._clock = clock
         self._kept: dict[Hashable, tuple[float, T]] = {}
 
@@ -31,7 +36,7 @@ class Sparing(Generic[T]):
             return kept[1]
         found = find()
         ended = self._clock()
-        if ended - began > CHEAP_SECONDS:
+        if self._weigh(found) > MANY_ROWS:
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[key] = (ended + (ended - began) * FACTOR, found)

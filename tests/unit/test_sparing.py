@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
+
 import pytest
 
 from api import backlog
@@ -16,27 +19,32 @@ class Clock:
         return self.now
 
 
-def test_a_cheap_answer_is_found_anew_each_time():
-    clock, found = Clock(), iter(range(10))
-    sparing: Sparing[int] = Sparing(clock)
+def counter(first: int) -> tuple[Clock, Sparing[int], Callable[[], int]]:
+    """A clock, what spares, and a count that takes a second and grows by one."""
+    clock, found = Clock(), itertools.count(first)
 
-    assert [sparing.get("a", lambda: next(found)) for _ in range(3)] == [0, 1, 2]
-
-
-def test_a_dear_answer_is_given_for_twenty_times_as_long_as_it_took():
-    clock, found = Clock(), iter(range(10))
-    sparing: Sparing[int] = Sparing(clock)
-
-    def dear() -> int:
+    def count() -> int:
         clock.now += 1.0
         return next(found)
 
-    assert sparing.get("a", dear) == 0
+    return clock, Sparing(lambda rows: rows, clock), count
+
+
+def test_a_count_of_few_rows_is_found_anew_each_time_however_long_it_took():
+    _, sparing, count = counter(0)
+
+    assert [sparing.get("a", count) for _ in range(3)] == [0, 1, 2]
+
+
+def test_a_count_of_many_is_given_for_twenty_times_as_long_as_it_took():
+    clock, sparing, count = counter(100_000)
+
+    assert sparing.get("a", count) == 100_000
     clock.now += 19.9
-    assert sparing.get("a", dear) == 0
-    assert sparing.get("b", dear) == 1
+    assert sparing.get("a", count) == 100_000
+    assert sparing.get("b", count) == 100_001
     clock.now += 20.0
-    assert sparing.get("a", dear) == 2
+    assert sparing.get("a", count) == 100_002
 
 
 @pytest.mark.parametrize(
