@@ -30,13 +30,13 @@ _MAX_WHOLE_NUMBER = 2**53
 _JSON = "application/json"
 _ENCODINGS = frozenset({"utf-8", "utf8"})
 
+# No setting of ours allows a task more.
+MAX_LIMIT_SECONDS = 60
 # Headers of Celery that only ever hold these in a message of ours.
 _FIXED: Mapping[str, tuple[object, ...]] = {
     "eta": (None,),
     "shadow": (None,),
     "retries": (0, None),
-    # A worker that publishes writes down the limits that it gives the task itself.
-    "timelimit": (None, [None, None], [60, 50]),
     "stamps": (None, {}),
     "stamped_headers": (None, []),
     "replaced_task_nesting": (0, None),
@@ -91,7 +91,8 @@ def check_headers(headers: object) -> None:
             _check_expires(value)
         elif not _fits(name, value):
             # The name is a stranger's too, unless it is one of Celery's.
-            known = name if name in _FIXED or name in _TEXTS else "a header"
+            ours = name == "timelimit" or name in _FIXED or name in _TEXTS
+            known = name if ours else "a header"
             raise _refuse(f"has {known} as no message of ours has it")
 
 
@@ -145,6 +146,9 @@ def _check_expires(value: object) -> None:
 
 
 def _fits(name: str, value: object) -> bool:
+    if name == "timelimit":
+        # A worker that publishes writes down its own limits, as they are set there.
+        return value is None or (isinstance(value, list) and all(map(_is_limit, value)))
     if name in _FIXED:
         return value in _FIXED[name] and not isinstance(value, bool)
     if name in _TEXTS and value is not None:
@@ -152,6 +156,12 @@ def _fits(name: str, value: object) -> bool:
     if isinstance(value, str):
         return _is_text(value)
     return value is None or isinstance(value, bool) or _is_number(value)
+
+
+def _is_limit(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value is None
+    return 0 < value <= MAX_LIMIT_SECONDS
 
 
 def _is_text(value: str) -> bool:

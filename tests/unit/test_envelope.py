@@ -43,6 +43,16 @@ def test_an_expiry_later_than_a_day_is_refused():
         check(Writer("enhance").item(expires=when.isoformat()))
 
 
+def test_the_limits_of_any_worker_are_taken_and_those_of_none_are_not():
+    item = Writer("enhance").item
+    # As a worker writes them whose settings are not those shipped.
+    check(item(timelimit=[29.5, 27]))
+    check(item(timelimit=[envelope.MAX_LIMIT_SECONDS, None]))
+    for limits in ([0, 0], [envelope.MAX_LIMIT_SECONDS + 1, 50], ["5", 5], 5):
+        with pytest.raises(MessageRejectedError):
+            check(item(timelimit=limits))
+
+
 @pytest.mark.parametrize("over", [0, 1])
 def test_a_body_is_refused_from_one_byte_beyond_the_limit(over):
     room = envelope.MAX_BODY_BYTES - len(b"[[], {}, {}]") + over
