@@ -160,7 +160,8 @@ def _say_drain(console: Console, drains: list[Drain]) -> None:
         f"the largest backlog drains at {percent:.0f} % of the smallest's rate"
         f" (aim: at least {AIM_DRAIN_PERCENT} %); messages in the broker at most"
         f" {max(one.most_messages for one in drains)};"
-        f" worked twice: {sum(one.worked_twice for one in drains)}"
+        f" worked twice: {sum(one.worked_twice for one in drains)};"
+        f" complaints of the processes: {drains[-1].troubles or 'none'}"
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections import Counter
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import LiteralString
 
@@ -44,6 +46,8 @@ class Drain:
     seconds: float = 0.0
     most_messages: int = 0
     worked_twice: int = 0
+    # What workers and upkeep complained of, in the run so far.
+    troubles: dict[str, int] = field(default_factory=dict)
 
     @property
     def per_second(self) -> float:
@@ -69,21 +73,33 @@ def _drained(
 ) -> Drain:
     drain = Drain(backlog)
     app = broker.make_app(Settings.load(ground.environment))
-    until = time.monotonic() + seconds
     for _ in range(REPEATS):
         conn.execute("TRUNCATE upserted")
         work_rows.fill(conn, backlog, stage=INDEX_STAGE)
         for _ in range(broker.NUDGES_PER_PROCESS):
             broker.send_nudge(app, INDEX_STAGE)
-        _watch(conn, app, drain, until)
+        _watch(conn, app, drain, time.monotonic() + seconds)
         done, took, _ = _pace(conn)
         drain.done += done
         drain.seconds += took
         row = conn.execute("SELECT count(*) FROM upserted WHERE times > 1").fetchone()
         drain.worked_twice += int(row[0]) if row else 0
-        if drain.done >= ENOUGH or time.monotonic() > until:
+        if drain.done >= ENOUGH or drain.seconds >= seconds:
             break
+    drain.troubles = _troubles(ground.home)
     return drain
+
+
+def _troubles(home: Path) -> dict[str, int]:
+    """Count the warnings and errors of every process, by event."""
+    lines = [
+        json.loads(line)
+        for log in home.glob("*.log")
+        for line in log.read_text("utf-8").splitlines()
+        if line.startswith("{")
+    ]
+    serious = [one for one in lines if one.get("level") in {"warning", "error"}]
+    return dict(Counter(f"{one['event']} {one.get('code', '')}" for one in serious))
 
 
 def _watch(conn: Connection[TupleRow], app: Celery, drain: Drain, until: float) -> None:
