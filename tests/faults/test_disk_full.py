@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import resource
 import secrets
+import shutil
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 from local import service_user
@@ -60,7 +62,10 @@ def disk(place: Place, reap: Reap) -> Iterator[Disk]:
 def _mounted(folder: Path) -> Iterator[bool]:
     options = f"size={DISK_MEGABYTES}m,mode=755"
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    done = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    done = (
+        shutil.which("mount") is not None
+        and subprocess.run(command, capture_output=True, check=False).returncode == 0
+    )
     try:
         yield done
     finally:
@@ -88,10 +93,17 @@ def _limited(server: EmbeddedPostgres) -> Disk:
     was = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limit(soft: int) -> None:
-        assert server.pid is not None
-        # Only what is forked from here on has it: let nobody keep an older backend.
-        resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (soft, was[1]))
+        if server.pid is None:
+            return
+        own = psutil.Process(server.pid)
+        for process in [own, *own.children()]:
+            with suppress(ProcessLookupError):
+                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, was[1]))
 
+    try:
+        limit(was[0])
+    except PermissionError as exc:
+        pytest.skip(f"neither mount nor RLIMIT_FSIZE is allowed here: {exc}")
     return Disk(server, "RLIMIT_FSIZE", lambda: limit(8192), lambda: limit(was[0]))
 
 
