@@ -20,6 +20,7 @@ from shared.due import lag, loops
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from tests.fix_system import BIN, System
+from tests.waiting import until
 
 STAGE = "metadata"
 NUMBERS = ("due", "bulk", "overdue", "leased", "quarantined", "per_minute")
@@ -256,3 +257,30 @@ def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database)
     assert waiting[STAGE].oldest_seconds == pytest.approx(3600, abs=60)
     assert lag.watermark(conn, [STAGE, "index"]) == waiting[STAGE].watermark
     assert waiting["index"].watermark > waiting[STAGE].watermark
+
+
+def test_the_locks_of_a_real_upkeep_name_its_process(
+    make_system: Callable[..., System],
+):
+    system = make_system()
+    system.start("api", "upkeep")
+    system.wait_ready("upkeep")
+    ours = system.processes["upkeep"].pid
+
+    with system.client() as client:
+
+        def held() -> dict[str, str]:
+            locks = client.get("/v1/lag").json()["locks"]
+            return {one["name"]: one["holder"] for one in locks if one["holder"]}
+
+        names = {"sweeper", "finisher", "scheduler", "retention"}
+        until(lambda: held().keys() >= names, within_seconds=30)
+        until(
+            lambda: all(one.endswith(f" {ours}") for one in held().values()),
+            within_seconds=10,
+        )
+        turned = client.get("/v1/status").json()["upkeep"]
+        system.kill("upkeep")
+        until(lambda: not held(), within_seconds=10, what="the locks of the dead")
+
+    assert all(one["seconds_since_turn"] < 90 for one in turned)
