@@ -1,0 +1,69 @@
+"""A backlog that came since the table was analysed is not read whole, or sorted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from bench import work_rows
+from shared.due import rows
+from shared.uuid7 import uuid7
+
+STAGE = "metadata"
+BACKLOG = 20_000
+
+
+@pytest.fixture
+def explain(database):
+    """Plan a statement over a backlog that no statistics know of."""
+    ids = work_rows.ensure_entries(database, BACKLOG)
+    with psycopg.connect(database) as conn:
+        work_rows.fill(conn, BACKLOG, stage=STAGE)
+        conn.execute("DELETE FROM pg_statistic WHERE starelid = 'work'::regclass")
+        conn.execute(rows._BY_INDEX)
+        values: dict[str, Any] = {
+            "stage": STAGE,
+            "claim": uuid7(),
+            "limit": 200,
+            "lease": 15.0,
+            "live_from": rows.EVER,
+            "bulk_from": rows.EVER,
+            "entry_ids": ids[:100],
+        }
+
+        def plan(statement: str) -> str:
+            found = conn.execute(f"EXPLAIN (COSTS OFF) {statement}", values)
+            return "\n".join(str(row[0]) for row in found)
+
+        yield plan
+
+
+def test_a_claim_takes_live_and_bulk_work_in_the_order_of_the_index(explain):
+    plan = explain(rows._CLAIM)
+
+    assert plan.count("Index Scan using work_due on work") == 2
+    assert "Sort" not in plan
+
+
+def test_named_entries_are_found_by_their_key(explain):
+    plan = explain(rows._CLAIM_NAMED)
+
+    assert "work_pkey" in plan
+    assert "work_due" not in plan
+    assert "Seq Scan on work" not in plan
+
+
+@pytest.mark.parametrize("name", ["_LOCK_CLAIM", "_RENEW", "_LOCK_OURS", "_FINISH"])
+def test_what_is_claimed_is_found_without_the_backlog(explain, name):
+    plan = explain(getattr(rows, name))
+
+    assert "work_claim" in plan or "work_pkey" in plan
+    assert "work_due" not in plan
+    assert "work_oldest" not in plan
+    assert "Seq Scan on work" not in plan
+
+
+def test_what_has_no_strike_left_is_found_in_its_own_index(explain):
+    assert "using work_spent on work" in explain(rows._SPENT)
