@@ -26,7 +26,7 @@ QUEUE = broker.QUEUE_OF[INDEX_ENTRIES]
 # A small backlog is gone before it can be measured: it comes again, so often.
 REPEATS, ENOUGH = 10, 20_000
 _POLL_SECONDS = 0.1
-_READY_SECONDS = 60.0
+_READY_SECONDS = 120.0
 _REPOSITORY = Path(__file__).parents[1]
 
 # From batch to batch, as they ended: the wait for the first nudge is not the drain's.
@@ -64,7 +64,7 @@ def drains(ground: Ground, backlogs: list[int], seconds: float) -> list[Drain]:
         ends.enter_context(running(("serve", "upkeep"), ground))
         worker = (sys.executable, "-m", "bench.upsert_worker")
         ends.enter_context(running((QUEUE,), ground, worker))
-        _wait_for_workers(conn)
+        _wait_for_workers(conn, ground.home)
         return [_drained(conn, ground, count, seconds) for count in backlogs]
 
 
@@ -115,11 +115,11 @@ def _pace(conn: Connection[TupleRow]) -> tuple[int, float, int]:
     return int(row[0]), float(row[1] or 0), int(row[2])
 
 
-def _wait_for_workers(conn: Connection[TupleRow]) -> None:
+def _wait_for_workers(conn: Connection[TupleRow], home: Path) -> None:
     deadline = time.monotonic() + _READY_SECONDS
     asked = "SELECT count(*) FROM worker_process WHERE %(queue)s = ANY (queues)"
     while conn.execute(asked, {"queue": QUEUE}).fetchone() == (0,):
         if time.monotonic() > deadline:
-            message = "The bench's worker did not come up."
-            raise TimeoutError(message)
+            said = (home / f"{QUEUE}.log").read_text("utf-8")
+            raise TimeoutError(f"The bench's worker did not come up:\n{said[-2000:]}")
         time.sleep(_POLL_SECONDS)

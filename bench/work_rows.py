@@ -89,6 +89,8 @@ def ensure_entries(url: str, count: int) -> list[UUID]:
         conn.execute("SET synchronous_commit = off")
         conn.execute("DROP INDEX IF EXISTS entry_newest, entry_received")
         conn.execute(_ENTRIES, {"tenant": TENANT, "count": count})
+        # What is written out later would be written out at the cost of what is measured.
+        conn.execute("CHECKPOINT")
         found = conn.execute("SELECT id FROM entry ORDER BY id LIMIT %s", (count,))
         return [one[0] for one in found]
 
@@ -100,6 +102,7 @@ def fill(
     conn.execute("TRUNCATE work, stage_outcome")
     values = {"tenant": TENANT, "count": count, "stage": stage, "class": work_class}
     conn.execute(_FILL, values)
+    conn.execute("CHECKPOINT")
 
 
 def rates(ground: Ground, ids: Sequence[UUID], batch: int = BATCH) -> list[Cost]:
