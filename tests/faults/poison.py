@@ -5,7 +5,8 @@ in every text. It does one of
 
     kill    SIGKILL the process at work
     raise   fail, as a text does that a library cannot digest
-    hang    never come back
+    hang    never come back, unless a time limit interrupts it
+    stuck   never come back, whatever interrupts it
     wait    take `seconds` longer, and then do the work
     hog     take `megabytes` of memory, keep them, and fail for want of more
 """
@@ -16,6 +17,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 _MEGABYTE = 1_000_000
@@ -58,6 +60,10 @@ def _do_harm(order: dict[str, Any]) -> None:
         case "hang":
             while True:
                 threading.Event().wait(3600)
+        case "stuck":
+            while True:
+                with suppress(Exception):
+                    threading.Event().wait(3600)
         case "wait":
             threading.Event().wait(float(order["seconds"]))
         case "hog":

@@ -20,7 +20,8 @@ POISON = {"word": "venom", "where": "metadata", "does": "kill"}
 _SECONDS: LiteralString = """
     SELECT extract(epoch FROM max(ended.at) - to_timestamp(accepted.at))::float
       FROM unnest(%(ids)s::uuid[], %(times)s::float[]) AS accepted (id, at)
-      JOIN end_log ended ON ended.entry_id = accepted.id AND ended.stage = 'metadata'
+      JOIN end_log ended ON ended.entry_id = accepted.id
+       AND ended.stage LIKE %(stage)s || '%%'
      GROUP BY accepted.id, accepted.at"""
 _RUNS: LiteralString = """
     SELECT entry_id::text, count(*) FROM claim_log
@@ -134,10 +135,11 @@ def in_other_stages(ledger: Ledger) -> bool:
     return found is not None
 
 
-def seconds(ledger: Ledger, ids: list[str]) -> list[float]:
-    """Return how long each of these took from accepted to analysed."""
+def seconds(ledger: Ledger, ids: list[str], stage: str = "metadata") -> list[float]:
+    """Return how long each of these took from accepted to the end of a stage."""
     times = [ledger.times[one] for one in ids]
     with psycopg.connect(ledger.system.database) as conn:
-        found = conn.execute(_SECONDS, {"ids": ids, "times": times}).fetchall()
+        values = {"ids": ids, "times": times, "stage": stage}
+        found = conn.execute(_SECONDS, values).fetchall()
     assert len(found) == len(ids)
     return [row[0] for row in found]

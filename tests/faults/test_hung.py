@@ -1,0 +1,202 @@
+"""F5: work that never comes back, in a child of a prefork pool and in a thread."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, LiteralString
+
+import psycopg
+import pytest
+
+from tests.faults.ledger import Ledger, p95
+from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N
+from tests.faults.test_poison import seconds
+from tests.fix_system import System
+from tests.waiting import until
+
+LATE_SECONDS = 2.0
+MAX_STRIKES = 3
+# A thread's limit is that of one batch, which takes 10 s at most.
+THREAD_SECONDS = 12.0
+
+_CLAIMS: LiteralString = """
+    SELECT extract(epoch FROM at)::float FROM claim_log
+     WHERE entry_id = %(id)s AND stage LIKE %(stage)s || '%%' ORDER BY at"""
+_ASIDE: LiteralString = """
+    SELECT entry_id::text, stage, error ->> 'code', attempts FROM quarantine"""
+
+
+def limits(soft: float, hard: float) -> dict[str, str]:
+    """Return settings with which tasks may take so long.
+
+    More than 25 s, in a pool of children: a task claims for 15, and ends its batch.
+    """
+    return {
+        "LOGCHORD_WORK__TASK_SOFT_SECONDS": str(soft),
+        "LOGCHORD_WORK__TASK_HARD_SECONDS": str(hard),
+    }
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+
+@pytest.mark.requirement("F5", "P7")
+def test_limits_end_what_hangs_in_a_child_and_three_strikes_put_it_aside(make_system):
+    system = make_system(**QUICK_VECTORS, **SHORT_LEASE, **limits(27, 29))
+    faulty = {
+        "poison": [
+            {"word": "lullaby", "where": "metadata", "does": "hang"},
+            {"word": "coma", "where": "metadata", "does": "stuck"},
+        ]
+    }
+    system.start("api", "upkeep")
+    # Each has two children, so that two which hang leave one of them half.
+    for name in ("enhance", "enhance-2"):
+        system.start(name, command="enhance", faulty=faulty)
+    system.wait_ready("enhance", "upkeep")
+    ledger = Ledger(system, "F5 child", vectors=False)
+
+    (hung, stuck), without, beside = post_beside(
+        ledger, "metadata", "the lullaby of a klystron", "the coma of a magnet"
+    )
+    line = ledger.close(within_seconds=300)
+
+    print(f"F5 child p95_without={without:.3f} p95_beside={beside:.3f}")
+    assert sorted(put_aside(system)) == sorted(
+        [
+            (hung, "metadata", "task_timeout", 1 + MAX_STRIKES),
+            (stuck, "metadata", "worker_lost", 1 + MAX_STRIKES),
+        ]
+    )
+    names = ("enhance", "enhance-2")
+    for entry_id, limit, told in (
+        (hung, 27.0, hung),
+        (stuck, 29.0, "Hard time limit"),
+    ):
+        took = since_claims(system, entry_id, "metadata", logged(system, names, told))
+        print(f"F5 child limit={limit} fired after {took}")
+        assert len(took) == 1 + MAX_STRIKES
+        # The first time it may have come late into a task that was running.
+        assert all(one < limit + LATE_SECONDS for one in took)
+        assert all(one >= limit - 1 for one in took[1:])
+    assert line.accepted == 2 * N
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert beside <= 1.5 * without
+
+
+@pytest.mark.requirement("F5", "P7")
+def test_a_thread_that_hangs_loses_its_lease_and_its_process(make_system):
+    system = make_system(
+        **QUICK_VECTORS, **SHORT_LEASE, **limits(THREAD_SECONDS, THREAD_SECONDS)
+    )
+    lullaby = {"word": "lullaby", "where": "embed", "does": "stuck"}
+    faulty = {"poison": [lullaby]}
+    workers = ("embed", "embed-2")
+    system.start("api", "upkeep", "enhance")
+    for name in workers:
+        system.start(name, command="embed", faulty=faulty)
+    system.wait_ready("enhance", "embed", "upkeep")
+    ledger = Ledger(system, "F5 thread")
+
+    with started_again(system, workers, faulty):
+        (hung,), without, beside = post_beside(
+            ledger, "embed", "the lullaby of a klystron"
+        )
+        line = ledger.close(within_seconds=180)
+
+    print(f"F5 thread p95_without={without:.3f} p95_beside={beside:.3f}")
+    ((entry_id, _, code, attempts),) = put_aside(system)
+    assert (entry_id, code, attempts) == (hung, "worker_lost", 1 + MAX_STRIKES)
+    fired = logged(system, workers, '"work_hung"')
+    took = since_claims(system, hung, "embed:", fired)
+    print(f"F5 thread limit={THREAD_SECONDS} fired after {took}")
+    assert len(took) == 1 + MAX_STRIKES
+    late = THREAD_SECONDS + LATE_SECONDS
+    assert all(THREAD_SECONDS - 1 <= one < late for one in took)
+    assert line.accepted == 2 * N
+    assert line.lost == 0
+    assert line.duplicate_effects == 0
+    assert beside <= 1.5 * without
+
+
+def post_beside(
+    ledger: Ledger, stage: str, *texts: str
+) -> tuple[list[str], float, float]:
+    """Post entries without and beside what hangs; return it, and what 95 % took."""
+    with ledger.system.client() as client:
+        calm = [ledger.post_until_accepted(client, n) for n in range(N)]
+        until(lambda: ledger.due() == 0, within_seconds=60)
+        hung = [str(ledger.post(client, -n, text)) for n, text in enumerate(texts, 1)]
+        others = range(N, 2 * N - len(texts))
+        beside = [ledger.post_until_accepted(client, n) for n in others]
+        until(
+            lambda: still_due(ledger, beside) == 0,
+            within_seconds=120,
+            what="the others done",
+        )
+    return hung, p95(seconds(ledger, calm, stage)), p95(seconds(ledger, beside, stage))
+
+
+def still_due(ledger: Ledger, ids: list[str]) -> int:
+    """Return how many rows of these are still due."""
+    with psycopg.connect(ledger.system.database) as conn:
+        found = conn.execute(
+            "SELECT count(*) FROM work WHERE entry_id = ANY (%(ids)s::uuid[])"
+            " AND (%(vectors)s OR stage NOT LIKE 'embed:%%')",
+            {"ids": ids, "vectors": ledger.vectors},
+        ).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def put_aside(system: System) -> list[tuple[Any, ...]]:
+    """Return what was put aside, and why."""
+    with psycopg.connect(system.database) as conn:
+        return conn.execute(_ASIDE).fetchall()
+
+
+def logged(system: System, names: tuple[str, ...], words: str) -> list[float]:
+    """Return when these processes logged lines with these words."""
+    lines = [line for name in names for line in system.tail(name, 10**6).splitlines()]
+    found = [json.loads(line) for line in lines if words in line and line[0] == "{"]
+    return sorted(datetime.fromisoformat(one["timestamp"]).timestamp() for one in found)
+
+
+def since_claims(
+    system: System, entry_id: str, stage: str, fired: list[float]
+) -> list[float]:
+    """Return the seconds from each claim of an entry to what was logged next."""
+    with psycopg.connect(system.database) as conn:
+        values = {"id": entry_id, "stage": stage}
+        claims = [row[0] for row in conn.execute(_CLAIMS, values).fetchall()]
+    after = [
+        min((at - claim for at in fired if at > claim), default=0.0) for claim in claims
+    ]
+    return [round(one, 2) for one in after]
+
+
+@contextmanager
+def started_again(
+    system: System, names: tuple[str, ...], faulty: dict[str, Any]
+) -> Iterator[None]:
+    """Start workers that end by themselves again, as whatever runs them does."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.1):
+            for name in names:
+                if system.has_ended(name):
+                    system.start(name, command="embed", faulty=faulty)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join(timeout=10)
