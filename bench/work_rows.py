@@ -89,7 +89,7 @@ def ensure_entries(url: str, count: int) -> list[UUID]:
         conn.execute("SET synchronous_commit = off")
         conn.execute("DROP INDEX IF EXISTS entry_newest, entry_received")
         conn.execute(_ENTRIES, {"tenant": TENANT, "count": count})
-        # What is written out later would be written out at the cost of what is measured.
+        # Written out later, it would be at the cost of what is measured.
         conn.execute("CHECKPOINT")
         found = conn.execute("SELECT id FROM entry ORDER BY id LIMIT %s", (count,))
         return [one[0] for one in found]
