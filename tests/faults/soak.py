@@ -44,12 +44,15 @@ UPKEEPS = ("upkeep", "upkeep-2")
 _DATABASE_CODES = frozenset({"database_unavailable", "database_query_retry"})
 _SEARCH_CODES = frozenset({"search_timeout", "search_failed", "broker_unavailable"})
 
+# A direct search is told before it is stored, and a worker may freeze between the two:
+# whether it ended in time its caller knows.
 _LATE_JOBS: LiteralString = """
     SELECT id::text, extract(epoch FROM deadline_at)::float, state,
            extract(epoch FROM coalesce(ended_at, clock_timestamp()) - deadline_at)
                ::float
       FROM job
-     WHERE coalesce(ended_at, clock_timestamp())
+     WHERE (ended_at IS NULL OR id = ANY(%(submitted)s::uuid[]))
+       AND coalesce(ended_at, clock_timestamp())
            > deadline_at + make_interval(secs => %(late)s)"""
 _JOBS: LiteralString = "SELECT count(*) FROM job"
 
@@ -125,12 +128,14 @@ class Run:
             longest[name] = max(longest.get(name, 0.0), round(seconds, 1))
         return longest
 
-    def late_jobs(self, conn: psycopg.Connection[Any]) -> tuple[list[str], list[str]]:
+    def late_jobs(
+        self, conn: psycopg.Connection[Any], submitted: list[str]
+    ) -> tuple[list[str], list[str]]:
         """Return jobs that ended too late, and those of them with Postgres away."""
         late: list[str] = []
         excused: list[str] = []
         for job, deadline, state, by in conn.execute(
-            _LATE_JOBS, {"late": LATE_SECONDS}
+            _LATE_JOBS, {"late": LATE_SECONDS, "submitted": submitted}
         ).fetchall():
             met_postgres = any(
                 done.fault.hits_postgres
@@ -240,7 +245,7 @@ def _report(run: Run, load: Load, memory: Memory, line: Line) -> dict[str, Any]:
         if not any(f.hits_postgres or f.hits_api for f in run.near(one))
     ]
     with psycopg.connect(run.site.postgres.url) as conn:
-        late, excused = run.late_jobs(conn)
+        late, excused = run.late_jobs(conn, load.submitted)
         recoveries = run.recoveries(conn)
         jobs = conn.execute(_JOBS).fetchone()
     return {

@@ -63,6 +63,8 @@ class Load:
     entries: dict[int, Known] = field(default_factory=dict)
     told: list[Told] = field(default_factory=list)
     failures: list[BaseException] = field(default_factory=list)
+    # Of the searches that nobody waits for: these must end in Postgres.
+    submitted: list[str] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -167,7 +169,10 @@ class Load:
         self._ask(client, "search", "POST", "/v1/search/query", body)
 
     def _submit(self, client: httpx.Client, chance: random.Random) -> None:
-        self._ask(client, "job", "POST", "/v1/search/jobs", _question(chance))
+        body = _question(chance)
+        answer = self._ask(client, "job", "POST", "/v1/search/jobs", body)
+        if answer is not None and answer.is_success:
+            self.submitted.append(answer.json()["job_id"])
 
     def _ask(
         self, client: httpx.Client, kind: str, method: str, path: str, body: Any
