@@ -28,7 +28,7 @@ from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import connection
 from workers.context import Context
-from workers.task import Ids, each, task
+from workers.task import Ids, attempt, each, task
 
 log = get_logger()
 
@@ -43,7 +43,7 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     ctx.checkpoint("before_claim", *entry_ids)
     for claims in ctx.batches(METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = _contents(ctx, claims)
+        contents = _Contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
         ctx.nudge(INDEX_STAGE, [claim.entry_id for claim in claims])
 
@@ -58,7 +58,7 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
     for claims in ctx.batches(embed_stage(model), entry_ids, limit=EMBED_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = _contents(ctx, claims)
+        contents = _Contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_embed, ctx, table, contents))
 
 
@@ -75,8 +75,8 @@ def _each_in_time(
         each(ctx, [claim], step)
 
 
-def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:
-    content = contents.get(claim.entry_id)
+def _extract(ctx: Context, contents: _Contents, claim: Claim) -> None:
+    content = contents.of(claim)
     if content is not None and not content.deleted:
         source = ctx.settings.sources.get(content.source)
         found = metadata.extract(content, source.language if source else None)
@@ -90,10 +90,8 @@ def _extract(ctx: Context, contents: dict[UUID, Content], claim: Claim) -> None:
     ctx.checkpoint("after_commit", claim.entry_id)
 
 
-def _embed(
-    ctx: Context, table: str, contents: dict[UUID, Content], claim: Claim
-) -> None:
-    content = contents.get(claim.entry_id)
+def _embed(ctx: Context, table: str, contents: _Contents, claim: Claim) -> None:
+    content = contents.of(claim)
     found = None if content is None else of_entry.embed(content, ctx.encoder())
     ctx.checkpoint("after_vector", claim.entry_id)
     with connection(ctx.pool) as conn:
@@ -110,14 +108,34 @@ def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
     ctx.checkpoint("before_commit", claim.entry_id)
 
 
-def _contents(ctx: Context, claims: Sequence[Claim]) -> dict[UUID, Content]:
-    found: dict[UUID, Content] = {}
-    by_tenant = sorted(claims, key=lambda claim: claim.tenant)
-    with connection(ctx.pool) as conn:
-        for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
-            ids = [claim.entry_id for claim in group]
-            found |= reading.contents(conn, tenant, ids)
-    return found
+class _Contents:
+    """What the entries of a batch say, read at once, or else one by one.
+
+    One that cannot be read fails in its own step, not its neighbours.
+    """
+
+    def __init__(self, ctx: Context, claims: Sequence[Claim]) -> None:
+        self._ctx = ctx
+        self._found: dict[UUID, Content] = {}
+        error = attempt(self._read, claims)
+        self._is_read = error is None
+        if error is not None:
+            log.warning(
+                "batch_not_read", code=error.error_code, technical=error.technical
+            )
+
+    def of(self, claim: Claim) -> Content | None:
+        """Return what the entry says now, or None where it is gone."""
+        if not self._is_read:
+            self._read([claim])
+        return self._found.get(claim.entry_id)
+
+    def _read(self, claims: Sequence[Claim]) -> None:
+        by_tenant = sorted(claims, key=lambda claim: claim.tenant)
+        with connection(self._ctx.pool) as conn:
+            for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
+                ids = [claim.entry_id for claim in group]
+                self._found |= reading.contents(conn, tenant, ids)
 
 
 def _table(ctx: Context) -> str:

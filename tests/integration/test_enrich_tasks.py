@@ -20,6 +20,7 @@ from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
 from workers.chores import reconcile_index
+from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.enhance import embed_entries, extract_metadata
 from workers.index import index_entries
@@ -259,6 +260,7 @@ def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
     extract_metadata(ctx)
 
     index_entries(ctx)
+    reconcile_index(ctx)
     index_entries(ctx)
 
     assert len(documents(ctx)) == 5

@@ -84,6 +84,7 @@ def test_stages_cope_with_whatever_can_be_stored(make_system):
         read = conn.execute("SELECT entry_id FROM entry_text").fetchall()
 
     assert {row[0] for row in aside} == set(UNREADABLE), aside
+    assert {row[2] for row in aside} == {"internal_error"}, aside
     assert {row[0] for row in read} == {
         entry_id for name, entry_id in ids.items() if name not in UNREADABLE
     }
