@@ -20,7 +20,6 @@ from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
 from workers.chores import reconcile_index
-from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.enhance import embed_entries, extract_metadata
 from workers.index import index_entries
