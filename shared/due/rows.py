@@ -68,11 +68,14 @@ _LIVE_THEN_BULK: LiteralString = """
          ORDER BY due_at
          LIMIT %(limit)s - (SELECT count(*) FROM live)
            FOR UPDATE SKIP LOCKED),
-    candidates AS (SELECT * FROM live UNION ALL SELECT * FROM bulk),"""
+    candidates AS (
+        SELECT entry_id, due_at, attempts FROM live
+         UNION ALL
+        SELECT entry_id, due_at, attempts FROM bulk),"""
 # Each by its key, for the same reason.
 _NAMED: LiteralString = """
     WITH candidates AS MATERIALIZED (
-        SELECT found.*
+        SELECT found.entry_id, found.due_at, found.attempts
           FROM unnest(%(entry_ids)s::uuid[]) AS named (entry_id), LATERAL (
                SELECT entry_id, class, due_at, attempts FROM work w
                 WHERE w.entry_id = named.entry_id AND w.stage = %(stage)s

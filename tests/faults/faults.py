@@ -211,9 +211,9 @@ def _pg_terminate(site: Site, _: random.Random) -> str:
 
 
 def _pg_slow(site: Site, _: random.Random) -> None:
-    site.database.delay(_POSTGRES_DELAY_SECONDS)
+    site.database.hold_back(_POSTGRES_DELAY_SECONDS)
     _last(_SLOW_POSTGRES_SECONDS)
-    site.database.delay(0)
+    site.database.hold_back(0)
 
 
 def _opensearch_down(site: Site, _: random.Random) -> None:
@@ -224,9 +224,9 @@ def _opensearch_down(site: Site, _: random.Random) -> None:
 
 
 def _opensearch_slow(site: Site, _: random.Random) -> None:
-    site.opensearch.delay(_OPENSEARCH_DELAY_SECONDS)
+    site.opensearch.hold_back(_OPENSEARCH_DELAY_SECONDS)
     _last(_OPENSEARCH_SECONDS)
-    site.opensearch.delay(0)
+    site.opensearch.hold_back(0)
 
 
 def _upkeep_kill(site: Site, chance: random.Random) -> str:

@@ -74,7 +74,7 @@ class Proxy:
         """Listen, and accept nobody."""
         self._say(f"deaf {on:d}")
 
-    def delay(self, seconds: float) -> None:
+    def hold_back(self, seconds: float) -> None:
         """Hold every chunk back, in both directions."""
         self._say(f"delay {seconds}")
 

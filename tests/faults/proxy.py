@@ -45,7 +45,7 @@ class Faults:
     drop_c2s: bool = False
     refuse: bool = False
     deaf: bool = False
-    delay: float = 0
+    hold: float = 0
     slice: int = 0
     bandwidth: int = 0
     slow_close: float = 0
@@ -59,7 +59,7 @@ class Faults:
             setattr(self, name, value == "1")
         elif name in {"delay", "slow_close"}:
             (value,) = values
-            setattr(self, name, float(value))
+            setattr(self, "hold" if name == "delay" else name, float(value))
         elif name in {"slice", "bandwidth"}:
             (value,) = values
             setattr(self, name, int(value))
@@ -118,7 +118,7 @@ class Link:
     ) -> None:
         try:
             while chunk := await reader.read(_CHUNK_BYTES):
-                await self._pause(self._faults.delay)
+                await self._pause(self._faults.hold)
                 # Asked after the wait: what is on its way when the link falls silent
                 # does not arrive either.
                 if self._dropping(to_client=to_client):

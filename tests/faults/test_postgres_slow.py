@@ -97,7 +97,7 @@ def test_a_slow_or_locked_postgres_is_told_within_six_seconds(make_system, make_
     with posters.at_work(CALLERS), _Connections(direct) as connections:
         until(lambda: len(ledger.times) > CALLERS, within_seconds=30)
         began = time.time()
-        proxy.delay(DELAY_SECONDS)
+        proxy.hold_back(DELAY_SECONDS)
         threading.Event().wait(SLOW_SECONDS)
         proxy.reset()
         waits["slow"] = began, time.time()

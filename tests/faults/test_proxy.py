@@ -161,7 +161,7 @@ def test_the_deaf_accept_nobody_until_they_hear_again(proxy):
 
 
 def test_a_chunk_is_held_back_once_in_each_direction(proxy, link):
-    proxy.delay(0.2)
+    proxy.hold_back(0.2)
     began = time.monotonic()
 
     assert asked(link, b"slow") == b"slow"

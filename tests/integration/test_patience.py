@@ -24,7 +24,7 @@ def pool(database: str) -> Iterator[Pool]:
     pool.close()
 
 
-def sleep(pool: Pool, *naps: float) -> None:
+def nap(pool: Pool, *naps: float) -> None:
     for seconds in naps:
         with connection(pool) as conn:
             conn.execute("SELECT pg_sleep(%s)", [seconds])
@@ -47,14 +47,14 @@ def in_a_request(step: Callable[..., None], *args: object) -> tuple[float, str]:
 def test_a_request_gives_up_although_each_statement_is_within_its_limit(
     pool: Pool, naps: tuple[float, ...]
 ) -> None:
-    seconds, code = in_a_request(sleep, pool, *naps)
+    seconds, code = in_a_request(nap, pool, *naps)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
 
 def test_what_one_request_ended_serves_the_next(pool: Pool) -> None:
-    in_a_request(sleep, pool, 3.0)
-    seconds, code = in_a_request(sleep, pool, 0.0)
+    in_a_request(nap, pool, 3.0)
+    seconds, code = in_a_request(nap, pool, 0.0)
     assert (code, seconds < LIMIT_SECONDS) == ("", True)
 
 
@@ -62,12 +62,12 @@ def test_a_request_waits_for_a_connection_no_longer_than_for_anything(
     pool: Pool,
 ) -> None:
     with pool.connection():
-        seconds, code = in_a_request(sleep, pool, 0.0)
+        seconds, code = in_a_request(nap, pool, 0.0)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
 
 def test_outside_a_request_there_is_no_such_limit(pool: Pool) -> None:
     began = time.monotonic()
-    sleep(pool, LIMIT_SECONDS + LATE_SECONDS)
+    nap(pool, LIMIT_SECONDS + LATE_SECONDS)
     assert time.monotonic() - began >= LIMIT_SECONDS + LATE_SECONDS
