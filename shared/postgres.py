@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,8 @@ _RETRIABLE_STATES = frozenset(
 # Our statements are constants: what they name and the database lacks, a migration adds.
 _SCHEMA_BEHIND = frozenset({"42P01", "42703"})
 _READ_ONLY_TRANSACTION = "25006"
+
+_ASK_AGAIN_SECONDS = 0.5
 
 # A link that went silent is noticed within about twenty seconds, whoever waits on it.
 _LINK: dict[str, Any] = {
@@ -65,7 +68,9 @@ def make_pool(
         timeout=wait_seconds,
         # A connection that the server has killed is replaced before it is used.
         check=_check,
-        reconnect_timeout=5.0,
+        # Given up soon and begun anew by whoever comes next: the pool's own pauses, of
+        # one second and then two, would outlast the outage and whoever waits.
+        reconnect_timeout=0.5,
         kwargs={
             "application_name": f"logchord {application} {os.getpid()}",
             "options": options,
@@ -104,13 +109,25 @@ def translated_errors() -> Iterator[None]:
 def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
     """Borrow a connection for one transaction; errors come out translated."""
     with translated_errors(), patience.spend():
-        conn = pool.getconn(patience.at_most(pool.timeout))
+        conn = _taken(pool, patience.at_most(pool.timeout))
         try:
             # The commit is within: it may be what takes too long.
             with patience.watched(conn), conn:
                 yield conn
         finally:
             pool.putconn(conn)
+
+
+def _taken(pool: Pool, seconds: float) -> Connection[TupleRow]:
+    """Wait for a connection, asking again: a pool connects anew only when asked."""
+    ends = time.monotonic() + seconds
+    while True:
+        left = ends - time.monotonic()
+        try:
+            return pool.getconn(max(0.0, min(_ASK_AGAIN_SECONDS, left)))
+        except PoolTimeout:
+            if left <= _ASK_AGAIN_SECONDS:
+                raise
 
 
 def _check(conn: Connection[TupleRow]) -> None:
