@@ -20,12 +20,11 @@ from tests.faults.ledger import Ledger
 from tests.faults.polling import Polls
 from tests.faults.queues import Queues
 from tests.faults.searching import FAULT_INJECTION, Searches
-from tests.faults.size import QUICK_VECTORS, N, times
+from tests.faults.size import QUICK_VECTORS, N
 from tests.fix_system import ROOT, System
 from tests.waiting import until
 
 TURNS = 3
-TURNS_OF_STANDBY = times(1, 3)
 # How soon what is due is nudged again: after the start, or the standby's taking over.
 NUDGED_SECONDS = 5.0
 RECOVERY_SECONDS = 15.0
@@ -73,6 +72,7 @@ def test_upkeep_killed_and_redis_emptied_at_once_cost_only_time(make_system, rea
     _experiment(system, "F37", kill)
 
 
+@pytest.mark.slow
 @pytest.mark.requirement("F37", "P1", "P2", "P3", "P8")
 @pytest.mark.timeout(300)
 def test_a_standby_takes_over_from_a_killed_upkeep_without_a_start(make_system):
@@ -107,7 +107,7 @@ def test_a_standby_takes_over_from_a_killed_upkeep_without_a_start(make_system):
     stand_by()
     hold()
     stand_by()
-    _experiment(system, "F37-standby", kill, after, turns=TURNS_OF_STANDBY)
+    _experiment(system, "F37-standby", kill, after)
 
 
 def _experiment(
@@ -115,11 +115,10 @@ def _experiment(
     name: str,
     kill: Callable[[], Callable[[], float]],
     after: Callable[[], None] = lambda: None,
-    turns: int = TURNS,
 ) -> None:
     system.wait_ready("search", "enhance", "embed", "upkeep")
     ledger, queues, polls = Ledger(system, name), Queues(system), Polls(system)
-    each_time = N // (2 * turns)
+    each_time = N // (2 * TURNS)
     numbers = iter(range(N))
     slowest_nudge = 0.0
 
@@ -128,7 +127,7 @@ def _experiment(
             ledger.post_until_accepted(client, number)
 
     with system.client() as client, Searches(system) as searches:
-        for _ in range(turns):
+        for _ in range(TURNS):
             post(client, each_time)
             searches.ask()
             # What comes in while nobody works is certainly due, and nudged by nobody.
