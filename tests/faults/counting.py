@@ -30,6 +30,17 @@ WATCH: LiteralString = """
     CREATE TRIGGER watch_claims AFTER UPDATE ON work FOR EACH ROW
       WHEN (NEW.claim IS DISTINCT FROM OLD.claim AND NEW.claim IS NOT NULL)
       EXECUTE FUNCTION log_claim();
+    -- What a batch had no time for went back as it was: nothing ran.
+    CREATE FUNCTION forget_claim() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        DELETE FROM claim_log
+         WHERE claim = OLD.claim AND entry_id = OLD.entry_id AND stage = OLD.stage;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER watch_releases AFTER UPDATE ON work FOR EACH ROW
+      WHEN (NEW.claim IS NULL AND NEW.attempts < OLD.attempts
+            AND NEW.due_at = OLD.due_at)
+      EXECUTE FUNCTION forget_claim();
     CREATE FUNCTION log_end() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
         INSERT INTO end_log (entry_id, stage) VALUES (OLD.entry_id, OLD.stage);

@@ -159,7 +159,7 @@ class Run:
             for one in done:
                 one.result()
         until(
-            lambda: self._restart() or self.ledger.due() == 0,
+            lambda: self._all_done([]) and self.ledger.due() == 0,
             within_seconds=60,
             what="the last work",
         )

@@ -60,7 +60,7 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
     line = ledger.close(within_seconds=120)
 
     with psycopg.connect(system.database) as conn:
-        runs = dict(conn.execute(_RUNS).fetchall())
+        runs: dict[str, int] = dict(conn.execute(_RUNS).fetchall())
         aside = conn.execute(_ASIDE).fetchall()
         together = conn.execute(_FIRST_BATCH, {"id": venom}).fetchone()
     without, beside = p95(seconds(ledger, calm)), p95(seconds(ledger, others))
@@ -95,6 +95,7 @@ def test_a_broken_encoder_pauses_its_stage_and_puts_few_aside(make_system):
             what=f"the stage paused\n{system.tail('embed')}",
         )
         began = conn.execute(_FIRST_FAILURE).fetchone()
+        assert began is not None
         health = until(
             lambda: client.get("/health").json()["status"] == "degraded",
             within_seconds=PAUSED_SECONDS,
@@ -107,6 +108,7 @@ def test_a_broken_encoder_pauses_its_stage_and_puts_few_aside(make_system):
         )
         aside = conn.execute(_ASIDE).fetchall()
         due = conn.execute(_DUE).fetchone()
+        assert due is not None
 
         system.kill("embed")
         system.start("embed")
