@@ -85,7 +85,8 @@ def _extract(ctx: Context, contents: _Contents, claim: Claim) -> None:
             _end(ctx, conn, claim)
     else:
         with connection(ctx.pool) as conn:
-            rows.add(conn, claim.tenant, [claim.entry_id], [INDEX_STAGE])
+            ids, work_class = [claim.entry_id], claim.work_class
+            rows.add(conn, claim.tenant, ids, [INDEX_STAGE], work_class=work_class)
             _end(ctx, conn, claim)
     ctx.checkpoint("after_commit", claim.entry_id)
 
