@@ -11,7 +11,7 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import CapacityError
+from shared.errors import CapacityError, InternalError
 from shared.jobs import job as jobs
 from shared.jobs import verdict
 from shared.jobs.job import Job
@@ -75,7 +75,7 @@ def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
     for job_id, tenant, plan in late:
         # One that hangs is not asked again: the others' deadlines have passed too.
         heard = None if heard is None else _heard(client, job_id)
-        ending = _with_what_is_in(heard or {}, plan)
+        ending = _judged(heard or {}, plan)
         conn.execute(_END, _values(job_id, tenant, ending))
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
     return len(late)
@@ -88,6 +88,18 @@ def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]]
         # A job ends by its deadline, with Redis or without.
         log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
         return None
+
+
+def _judged(
+    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
+) -> Ending:
+    try:
+        return _with_what_is_in(arrived, plan)
+    except (KeyError, TypeError) as exc:
+        # Another release's plan: it ends all the same, or all behind it never would.
+        error = InternalError(technical=f"The plan cannot be read: {exc!r}")
+        log.error("plan_not_read", technical=error.technical)  # noqa: TRY400
+        return Ending("failed", [], None, error.body()["error"])
 
 
 def _with_what_is_in(

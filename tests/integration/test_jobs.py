@@ -307,6 +307,19 @@ def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> Non
     assert jobs.own(conn, SCOPE, job.job_id).state == "failed"
 
 
+@pytest.mark.requirement("P8")
+def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
+    conn: Connection[TupleRow], client: redis.Redis
+) -> None:
+    odd, other = overdue_job(conn), overdue_job(conn)
+    conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
+    assert closing.finish_overdue_jobs(conn, client) == 2
+    found = [jobs.own(conn, SCOPE, job.job_id) for job in (odd, other)]
+    assert [job.ended_at is None for job in found] == [False, False]
+    assert found[0].error is not None
+    assert found[0].error["code"] == "internal_error"
+
+
 def test_a_job_with_time_left_is_left_alone(
     conn: Connection[TupleRow], client: redis.Redis
 ) -> None:
