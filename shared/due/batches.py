@@ -15,6 +15,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows, stages
+from shared.due.bulk_turn import BulkTurn
 from shared.due.rows import Bound, Claim
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -26,6 +27,7 @@ TASK_SECONDS = 15.0
 # One byte that children of a prefork worker share with their parent, which alone is
 # told to end.
 _ENDING = mmap.mmap(-1, 1)
+_BULK_TURN = BulkTurn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ def batches(
     named: Sequence[UUID] | None = entry_ids or None
     bound = Bound()
     while time.monotonic() < ends and not _ENDING[0]:
+        with_bulk = _BULK_TURN.take(timing.lease_seconds)
         with connection(pool) as conn:
             taken = rows.claim(
                 conn,
@@ -130,7 +133,10 @@ def batches(
                 entry_ids=named,
                 lease_seconds=timing.lease_seconds,
                 bound=bound,
+                with_bulk=with_bulk,
             )
+        if not any(one.work_class == rows.BULK for one in taken):
+            _BULK_TURN.give_back()
         if taken:
             # What came with an earlier due time meanwhile is found once a batch is not
             # full any more, or by the next task.
@@ -138,6 +144,7 @@ def batches(
             bound = bound.after(taken) if named is None and is_full else Bound()
             with Lease(pool, taken[0].claim, timing, on_hung):
                 yield taken
+            _BULK_TURN.give_back()
             if taken[0].is_probe:
                 with connection(pool) as conn:
                     stages.probe_succeeded(conn, stage)

@@ -66,7 +66,8 @@ _LIVE_THEN_BULK: LiteralString = """
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
            AND strikes < 3 AND NOT EXISTS (SELECT FROM paused)
          ORDER BY due_at
-         LIMIT %(limit)s - (SELECT count(*) FROM live)
+         LIMIT CASE WHEN %(with_bulk)s THEN %(limit)s - (SELECT count(*) FROM live)
+                    ELSE 0 END
            FOR UPDATE SKIP LOCKED),
     candidates AS (
         SELECT entry_id, due_at, attempts FROM live
@@ -275,6 +276,7 @@ def claim(
     entry_ids: Sequence[UUID] | None = None,
     lease_seconds: float = LEASE_SECONDS,
     bound: Bound | None = None,
+    with_bulk: bool = True,
 ) -> list[Claim]:
     """Take due rows, counting the attempt; commit before any work is done on them."""
     bound = bound or Bound()
@@ -285,6 +287,7 @@ def claim(
         "lease": lease_seconds,
         "live_from": bound.live,
         "bulk_from": bound.bulk,
+        "with_bulk": with_bulk,
         "entry_ids": None if entry_ids is None else sorted(entry_ids),
     }
     if entry_ids is None:

@@ -140,6 +140,30 @@ def test_a_worker_that_is_to_end_claims_no_further_batch(pool, make_due, monkeyp
     assert len(found) == 1
 
 
+def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
+    pool, conn, make_due
+):
+    first, second, third, fourth = sorted(make_due(4))
+    conn.execute("UPDATE work SET class = 1 WHERE entry_id <> %s", [fourth])
+    conn.commit()
+    at_bulk = batches.batches(pool, METADATA_STAGE, [first], limit=1)
+    (taken,) = next(at_bulk)
+    beside: list[list] = []
+
+    def take_turns() -> None:
+        taken = batches.batches(pool, METADATA_STAGE, (), limit=4)
+        beside.extend([one.entry_id for one in batch] for batch in taken)
+
+    other = threading.Thread(target=take_turns)
+    other.start()
+    other.join(20)
+    after = [[one.entry_id for one in batch] for batch in at_bulk]
+
+    assert taken.entry_id == first
+    assert beside == [[fourth]]
+    assert after == [[second], [third]]
+
+
 def test_a_task_claims_for_its_time_only(pool, make_due):
     make_due(4)
 
