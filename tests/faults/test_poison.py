@@ -55,6 +55,7 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
         until(lambda: ledger.due() == 0, within_seconds=60)
         others = [ledger.post_until_accepted(client, n) for n in range(N, N + N // 10)]
         venom = ledger.post(client, -1, "a drop of venom in the cooling water")
+        assert venom is not None
         more = range(N + N // 10, 2 * N - 1)
         others += [ledger.post_until_accepted(client, n) for n in more]
     line = ledger.close(within_seconds=120)

@@ -29,7 +29,7 @@ def test_whoever_has_the_turn_keeps_it_and_nobody_else_gets_it():
 def test_a_turn_given_back_is_free_and_anothers_cannot_be_given_back():
     turn = BulkTurn()
     turn.take(LONG)
-    in_thread(lambda: bool(turn.give_back()))
+    in_thread(turn.give_back)
     assert not in_thread(lambda: turn.take(LONG))
 
     turn.give_back()
