@@ -186,7 +186,9 @@ class Run:
             if case.stage != stage:
                 continue
             self._one(case, N + number, ids[number], client, key)
-            if case.does == "expire":
+            fresh = case.does == "kill" and case.line == "before_claim"
+            if case.does == "expire" or fresh:
+                # Not claimed yet, it would go in one batch with the next to die.
                 self._wait_for_end(case, [ids[number]])
             elif case.does == "kill" and stage == "embed":
                 dead.append(ids[number])
