@@ -33,9 +33,15 @@ _HOLD_SECONDS = 30.0
 # An edit may have to wait for the row that this very line holds: then it comes next.
 _EDIT_SECONDS = 1.0
 
+# An entry may be in the hands of two stages at once.
+_STAGE_OF = {
+    "enhance.extract_metadata": "metadata",
+    "enhance.embed_entries": "embed:%",
+    "index.index_entries": "index",
+}
 _CLAIM_OF: LiteralString = """
     SELECT claim::text FROM work
-     WHERE entry_id = %(entry_id)s AND claim IS NOT NULL"""
+     WHERE entry_id = %(entry_id)s AND stage LIKE %(stage)s AND claim IS NOT NULL"""
 # Not our own row: at some lines the task itself holds it, and then nobody can claim.
 _EXPIRE: LiteralString = """
     UPDATE work SET leased_until = clock_timestamp() - interval '1 s'
@@ -97,6 +103,7 @@ class Orders:
 def install(folder: str) -> None:
     """Let every task of this process look for orders at its named lines."""
     from shared.due import rows
+    from shared.due.batches import Lease
     from workers.context import Context
 
     place = Path(folder)
@@ -115,7 +122,10 @@ def install(folder: str) -> None:
         return really_renew(conn, claim_id, *args, **kwargs)
 
     Context.checkpoint = checkpoint  # type: ignore[method-assign, assignment]
-    rows.renew = renew
+    # A default argument: it was bound when the class was made.
+    defaults = Lease.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults["renew"] = renew
 
 
 def _take(path: Path) -> dict[str, Any] | None:
@@ -176,10 +186,12 @@ def _expire(entry_id: str, lost: set[str], seconds: float) -> None:
     import psycopg
 
     url = os.environ["DATABASE_URL"]
+    stage = _STAGE_OF[_task_at_work() or ""]
     with psycopg.connect(url, autocommit=True) as conn:
 
         def claim() -> str | None:
-            row = conn.execute(_CLAIM_OF, {"entry_id": entry_id}).fetchone()
+            which = {"entry_id": entry_id, "stage": stage}
+            row = conn.execute(_CLAIM_OF, which).fetchone()
             return row[0] if row else None
 
         held = claim()
