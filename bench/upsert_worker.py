@@ -1,6 +1,7 @@
 """A real worker whose one stage is an upsert: `python -m bench.upsert_worker QUEUES`.
 
 It becomes what `python -m workers.kinds QUEUES` becomes, but for what its task does.
+Nobody imports it: its task would take the place of the real one there.
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from workers import index, kinds
 from workers.context import Context
 from workers.task import Ids, task
 
-TABLE: LiteralString = """
-    CREATE TABLE IF NOT EXISTS upserted (
-        entry_id uuid PRIMARY KEY, times integer NOT NULL DEFAULT 1)"""
 _UPSERT: LiteralString = """
     INSERT INTO upserted (entry_id)
     SELECT entry_id FROM unnest(%(ids)s::uuid[]) AS due (entry_id) ORDER BY entry_id

@@ -16,7 +16,7 @@ from celery import Celery
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from bench import upsert_worker, work_rows
+from bench import work_rows
 from bench.rig import Ground, running
 from shared import broker
 from shared.broker import INDEX_ENTRIES, INDEX_STAGE
@@ -29,6 +29,9 @@ _POLL_SECONDS = 0.1
 _READY_SECONDS = 120.0
 _REPOSITORY = Path(__file__).parents[1]
 
+_TABLE: LiteralString = """
+    CREATE TABLE IF NOT EXISTS upserted (
+        entry_id uuid PRIMARY KEY, times integer NOT NULL DEFAULT 1)"""
 # From batch to batch, as they ended: the wait for the first nudge is not the drain's.
 _PACE: LiteralString = """
     SELECT coalesce(sum(done), 0) - coalesce(min(first), 0),
@@ -60,7 +63,7 @@ def drains(ground: Ground, backlogs: list[int], seconds: float) -> list[Drain]:
     ground.environment["PYTHONPATH"] = str(_REPOSITORY)
     with ExitStack() as ends:
         conn = ends.enter_context(psycopg.connect(ground.url, autocommit=True))
-        conn.execute(upsert_worker.TABLE)
+        conn.execute(_TABLE)
         ends.enter_context(running(("serve", "upkeep"), ground))
         worker = (sys.executable, "-m", "bench.upsert_worker")
         ends.enter_context(running((QUEUE,), ground, worker))
