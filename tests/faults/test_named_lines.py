@@ -47,8 +47,6 @@ WORKERS = {
     "embed": "embed",
     "embed-2": "embed",
 }
-# So many whole workers are dead at a time; a third would take what is tried again.
-DEAD_AT_ONCE = 2
 TAKEN_SECONDS = 40
 # How long the one whose lease is over waits for an heir: in a transaction not as long.
 TAKEN_OVER_SECONDS = {False: 25.0, True: 6.0}
@@ -77,7 +75,7 @@ _ENDINGS: LiteralString = """
      ORDER BY at"""
 _DUE: LiteralString = """
     SELECT FROM work
-     WHERE entry_id = ANY (%(ids)s::uuid[]) AND stage LIKE %(stage)s || '%%' LIMIT 1"""
+     WHERE entry_id = %(entry_id)s AND stage LIKE %(stage)s || '%%'"""
 # What was claimed earlier and is still in hand is a dead one's, or it is held.
 _AT_WORK: LiteralString = """
     SELECT FROM work
@@ -181,20 +179,16 @@ class Run:
     def _turns(
         self, stage: str, ids: list[str], client: httpx.Client, key: str
     ) -> None:
-        dead: list[str] = []
         for number, case in enumerate(CASES):
             if case.stage != stage:
                 continue
             self._one(case, N + number, ids[number], client, key)
-            fresh = case.does == "kill" and case.line == "before_claim"
-            if case.does == "expire" or fresh:
-                # Not claimed yet, it would go in one batch with the next to die.
-                self._wait_for_end(case, [ids[number]])
-            elif case.does == "kill" and stage == "embed":
-                dead.append(ids[number])
-                if len(dead) == DEAD_AT_ONCE:
-                    self._wait_for_end(case, dead)
-                    dead = []
+            dead = case.does == "kill"
+            # Tried again, it would be in the hands of the next to die: before a claim
+            # in one batch with its entry, in a threads pool in the thread beside it.
+            fresh = dead and case.line == "before_claim"
+            if case.does == "expire" or fresh or (dead and stage == "embed"):
+                self._wait_for_end(case, ids[number])
 
     def _one(
         self, case: Case, number: int, entry_id: str, client: httpx.Client, key: str
@@ -241,10 +235,10 @@ class Run:
             what=f"{case} taken",
         )
 
-    def _wait_for_end(self, case: Case, ids: list[str]) -> None:
+    def _wait_for_end(self, case: Case, entry_id: str) -> None:
         def ended() -> bool:
             with psycopg.connect(self.system.database) as conn:
-                values = {"ids": ids, "stage": case.stage}
+                values = {"entry_id": entry_id, "stage": case.stage}
                 return conn.execute(_DUE, values).fetchone() is None
 
         until(ended, within_seconds=60, what=f"{case} ended")
