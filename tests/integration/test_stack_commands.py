@@ -294,6 +294,7 @@ def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
     service_user.discard_home(one.home)
 
 
+@pytest.mark.timeout(240)
 def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> None:
     one = machine(tmp_path)
     reap(tmp_path)
@@ -306,7 +307,8 @@ def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> 
     )
     until((one.home / "run" / "secrets.json").exists, within_seconds=30)
     starting.send_signal(signal.SIGINT)
-    assert starting.wait(60) in (0, 130)
+    # Servers that are half up are waited for, on a busy machine for long.
+    assert starting.wait(150) in (0, 130)
     assert ended(one.home)
     service_user.discard_home(one.home)
 
