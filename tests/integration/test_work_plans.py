@@ -30,6 +30,7 @@ def explain(database):
             "lease": 15.0,
             "live_from": rows.EVER,
             "bulk_from": rows.EVER,
+            "with_bulk": True,
             "entry_ids": ids[:100],
         }
 
