@@ -33,6 +33,8 @@ Reap = Callable[[int | Path], None]
 def pytest_configure() -> None:
     """End a run by SIGTERM as by Ctrl-C: fixtures still stop what they started."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Ignored in a run that a shell began in the background, and in all its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
