@@ -27,6 +27,7 @@ A class docstring is its default message.
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from typing import Any, ClassVar, NamedTuple
@@ -130,6 +131,10 @@ class LogchordError(Exception):
         if details:
             error["details"] = details
         return {"error": error}
+
+    def as_json(self, *, admin: bool = False) -> str:
+        """Return the error alone, for the row that keeps why something failed."""
+        return json.dumps(self.body(admin=admin)["error"])
 
 
 def _restored(

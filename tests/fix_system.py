@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -274,15 +274,9 @@ def make_lasting_system(
 
 
 @pytest.fixture
-def make_system(
-    place: Place,
-    postgres: Server,
-    template: str,
-    reap: Reap,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Factory]:
+def make_system(make_lasting_system: Factory) -> Iterator[Factory]:
     """Make systems for one test; they are stopped when it ends."""
-    factory = Factory(place, postgres, template, reap, tmp_path_factory)
+    factory = replace(make_lasting_system, endings=ExitStack())
     with factory.endings:
         yield factory
 

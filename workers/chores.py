@@ -17,8 +17,9 @@ from psycopg.rows import TupleRow
 
 from shared import broker
 from shared.due import batches, expiry, maintenance
-from shared.due.batches import Lease, Timing
-from shared.due.maintenance import MAX_STRIKES, Chore, Progress
+from shared.due.batches import Lease
+from shared.due.maintenance import Chore, Progress
+from shared.due.rows import MAX_STRIKES
 from shared.errors import CapacityError, LogchordError
 from shared.log import get_logger
 from shared.opensearch import filling, reconcile
@@ -72,19 +73,15 @@ def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:
 def _carry_out(
     ctx: Context, kind: str, maintenance_id: UUID | None, prepare: Prepare
 ) -> None:
-    work = ctx.settings.work
-    timing = Timing(
-        work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
-    )
     with connection(ctx.pool) as conn:
         chore = maintenance.claim(
-            conn, kind, maintenance_id, lease_seconds=timing.lease_seconds
+            conn, kind, maintenance_id, lease_seconds=ctx.timing.lease_seconds
         )
     if chore is None:
         # Ended, or in the hands of another: a nudge comes twice at times.
         return
     walk = _Walk(ctx, chore, prepare)
-    with Lease(ctx.pool, chore.claim, timing, renew=maintenance.renew):
+    with Lease(ctx.pool, chore.claim, ctx.timing, renew=maintenance.renew):
         error = attempt(walk.take_steps)
     if error is not None:
         _settle(ctx, walk.chore, error)

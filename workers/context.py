@@ -142,19 +142,24 @@ class Context:
         """Return what a room keeps for as long as this process lives."""
         return self._resources.once(f"kept:{name}", make)
 
+    @property
+    def timing(self) -> Timing:
+        """How long a claim holds, how often it is renewed, and how long at most."""
+        work = self.settings.work
+        return Timing(
+            work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
+        )
+
     def batches(
         self, stage: str, entry_ids: Sequence[UUID], *, limit: int
     ) -> Iterator[list[Claim]]:
         """Yield batches of due work, as long and as surely ours as settings say."""
-        work = self.settings.work
         return batches(
             self.pool,
             stage,
             entry_ids,
             limit=limit,
-            timing=Timing(
-                work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
-            ),
+            timing=self.timing,
             on_hung=self._resources.on_hung,
         )
 

@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.due import outcomes, stages
+from shared.due.rows import KNOWN_STAGES
 from shared.due.stages import Pause
 
 REFRESH_SECONDS = 1.0
@@ -19,14 +20,7 @@ ANY_TENANT = "*"
 
 # Each row of a backlog of a million is counted once, and by the index alone, which the
 # order asked for makes sure of; late is all but what is not yet, and that is little.
-_OF_ALL: LiteralString = """
-    WITH RECURSIVE hopped (stage) AS (
-        (SELECT stage FROM work ORDER BY stage LIMIT 1)
-        UNION ALL
-        SELECT (SELECT w.stage FROM work w WHERE w.stage > hopped.stage
-                 ORDER BY w.stage LIMIT 1)
-          FROM hopped WHERE hopped.stage IS NOT NULL),
-    known AS MATERIALIZED (SELECT stage FROM hopped WHERE stage IS NOT NULL),
+_COUNTS_OF_KNOWN: LiteralString = """,
     held AS (
         SELECT stage, count(*) AS leased,
                count(*) FILTER (
@@ -56,6 +50,7 @@ _OF_ALL: LiteralString = """
       LEFT JOIN held ON held.stage = counted.stage
      ORDER BY counted.stage
      LIMIT 1000"""
+_OF_ALL: LiteralString = KNOWN_STAGES + _COUNTS_OF_KNOWN
 _OF_TENANT: LiteralString = """
     SELECT stage, count(*) FILTER (WHERE class = 0) AS due,
            count(*) FILTER (WHERE class > 0) AS bulk,
@@ -90,18 +85,13 @@ _WATERMARKS: LiteralString = """
             WHERE xact_start IS NOT NULL AND datname = current_database()) AS opened
      LIMIT 1000"""
 # Bounded, and by the index: asked every second beside whatever waits as bulk work.
-_LIVE_DUE: LiteralString = """
-    WITH RECURSIVE known (stage) AS (
-        (SELECT stage FROM work ORDER BY stage LIMIT 1)
-        UNION ALL
-        SELECT (SELECT w.stage FROM work w WHERE w.stage > known.stage
-                 ORDER BY w.stage LIMIT 1)
-          FROM known WHERE known.stage IS NOT NULL)
+_LIVE_OF_KNOWN: LiteralString = """
     SELECT count(*) FROM (
         SELECT FROM known, LATERAL (
                SELECT FROM work w WHERE w.stage = known.stage AND w.class = 0
                 LIMIT %(most)s) AS live
          LIMIT %(most)s) AS counted"""
+_LIVE_DUE: LiteralString = KNOWN_STAGES + _LIVE_OF_KNOWN
 _NOW: LiteralString = "SELECT statement_timestamp()"
 _IS_ALONE: LiteralString = """
     SELECT NOT EXISTS (SELECT FROM entry WHERE tenant < %(tenant)s)

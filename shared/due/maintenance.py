@@ -16,12 +16,11 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.due.rows import LEASE_SECONDS, MAX_STRIKES
 from shared.errors import LogchordError, NotFoundError, WorkerLostError
 from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
-LEASE_SECONDS = 15.0
-MAX_STRIKES = 3
 KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0
@@ -247,7 +246,7 @@ def retry_later(
     values = {
         **chore.key,
         "given_back": int(backend),
-        "error": _told(error),
+        "error": error.as_json(admin=True),
         "wait": random.uniform(wait / 2, wait),  # noqa: S311 - not a secret
     }
     conn.execute(_RETRY_LATER, values)
@@ -255,12 +254,14 @@ def retry_later(
 
 def fail(conn: Connection[TupleRow], chore: Chore, error: LogchordError) -> None:
     """End a chore with the reason why it cannot be done."""
-    conn.execute(_END, {**chore.key, "state": "failed", "error": _told(error)})
+    conn.execute(
+        _END, {**chore.key, "state": "failed", "error": error.as_json(admin=True)}
+    )
 
 
 def fail_lost(conn: Connection[TupleRow]) -> list[str]:
     """End what no worker survives, and return of which kinds."""
-    values = {"most": MAX_STRIKES, "error": _told(WorkerLostError())}
+    values = {"most": MAX_STRIKES, "error": WorkerLostError().as_json(admin=True)}
     return [str(kind) for (kind,) in conn.execute(_END_LOST, values)]
 
 
@@ -293,7 +294,3 @@ def overdue(conn: Connection[TupleRow]) -> list[tuple[str, UUID]]:
 def forget(conn: Connection[TupleRow], *, limit: int) -> int:
     """Forget at most so many chores that ended long ago; return how many."""
     return conn.execute(_FORGET, {"days": KEPT_DAYS, "limit": limit}).rowcount
-
-
-def _told(error: LogchordError) -> str:
-    return json.dumps(error.body(admin=True)["error"])

@@ -7,7 +7,6 @@ number of rows: whoever can put a message on a queue could fill the table otherw
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import LiteralString
@@ -82,7 +81,7 @@ def record(conn: Connection[TupleRow], found: Iterable[tuple[Refused, int]]) -> 
                 "key": _digest(one.key),
                 "others": _digest(f"{one.queue}\n{_OTHERS}"),
                 "most": MAX_ROWS_PER_QUEUE,
-                "error": json.dumps(error.body(admin=True)["error"]),
+                "error": error.as_json(admin=True),
                 "excerpt": f"{one.task} {one.message_id}".strip(),
                 "times": times,
             },

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -124,7 +123,7 @@ def put_aside(
             "id": uuid7(),
             "tenant": taken.tenant,
             "attempts": taken.attempts,
-            "error": json.dumps(error.body(admin=True)["error"]),
+            "error": error.as_json(admin=True),
         },
     )
     outcomes.note_aside(conn, taken.stage)

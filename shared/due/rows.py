@@ -6,7 +6,6 @@ the only redelivery; it goes by the database's clock.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -171,15 +170,17 @@ _RELEASE: LiteralString = """
            strikes = greatest(strikes - alone::int, 0)
      WHERE claim = %(claim)s"""
 
-# Asked every second, over a backlog of a million rows too: it hops from stage to stage
-# by the index and stops at the first row of each.
-_OVERDUE: LiteralString = """
-    WITH RECURSIVE known (stage) AS (
+# Over a backlog of a million rows too: it hops from stage to stage by the index.
+KNOWN_STAGES: LiteralString = """
+    WITH RECURSIVE hopped (stage) AS (
         (SELECT stage FROM work ORDER BY stage LIMIT 1)
         UNION ALL
-        SELECT (SELECT w.stage FROM work w WHERE w.stage > known.stage
+        SELECT (SELECT w.stage FROM work w WHERE w.stage > hopped.stage
                  ORDER BY w.stage LIMIT 1)
-          FROM known WHERE known.stage IS NOT NULL)
+          FROM hopped WHERE hopped.stage IS NOT NULL),
+    known AS MATERIALIZED (SELECT stage FROM hopped WHERE stage IS NOT NULL)"""
+# Asked every second; it stops at the first row of each stage.
+_LATE_OF_KNOWN: LiteralString = """
     SELECT known.stage
       FROM known, LATERAL (
            SELECT FROM work w
@@ -194,6 +195,7 @@ _OVERDUE: LiteralString = """
               AND (p.until IS NULL OR p.until > statement_timestamp()))
      ORDER BY known.stage
      LIMIT 1000"""
+_OVERDUE: LiteralString = KNOWN_STAGES + _LATE_OF_KNOWN
 
 _SPENT: LiteralString = """
     SELECT entry_id, stage, tenant, claim, attempts, strikes, alone,
@@ -345,7 +347,7 @@ def retry_later(
             "wait": random.uniform(0.1, ceiling),  # noqa: S311 - not a secret
             "given_back": 1 if backend else 0,
             "strike": 1 if strike and not backend else 0,
-            "error": json.dumps(error.body()["error"]),
+            "error": error.as_json(),
         },
     )
 

@@ -14,12 +14,12 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.due.rows import LEASE_SECONDS
 from shared.errors import LogchordError
 from shared.uuid7 import uuid7
 
 # The source of what the installation does for itself: its chores.
 INSTALLATION = "*"
-LEASE_SECONDS = 15.0
 # A failed run comes back sooner than a day, however rarely it is due otherwise.
 _FIRST_BACKOFF_SECONDS = 5.0
 _BACKOFF_CAP_SECONDS = 3600.0
@@ -129,7 +129,7 @@ def finish(
     values = {
         **run.key,
         "failures": failures,
-        "error": None if error is None else json.dumps(error.body()["error"]),
+        "error": None if error is None else error.as_json(),
         "wait": _backoff(failures) if failures else _jittered(run.every_seconds),
     }
     return conn.execute(_FINISH, values).rowcount > 0

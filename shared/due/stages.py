@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import dataclass
 from datetime import datetime
@@ -64,7 +63,7 @@ def pause(conn: Connection[TupleRow], stage: str, error: LogchordError) -> bool:
         "cap": _CAP_SECONDS,
         # Two stages of one backend do not come back at the same moment.
         "jitter": random.uniform(0.75, 1.25),  # noqa: S311 - not a secret
-        "error": _told(error),
+        "error": error.as_json(admin=True),
     }
     return conn.execute(_PAUSE, values).rowcount > 0
 
@@ -73,7 +72,7 @@ def pause_for_budget(
     conn: Connection[TupleRow], stage: str, error: LogchordError
 ) -> None:
     """Let a stage rest until somebody has looked and releases it."""
-    values = {"stage": stage, "code": BUDGET_SPENT, "error": _told(error)}
+    values = {"stage": stage, "code": BUDGET_SPENT, "error": error.as_json(admin=True)}
     conn.execute(_PAUSE_FOR_BUDGET, values)
 
 
@@ -91,7 +90,3 @@ def paused(conn: Connection[TupleRow]) -> list[Pause]:
     """Return every pause, those too that wait for a probe."""
     with conn.cursor(row_factory=class_row(Pause)) as cur:
         return cur.execute(_PAUSED).fetchall()
-
-
-def _told(error: LogchordError) -> str:
-    return json.dumps(error.body(admin=True)["error"])

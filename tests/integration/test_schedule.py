@@ -15,6 +15,7 @@ import redis
 from shared import broker
 from shared.due import maintenance, schedule
 from shared.due.maintenance import EXPIRE, RECONCILE_INDEX
+from shared.due.rows import MAX_STRIKES
 from shared.due.schedule import INSTALLATION
 from shared.errors import OpenSearchError
 from tests.waiting import until
@@ -252,7 +253,7 @@ def test_without_its_broker_the_scheduler_makes_rows_all_the_same(
 def test_a_chore_that_no_worker_survives_ends_with_its_reason(admin, app, messages):
     maintenance.open_chore(admin, EXPIRE)
     (row,) = maintenance.unfinished(admin)
-    for _ in range(maintenance.MAX_STRIKES):
+    for _ in range(MAX_STRIKES):
         assert maintenance.claim(admin, EXPIRE) is not None
         admin.execute("UPDATE maintenance SET leased_until = now()")
 

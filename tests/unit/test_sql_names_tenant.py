@@ -32,7 +32,8 @@ FOR_EVERY_TENANT = {
     ("shared/due/rows.py", "_FINISH"),
     ("shared/due/rows.py", "_RETRY_LATER"),
     ("shared/due/rows.py", "_RELEASE"),
-    ("shared/due/rows.py", "_OVERDUE"),
+    ("shared/due/rows.py", "KNOWN_STAGES"),
+    ("shared/due/rows.py", "_LATE_OF_KNOWN"),
     ("shared/due/rows.py", "_LOCK_OURS"),
     ("shared/due/rows.py", "_SPENT"),
     ("shared/due/rows.py", "_ANY_DUE"),
@@ -41,8 +42,8 @@ FOR_EVERY_TENANT = {
     # A message that cannot be read does not say whose it is.
     ("shared/due/messages.py", "_RECORD"),
     # How far a stage is behind is a number of the installation.
-    ("shared/due/lag.py", "_OF_ALL"),
-    ("shared/due/lag.py", "_LIVE_DUE"),
+    ("shared/due/lag.py", "_COUNTS_OF_KNOWN"),
+    ("shared/due/lag.py", "_LIVE_OF_KNOWN"),
     ("shared/due/lag.py", "_WATERMARKS"),
     # Keys that were used, whosever they are.
     ("shared/access/keys.py", "_NOTE_USE"),
