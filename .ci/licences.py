@@ -15,7 +15,7 @@ LIST = ROOT / "docs" / "licences.md"
 ALLOWED = re.compile(
     r"""
       (?:3-Clause\ )?BSD(?:-[23]-Clause|\ License)? | 0BSD
-    | MIT(?:\ License)? | DFSG\ approved
+    | MIT(?:\ License|-CMU)? | DFSG\ approved
     | Apache-2\.0 | Apache\ Software\ License
     | (?:PSF-2\.0|Python\ Software\ Foundation\ License) | Unlicense | Zlib | CC0-1\.0
     | ISC(?:\ License\ \(ISCL\))? | Historical\ Permission\ Notice.*

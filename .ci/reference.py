@@ -7,6 +7,7 @@ import inspect
 import sys
 import types
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -183,6 +184,7 @@ def _kind(annotation: Any) -> str:
         return "map"
     return {
         SecretStr: "secret",
+        datetime: "time",
         Path: "path",
         str: "text",
         int: "integer",

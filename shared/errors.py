@@ -15,7 +15,9 @@ LogchordError
 ├── OpenSearchError                  inside branch outcomes and index work only
 ├── WorkerLostError                  inside outcomes, jobs and quarantine only
 ├── TaskTimeoutError                 inside quarantine and due work only
-├── IngestionError
+├── IngestionError                   in runs and quarantine; its reason says what
+│   ├── SourceUnreachableError       the source does not answer, or not now
+│   ├── MalformedEntryError          one item costs itself
 │   └── AdapterNotFoundError
 └── ConfigurationError
     └── ModuleNotEnabledError
@@ -28,47 +30,16 @@ A class docstring is its default message.
 from __future__ import annotations
 
 import json
-import re
 import uuid
 from typing import Any, ClassVar, NamedTuple
 
 from shared.error_codes import CODES, Category, ErrorCode, Severity
+from shared.redact import redact
 
 # Whoever handles errors finds these beside them.
 __all__ = ["CODES", "Category", "ErrorCode", "Severity"]
 
 JsonObject = dict[str, Any]
-
-
-# scheme://user:secret@host up to its last @ (a password may hold one). A word is
-# looked at once and what follows is never given back: users choose these texts, and
-# 60 kB of one word, tried at every letter, would hold up the process for 20 s.
-_LOGINS = re.compile(
-    r"(?<!\w)(?P<dsn>\w++://[^\s@/:\"']*+:)(?P<rest>[^\s\"']++)",
-)
-# name=value, our own keys, keys of providers, and the two common Authorization headers.
-_SECRETS = re.compile(
-    r"\blk_\w+_[\w-]+"
-    r"|\bsk-[\w-]{8,}"
-    r"|(?P<name>(?:passw(?:or)?d|secret|api[_-]?key|token)['\"]?\s*[=:]\s*)"
-    r"(?:'[^']*'|\"[^\"]*\"|[^\s,;&}]+)"
-    r"|(?P<header>\bBearer\s+|authorization['\"]?\s*[=:]\s*['\"]?basic\s+)"
-    r"[\w.~+/=-]+",
-    re.IGNORECASE,
-)
-
-
-def redact(text: str) -> str:
-    """Return the text without passwords, keys and tokens."""
-
-    def without_login(match: re.Match[str]) -> str:
-        _, at, server = match["rest"].rpartition("@")
-        return f"{match['dsn']}***@{server}" if at else match[0]
-
-    def masked(match: re.Match[str]) -> str:
-        return f"{match['name'] or match['header'] or ''}***"
-
-    return _SECRETS.sub(masked, _LOGINS.sub(without_login, text))
 
 
 class LogchordError(Exception):
@@ -322,10 +293,29 @@ class IngestionError(LogchordError):
         technical: str | None = None,
         source: str | None = None,
         entries_affected: int | None = None,
+        reason: str | None = None,
+        retry_after_seconds: int | None = None,
     ) -> None:
-        super().__init__(message, code=code, technical=technical)
+        super().__init__(
+            message,
+            code=code,
+            technical=technical,
+            retry_after_seconds=retry_after_seconds,
+            details={"reason": reason} if reason else None,
+        )
         self.source = source
         self.entries_affected = entries_affected
+        self.reason = reason
+
+
+class SourceUnreachableError(IngestionError):
+    """The source does not answer just now; it is asked again."""
+
+    code = "source_unreachable"
+
+
+class MalformedEntryError(IngestionError):
+    """The source sent an entry that cannot be read; the others are taken in."""
 
 
 class AdapterNotFoundError(IngestionError):

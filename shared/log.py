@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from shared.errors import redact
+from shared.redact import redact
 
 # A key of a log line whose value is a secret, whatever it looks like.
 _SECRET_KEY = re.compile(

@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 SEARCH_MODULES = "logchord.search_modules"
+ADAPTERS = "logchord.adapters"
 
 
 @cache

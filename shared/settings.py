@@ -33,7 +33,6 @@ from shared.settings_sections import (
     SearchSettings,
     Section,
     SessionSettings,
-    SourceSettings,
     SynthesisSettings,
     TelemetrySettings,
     TenantSettings,
@@ -41,6 +40,7 @@ from shared.settings_sections import (
     WorkSettings,
     known_zone,
 )
+from shared.settings_sources import SourceSettings
 
 __all__ = [
     "Report",

@@ -101,6 +101,9 @@ class Layer:
                 annotation = PluginSettings
             elif get_origin(_plain(annotation)) is dict:
                 annotation = get_args(_plain(annotation))[1]
+            elif annotation is Any:
+                # What an adapter asks for is for its own model to judge.
+                return Any
             else:
                 raise self._unknown(name[:position], section, spelled)
         return annotation
@@ -224,8 +227,22 @@ def from_file(path: Path, model: type[Section]) -> Layer:
     if not isinstance(values, dict):
         message = f"{path} must hold names and values."
         raise ConfigurationError(message)
+    if isinstance(values.get("sources"), list):
+        values["sources"] = _by_name(values["sources"], layer.where)
     layer.put_all(values)
     return layer
+
+
+def _by_name(items: list[Any], where: str) -> dict[str, Any]:
+    """Return a list of sections that each say their `name` by that name."""
+    found: dict[str, Any] = {}
+    for item in items:
+        name = item.get("name") if isinstance(item, dict) else None
+        if not isinstance(name, str) or name in found:
+            message = f"Each of sources in {where} needs a `name` of its own."
+            raise ConfigurationError(message, config_key="sources")
+        found[name] = {key: item[key] for key in item if key != "name"}
+    return found
 
 
 class _Loader(yaml.SafeLoader):

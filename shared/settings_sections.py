@@ -11,7 +11,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
@@ -65,31 +64,6 @@ def _leaves(
             yield from _leaves((*name, key), below, None)
     else:
         yield Leaf(name, value, (info.description if info else None) or "")
-
-
-class SourceSettings(Section):
-    """One configured source of entries."""
-
-    adapter: Literal["push"] = Field(
-        "push", description="How entries arrive; `push` is POST /v1/entries."
-    )
-    timezone: str | None = Field(
-        None, description="What zone naive times mean; none refuses them."
-    )
-    origin: Literal["human", "machine"] = Field(
-        "human", description="Who writes this source when an entry does not say."
-    )
-    language: str | None = Field(
-        None, description="What language a text is in that is too short to tell."
-    )
-    entry_url_template: str | None = Field(
-        None, description="The entry in its own facility, with {external_id}."
-    )
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str | None) -> str | None:
-        return known_zone(value) if value else value
 
 
 def known_zone(value: str) -> str:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shared.errors import redact
+from shared.redact import redact
 
 LONGEST_TEXT = 60_000
 
