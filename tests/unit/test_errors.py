@@ -41,9 +41,9 @@ from shared.errors import (
     TaskTimeoutError,
     WorkerLostError,
     classify_error,
-    redact,
 )
 from shared.postgres import as_logchord_error, translated_errors
+from shared.redact import redact
 
 C, R = Severity.CRITICAL, Severity.RETRIABLE
 
