@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
 FaultMode = Literal[
     "500",
@@ -54,15 +55,21 @@ class StubEntry:
     reply_to: int | None = None
     files: tuple[StubFile, ...] = ()
     metadata: Mapping[str, str] = field(default_factory=dict)
-    # Written over the entry's place in the answer, to be malformed on purpose.
+    # Written over the time's place in the answer, to be malformed on purpose.
     raw_time: str | None = None
+    # Not finished in its source, or held by its writer; `edit(id, draft=False)` ends
+    # it. Only where the adapter's capabilities name `drafts`.
+    draft: bool = False
 
 
 class Stub(Protocol):
     """One running imitation; made anew for every test and closed after it."""
 
     def settings(self) -> Mapping[str, Any]:
-        """Return what `sources: {name: ...}` needs to read it."""
+        """Return what `sources: {name: ...}` needs to read it; asked at every run.
+
+        A module with stubs is `tests/contract/stubs/<adapter>.py` and has `make_stub`.
+        """
 
     def add(self, entry: StubEntry) -> str:
         """Take an entry in and return its external id, as the adapter will call it."""
@@ -90,3 +97,11 @@ class Stub(Protocol):
 
     def close(self) -> None:
         """Stop it."""
+
+
+@runtime_checkable
+class WritesSnapshots(Protocol):
+    """A stub that can also say what it holds as files in the source's format."""
+
+    def snapshot(self, folder: Path, external_ids: Sequence[str]) -> str:
+        """Write these entries below the folder; return a `snapshot_path` of them."""
