@@ -29,6 +29,7 @@ from shared.settings import Settings
 log = get_logger()
 
 EXTRACT_METADATA = "enhance.extract_metadata"
+EXTRACT_ATTACHMENT = "enhance.extract_attachment"
 EMBED_ENTRIES = "enhance.embed_entries"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
@@ -37,6 +38,7 @@ RECONCILE_INDEX = "chores.reconcile_index"
 
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
+    EXTRACT_ATTACHMENT: "enhance.metadata",
     EMBED_ENTRIES: "enhance.embed",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
@@ -45,6 +47,8 @@ QUEUE_OF = {
 }
 
 METADATA_STAGE = "metadata"
+# Due for entries alone that have a file to be fetched.
+ATTACHMENTS_STAGE = "attachments"
 INDEX_STAGE = "index"
 EMBED_PREFIX = "embed:"
 
@@ -87,6 +91,8 @@ def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
         return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
     if stage == METADATA_STAGE:
         return EXTRACT_METADATA, ()
+    if stage == ATTACHMENTS_STAGE:
+        return EXTRACT_ATTACHMENT, ()
     return INDEX_ENTRIES, ()
 
 

@@ -71,6 +71,7 @@ CODES: dict[str, ErrorCode] = {
             "query_too_long",
             "idempotency_key_invalid",
             "metadata_too_wide",
+            "unsafe_archive",
             "unknown_filter",
         )
     },
@@ -102,5 +103,6 @@ CODES: dict[str, ErrorCode] = {
     "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
     "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
     "task_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=True),
+    "attachment_fetch_failed": ErrorCode(0, Category.NETWORK, _C, retriable=True),
     "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),
 }

@@ -24,6 +24,7 @@ from shared.settings_report import Report, origin_of, remarks
 from shared.settings_sections import (
     AgenticSettings,
     ApiSettings,
+    AttachmentSettings,
     FusionSettings,
     KeywordSettings,
     PipelinesSettings,
@@ -165,6 +166,21 @@ class Settings(Section):
     max_batch_bytes: int = Field(
         16_777_216, ge=1, description="A larger request of entries gets 413."
     )
+    max_attachment_bytes: int = Field(
+        52_428_800, ge=1, description="A larger file beside an entry gets 413."
+    )
+    max_attachments_per_entry: int = Field(
+        50, ge=1, description="More files beside one entry get 422."
+    )
+    max_unpacked_bytes: int = Field(
+        104_857_600, ge=1, description="An archive that unpacks to more gets 422."
+    )
+    max_archive_members: int = Field(
+        1000, ge=1, description="An archive of more members gets 422."
+    )
+    max_archive_ratio: int = Field(
+        100, ge=1, description="An archive that is packed more tightly gets 422."
+    )
     max_metadata_keys: int = Field(64, ge=1, description="More keys get 422.")
     max_metadata_depth: int = Field(8, ge=1, description="Deeper metadata get 422.")
     max_external_id_chars: int = Field(
@@ -226,6 +242,7 @@ class Settings(Section):
 
     agentic: AgenticSettings = AgenticSettings()
     api: ApiSettings = ApiSettings()
+    attachments: AttachmentSettings = AttachmentSettings()
     fusion: FusionSettings = FusionSettings()
     keyword: KeywordSettings = KeywordSettings()
     pipelines: PipelinesSettings = PipelinesSettings()

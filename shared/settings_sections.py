@@ -330,6 +330,28 @@ class WorkSettings(Section):
         return self
 
 
+class AttachmentSettings(Section):
+    """Where files beside entries are kept, and what reading them may cost."""
+
+    store: str | None = Field(
+        None,
+        description="Folder, or any address that fsspec knows; none: `attachments`"
+        " below `home`.",
+    )
+    extract_seconds: float = Field(
+        20, gt=0, le=30, description="Time that the text of one file may take."
+    )
+    extract_memory_mb: int = Field(
+        512, ge=128, description="Memory that the text of one file may take."
+    )
+    max_text_bytes: int = Field(
+        1_000_000, ge=1, description="The text of one file is cut there."
+    )
+    max_attempts: int = Field(
+        100, ge=1, description="Then a file that its source does not give is failed."
+    )
+
+
 class IngestionSettings(Section):
     """What unified search takes in."""
 
