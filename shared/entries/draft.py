@@ -8,6 +8,9 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from shared.entries.adapter import RawItem
+from shared.entries.incoming import AttachmentRef
+
 KINDS = (
     "logbook",
     "shift_summary",
@@ -47,6 +50,19 @@ class EntryDraft:
     origin: str = "human"
     flags: tuple[str, ...] = ()
     text_flags: tuple[str, ...] = ()
+    # What follows only a source knows; whoever pushes leaves it out.
+    version: str | None = None
+    modified_at: datetime | None = None
+    editor: str | None = None
+    language: str | None = None
+    thread_key: str | None = None
+    supersedes: str | None = None
+    related: tuple[str, ...] = ()
+    attachments: tuple[AttachmentRef, ...] = ()
+    stamp: str | None = None
+    # None: it was pushed, no adapter has read it.
+    parsed_by: int | None = None
+    raw: RawItem | None = None
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -60,19 +76,22 @@ class EntryDraft:
     def fields(self) -> dict[str, Any]:
         """Return what a revision keeps beside title and text."""
         return {
-            "authors": list(self.authors),
-            "logbooks": list(self.logbooks),
+            "authors": self.authors,
+            "logbooks": self.logbooks,
             "entry_time": _iso(self.entry_time),
             "event_time": _iso(self.event_time),
             "kind": self.kind,
             "shift": self.shift,
             "level": self.level,
             "category": self.category,
-            "tags": list(self.tags),
+            "tags": self.tags,
             "metadata": self.metadata,
+            "language": self.language,
             "reply_to": self.reply_to,
-            "url": self.url,
-            "origin": self.origin,
+            "thread_key": self.thread_key,
+            "supersedes": self.supersedes,
+            "related": self.related,
+            "attachments": [[a.id, a.filename, a.bytes] for a in self.attachments],
         }
 
     def content_hash(self) -> bytes:
@@ -80,10 +99,13 @@ class EntryDraft:
         whole = [self.title, self.text, self.text_format, self.fields()]
         return _hash(whole)
 
-    def access_hash(self) -> bytes:
-        """Return what changes when only who may read it has changed."""
+    def aside_hash(self) -> bytes:
+        """Return what changes when the row changes and the revision does not.
+
+        Who may read it, where it is shown, and whether a person wrote it.
+        """
         readers = None if self.readers is None else sorted(self.readers)
-        return _hash([readers, _iso(self.visible_from)])
+        return _hash([readers, _iso(self.visible_from), self.url, self.origin])
 
 
 def _iso(value: datetime | None) -> str | None:
@@ -91,5 +113,10 @@ def _iso(value: datetime | None) -> str | None:
 
 
 def _hash(value: Any) -> bytes:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).digest()
+    return hashlib.sha256(_canonical(value).encode()).digest()
+
+
+# Made once: the dumper of `json.dumps` is made anew by every call with options.
+_canonical = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=True, separators=(",", ":")
+).encode

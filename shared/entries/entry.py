@@ -269,7 +269,7 @@ def _step(draft: EntryDraft, row: _Stored) -> int | None:
     whole = draft.at(row.entry_time)
     if row.deleted or whole.content_hash() != row.content_hash:
         return 1
-    return None if whole.access_hash() == row.access_hash else 0
+    return None if whole.aside_hash() == row.access_hash else 0
 
 
 def _add_revisions(
@@ -302,7 +302,9 @@ def _row(draft: EntryDraft) -> dict[str, Any]:
         "source": draft.source,
         "external_id": draft.external_id,
         "content_hash": draft.content_hash().hex(),
-        "access_hash": draft.access_hash().hex(),
+        "access_hash": draft.aside_hash().hex(),
+        "url": draft.url,
+        "origin": draft.origin,
         "flags": list(draft.flags),
         "text_flags": list(draft.text_flags),
         "readers": None if draft.readers is None else list(draft.readers),
