@@ -1,0 +1,305 @@
+"""A record of any shape becomes an entry: which field stands where, and how it reads.
+
+For JSON the places are pointers (or plain names of keys), for tables the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from shared.entries.adapter import Source
+from shared.entries.incoming import Entry, TextFormat
+from shared.errors import MalformedEntryError
+from shared.text import moments
+from workers.adapters import field_values as values
+from workers.adapters.field_values import malformed, plain
+from workers.adapters.map_settings import (
+    LISTS,
+    METADATA,
+    TIMES,
+    WHOLE,
+    MapArgs,
+    Selector,
+    Times,
+    canonical,
+    each,
+)
+from workers.adapters.pointer import Pointer
+
+# Without the lists, which need the source's separator.
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "external_id": values.text,
+    "title": values.text,
+    "text": values.text,
+    "text_format": values.text_format,
+    "version": values.word,
+    "authors": values.names,
+    "editor": values.word,
+    "level": values.word,
+    "category": values.word,
+    "shift": values.word,
+    "language": values.word,
+    "kind": values.kind,
+    "origin": values.origin,
+    "reply_to": values.parent,
+    "supersedes": values.parent,
+    "thread_key": values.parent,
+    "url": values.word,
+    "deleted": values.deleted,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapped:
+    """One field, and the places of its parts."""
+
+    name: str
+    pointers: tuple[Pointer, ...]
+    # Where it is one key of the record, which is found without walking.
+    key: str | None
+    read: Callable[[Any], Any]
+
+    def pick(self, record: dict[str, Any]) -> Any:
+        """Return the value as found, or None."""
+        if self.name in LISTS:
+            found = [v for pointer in self.pointers for v in pointer.all(record)]
+            return found[0] if len(found) == 1 else found or None
+        if len(self.pointers) == 1:
+            return self.pointers[0].first(record)
+        parts = [plain(pointer.first(record)) for pointer in self.pointers]
+        if self.name in WHOLE and "" in parts:
+            return None
+        joint = "/" if self.name == "external_id" else " "
+        return joint.join(filter(None, parts)) or None
+
+
+class FieldMap:
+    """Reads the records of one source; what no field claims becomes metadata."""
+
+    def __init__(
+        self,
+        fields: Mapping[str, Selector],
+        *,
+        times: Times | None = None,
+        separator: str = ",",
+        text_format: TextFormat = "plain",
+        defaults: Mapping[str, Selector] | None = None,
+        ignore: Sequence[str] = (),
+        attachment_base: str | None = None,
+    ) -> None:
+        self.times = times or Times()
+        read = _readers(self.times, separator, attachment_base)
+        self._fields = [_mapped(name, at, read) for name, at in fields.items()]
+        self._id = next((f for f in self._fields if f.name == "external_id"), None)
+        self._taken = _taken(self._fields, ignore)
+        self._defaults: dict[str, Any] = {"text_format": text_format}
+        self._constants: dict[str, str] = {}
+        for field, value in (defaults or {}).items():
+            name = canonical(field)
+            if name.startswith(METADATA):
+                self._constants[name.removeprefix(METADATA)] = plain(value)
+            else:
+                self._defaults[name] = read[name](value)
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        args: MapArgs,
+        fields: Mapping[str, Selector] | None = None,
+        *,
+        attachment_base: str | None = None,
+    ) -> Self:
+        """Return the map of a source's settings, laid over `fields` name by name."""
+        merged = {canonical(name): at for name, at in (fields or {}).items()}
+        merged |= {canonical(name): at for name, at in args.map.items()}
+        return cls(
+            merged,
+            times=Times.of(source, args),
+            separator=args.separator,
+            text_format=args.text_format,
+            defaults=args.defaults,
+            ignore=args.ignore,
+            attachment_base=attachment_base or source.base_url,
+        )
+
+    def external_id(self, record: Any) -> str | None:
+        """Return the record's own id; None where it has none that can be used."""
+        if self._id is None or not isinstance(record, dict):
+            return None
+        value = self._id.pick(record)
+        if isinstance(value, str):
+            return value if value and not value.isspace() else None
+        if value is None or isinstance(value, bool | dict | list | float):
+            return None
+        return str(value)
+
+    def entry(
+        self,
+        record: Any,
+        external_id: str,
+        *,
+        url: str | None = None,
+        flags: tuple[str, ...] = (),
+        written: moments.Moment | None = None,
+    ) -> Entry:
+        """Return the entry, or raise MalformedEntryError; pure and total.
+
+        `written` stands for the time of writing, where the caller knows it better.
+        """
+        if not isinstance(record, dict):
+            malformed("wrong_type", f"A {type(record).__name__} is no record.")
+        try:
+            return self._entry(record, external_id, url, flags, written)
+        except (RecursionError, ValueError, OverflowError) as exc:
+            # Numbers of thousands of digits, and nesting beyond any sense.
+            message = "The record holds values beyond all bounds."
+            raise MalformedEntryError(message, reason="unreadable") from exc
+
+    def _entry(
+        self,
+        record: dict[str, Any],
+        external_id: str,
+        url: str | None,
+        flags: tuple[str, ...],
+        written: moments.Moment | None,
+    ) -> Entry:
+        found, renamed, unused = self._read(record)
+        if written is not None:
+            found["entry_time"] = written
+        for name in TIMES & found.keys():
+            moment = found[name]
+            found[name] = moment.at
+            flags += moment.flags
+        if "entry_time" not in found:
+            if not found.get("deleted"):
+                malformed("no_time", "The record tells no time of writing.")
+            found["entry_time"] = None
+        if found.get("reply_to") == external_id:
+            del found["reply_to"]
+        if url is not None:
+            found.setdefault("url", url)
+        found.pop("external_id", None)
+        return Entry(
+            external_id=external_id,
+            metadata=self._constants | self._rest(record, unused) | renamed,
+            flags=tuple(dict.fromkeys(flags)) if len(flags) > 1 else flags,
+            **found,
+        )
+
+    def _read(
+        self, record: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, str], set[str | None]]:
+        """Return fields, named metadata, and the keys that gave their field nothing."""
+        found = self._defaults.copy()
+        renamed: dict[str, str] = {}
+        unused: set[str | None] = set()
+        for field in self._fields:
+            key = field.key
+            value = field.pick(record) if key is None else record.get(key)
+            if value is None:
+                if key is None:
+                    unused.update(at.tokens[0] for at in field.pointers if at.tokens)
+                continue
+            known = field.read(value)
+            if known is None:
+                unused.update(at.tokens[0] for at in field.pointers if at.tokens)
+            elif field.name == "metadata":
+                # Merged last, it wins.
+                renamed |= known
+            elif field.name.startswith(METADATA):
+                renamed.setdefault(field.name.removeprefix(METADATA), known)
+            else:
+                found[field.name] = known
+        return found, renamed, unused
+
+    def _rest(self, record: dict[str, Any], unused: set[str | None]) -> dict[str, str]:
+        """Return what no field has taken, as text."""
+        taken = self._taken
+        rest: dict[str, str] = {}
+        for key, value in record.items():
+            if value is None or value == "":
+                continue
+            inner = taken.get(key)
+            if inner is None or (key in unused and inner is not _IGNORED):
+                rest[key] = value if type(value) is str else plain(value)
+            elif inner:
+                _leave(rest, key, value, inner)
+        return rest
+
+
+# Of a key: {} when the whole of it is taken, else what is taken below it.
+_Taken = dict[str, Any]
+_IGNORED: _Taken = {}
+
+
+def _readers(
+    times: Times, separator: str, base: str | None
+) -> dict[str, Callable[[Any], Any]]:
+    lists: dict[str, Callable[[Any], Any]] = {
+        "logbooks": lambda value: values.many(value, separator),
+        "tags": lambda value: values.many(value, separator),
+        "readers": lambda value: values.readers(value, separator),
+        "related": lambda value: values.others(value, separator),
+        "attachments": lambda value: values.attachments(value, base, separator),
+        "metadata": _pairs,
+    }
+    return {**_READERS, **lists, **dict.fromkeys(TIMES, times.read)}
+
+
+def _pairs(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        malformed("wrong_type", f"Metadata is an object, and no {type(value).__name__}")
+    return {str(key): plain(each) for key, each in value.items() if each is not None}
+
+
+def _mapped(
+    field: str, selector: Selector, read: Mapping[str, Callable[[Any], Any]]
+) -> _Mapped:
+    name = canonical(field)
+    pointers = tuple(Pointer(text) for text in each(selector))
+    key = pointers[0].key if len(pointers) == 1 else None
+    return _Mapped(name, pointers, key, read.get(name, plain))
+
+
+def _taken(fields: Sequence[_Mapped], ignore: Sequence[str]) -> _Taken:
+    """Return the tree of the places that fields are read from."""
+    tree: _Taken = {}
+    for field in fields:
+        for pointer in field.pointers:
+            _take(tree, pointer)
+    for key in ignore:
+        tree[key] = _IGNORED
+    return tree
+
+
+def _take(tree: _Taken, pointer: Pointer) -> None:
+    whole = pointer.tokens[:-1] if pointer.tokens[-1:] == (None,) else pointer.tokens
+    tokens = [token for token in whole if token is not None]
+    if len(tokens) < len(whole) or not tokens:
+        # Of a list whose elements are read in part, the whole is kept.
+        return
+    place = tree
+    for token in tokens[:-1]:
+        if place.get(token) == {}:
+            return
+        place = place.setdefault(token, {})
+    place[tokens[-1]] = {}
+
+
+def _leave(rest: dict[str, str], name: str, value: Any, taken: _Taken) -> None:
+    """Keep what is not taken of an object, its keys joined by dots."""
+    if not isinstance(value, dict):
+        rest[name] = plain(value)
+        return
+    for key, inner in value.items():
+        below = taken.get(key)
+        if inner is None or below == {}:
+            continue
+        path = f"{name}.{key}"
+        if below is None:
+            rest[path] = plain(inner)
+        else:
+            _leave(rest, path, inner, below)
