@@ -1,0 +1,284 @@
+"""The Olog adapter against a service with all the habits of the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.entries.adapter import Cursor, Page, Source, Window
+from shared.entries.incoming import Entry
+from shared.errors import IngestionError
+from tests.contract.plain_io import PlainIO
+from tests.contract.stubs.olog import OlogStub, make_stub
+from workers.adapters.kit.stub import StubEntry, StubFile
+from workers.adapters.olog import Olog, OlogArgs
+
+_NOON = datetime(2024, 6, 10, 12, 0, 0, 250_000, tzinfo=UTC)
+
+
+@pytest.fixture
+def stub() -> Iterator[OlogStub]:
+    made = make_stub()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def io() -> Iterator[PlainIO]:
+    with PlainIO() as made:
+        yield made
+
+
+def _adapter(stub: OlogStub, io: PlainIO, **changes: Any) -> Olog:
+    args = changes.pop("args", OlogArgs())
+    base_url = str(stub.settings()["base_url"])
+    return Olog(Source(name="ring", base_url=base_url, args=args, **changes), io)
+
+
+def _entry(number: int, after: timedelta = timedelta(), **changes: Any) -> StubEntry:
+    return StubEntry(number=number, time=_NOON + after, **changes)
+
+
+def _ids(pages: list[Page]) -> list[str]:
+    return [item.external_id for page in pages for item in page.items]
+
+
+def _entries(adapter: Olog, pages: list[Page]) -> dict[str, Entry]:
+    parsed = [adapter.parse(item) for page in pages for item in page.items]
+    return {entry.external_id: entry for entry in parsed}
+
+
+def test_every_log_comes_once_in_the_order_of_its_creation(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(45):
+        stub.add(_entry(number, timedelta(minutes=number)))
+    pages = list(_adapter(stub, io, page_size=10).pages(None))
+    assert _ids(pages) == [str(number) for number in range(45)]
+    assert [len(page.items) for page in pages] == [10, 10, 10, 10, 5]
+    assert pages[0].total == 45
+    assert not any(page.gaps for page in pages)
+
+
+def test_logs_of_one_instant_are_all_read_across_the_edge_of_a_page(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(15):
+        stub.add(_entry(number))
+    pages = list(_adapter(stub, io, page_size=10).pages(None))
+    assert sorted(_ids(pages), key=int) == [str(number) for number in range(15)]
+
+
+def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(25):
+        stub.add(_entry(number))
+    cursor = None
+    found: list[str] = []
+    for _ in range(30):
+        page = next(_adapter(stub, io, page_size=4).pages(cursor))
+        cursor = page.cursor
+        found += [item.external_id for item in page.items]
+        if not cursor.get("walk"):
+            break
+    assert sorted(found, key=int) == [str(number) for number in range(25)]
+
+
+def test_a_poll_asks_once_and_finds_what_came_since(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.add(_entry(1))
+    adapter = _adapter(stub, io)
+    cursor = list(adapter.pages(None))[-1].cursor
+    before = len(stub.requests())
+    stub.add(_entry(2, timedelta(seconds=1)))
+    pages = list(adapter.pages(cursor))
+    assert "2" in _ids(pages)
+    assert len(stub.requests()) == before + 1
+
+
+def test_a_log_dated_ahead_is_read_and_does_not_drag_the_cursor(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.add(StubEntry(number=1, time=io.now() + timedelta(days=365)))
+    adapter = _adapter(stub, io)
+    cursor = list(adapter.pages(None))[-1].cursor
+    stub.add(StubEntry(number=2, time=io.now()))
+    assert set(_ids(list(adapter.pages(cursor)))) == {"1", "2"}
+
+
+@pytest.mark.parametrize("offset", [300, -300])
+def test_a_clock_that_is_wrong_by_minutes_loses_nothing(
+    stub: OlogStub, io: PlainIO, offset: float
+) -> None:
+    stub.clock_offset(offset)
+    adapter = _adapter(stub, io)
+    stub.add(StubEntry(number=1, time=io.now()))
+    cursor = list(adapter.pages(None))[-1].cursor
+    stub.add(StubEntry(number=2, time=io.now()))
+    assert "2" in _ids(list(adapter.pages(cursor)))
+
+
+def test_a_window_holds_what_was_created_within_it_and_nothing_else(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(10):
+        stub.add(_entry(number, timedelta(milliseconds=100 * number)))
+    window = Window(
+        _NOON + timedelta(milliseconds=200), _NOON + timedelta(milliseconds=800)
+    )
+    pages = list(_adapter(stub, io).pages(None, window))
+    assert _ids(pages) == ["2", "3", "4", "5", "6", "7"]
+
+
+def test_more_logs_than_the_index_can_skip_are_read_all_the_same(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(10_250):
+        stub.add(_entry(number, timedelta(seconds=number)))
+    pages = list(_adapter(stub, io, page_size=1000).pages(None))
+    assert len(set(_ids(pages))) == 10_250
+    assert not any(page.gaps for page in pages)
+    assert not any("from=10000" in request for request in stub.requests())
+
+
+def test_more_logs_in_one_second_than_the_index_can_skip_are_a_gap(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(10_100):
+        stub.add(_entry(number))
+    stub.add(_entry(20_000, timedelta(seconds=5)))
+    start = _NOON - timedelta(milliseconds=250)
+    window = Window(start, start + timedelta(minutes=1))
+    pages = list(_adapter(stub, io, page_size=1000).pages(None, window))
+    assert len(set(_ids(pages))) >= 10_000
+    assert "20000" in _ids(pages)
+    gaps = [gap for page in pages for gap in page.gaps]
+    assert len(gaps) == 1
+    assert "within one second" in gaps[0].reason
+
+
+def test_a_listing_cut_short_is_read_on_from_where_it_ended(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    for number in range(20):
+        stub.add(_entry(number, timedelta(seconds=number)))
+    stub.fault("cut_listing")
+    pages = list(_adapter(stub, io).pages(None))
+    assert len(set(_ids(pages))) == 20
+
+
+def test_a_group_that_appears_without_a_word_joins_original_and_reply(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    adapter = _adapter(stub, io)
+    stub.add(_entry(1))
+    alone = _entries(adapter, list(adapter.pages(None)))["1"]
+    stub.add(_entry(2, timedelta(minutes=1), reply_to=1))
+    joined = _entries(adapter, list(adapter.pages(None)))
+    assert alone.thread_key is None
+    assert joined["1"].thread_key == joined["2"].thread_key is not None
+    assert joined["1"].modified_at is None
+
+
+def test_the_first_owner_stays_the_author_of_what_others_edit(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    adapter = _adapter(stub, io)
+    stub.add(_entry(1, author="a.first"))
+    stub.edit("1", text="Corrected")
+    stub.edit("1", text="Corrected twice")
+    entry = _entries(adapter, list(adapter.pages(None)))["1"]
+    assert (entry.authors, entry.editor) == (("a.first",), "e.editor")
+    assert entry.text == "Corrected twice"
+    assert entry.modified_at is not None
+    asked = len(stub.requests())
+    list(adapter.pages(None))
+    # The archive is asked once only.
+    assert len(stub.requests()) == asked + 1
+
+
+def test_one_log_is_fetched_by_its_number(stub: OlogStub, io: PlainIO) -> None:
+    adapter = _adapter(stub, io)
+    stub.add(_entry(7, title="Seven"))
+    item = adapter.fetch("7")
+    assert item is not None
+    assert adapter.parse(item).title == "Seven"
+    assert adapter.fetch("8") is None
+
+
+def test_two_files_of_one_name_are_told_apart(stub: OlogStub, io: PlainIO) -> None:
+    adapter = _adapter(stub, io)
+    files = (StubFile("a.txt", b"one"), StubFile("a.txt", b"two"))
+    stub.add(_entry(1, files=files))
+    refs = _entries(adapter, list(adapter.pages(None)))["1"].attachments
+    assert [b"".join(adapter.fetch_attachment(ref)) for ref in refs] == [b"one", b"two"]
+
+
+def test_an_unusable_log_costs_itself(stub: OlogStub, io: PlainIO) -> None:
+    for number in range(3):
+        stub.add(_entry(number, timedelta(seconds=number)))
+    stub.malform("1")
+    pages = list(_adapter(stub, io).pages(None))
+    assert _ids(pages) == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("mode", ["html_error", "login_page"])
+def test_a_page_instead_of_an_answer_ends_the_walk(
+    stub: OlogStub, io: PlainIO, mode: Any
+) -> None:
+    stub.add(_entry(1))
+    stub.fault(mode)
+    with pytest.raises(IngestionError) as caught:
+        list(_adapter(stub, io).pages(None))
+    assert caught.value.reason == "unexpected_shape"
+
+
+def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.add(_entry(1))
+    stub.add(StubEntry(number=2, time=io.now() - timedelta(days=3)))
+    cursors: list[Cursor] = [{"v": 99}, {"v": 1, "at": "x"}, {"v": 1, "at": None}]
+    for cursor in cursors:
+        assert _ids(list(_adapter(stub, io).pages(cursor))) == ["2"]
+
+
+def test_logbooks_can_be_chosen(stub: OlogStub, io: PlainIO) -> None:
+    stub.add(_entry(1, logbook="Operations"))
+    stub.add(_entry(2, logbook="Vacuum"))
+    args = OlogArgs(logbooks=("Vacuum",))
+    assert _ids(list(_adapter(stub, io, args=args).pages(None))) == ["2"]
+
+
+def test_an_olog_is_recognised_with_or_without_its_path(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    base_url = str(stub.settings()["base_url"])
+    for url in (base_url, f"{base_url}/Olog/"):
+        found = Olog.recognise(url, io)
+        assert found is not None
+        assert found.settings == {"base_url": base_url}
+    assert Olog.recognise(f"{base_url}/other", io) is None
+
+
+def test_the_check_tells_the_newest_log_and_how_many_there_are(
+    stub: OlogStub, io: PlainIO
+) -> None:
+    stub.add(_entry(1))
+    stub.add(_entry(2, timedelta(hours=1)))
+    report = _adapter(stub, io).check()
+    assert (report.entries, report.newest) == (2, _NOON + timedelta(hours=1))
+
+
+def test_a_cancelled_walk_ends_between_two_pages(stub: OlogStub, io: PlainIO) -> None:
+    for number in range(5):
+        stub.add(_entry(number))
+    pages = _adapter(stub, io, page_size=1).pages(None)
+    next(pages)
+    io.cancelled = True
+    assert list(pages) == []
