@@ -1,0 +1,146 @@
+"""Which row of the conformance kit applies to which adapter, by what it promises."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shared.entries.adapter import AdapterDescriptor, Capabilities
+
+YES, NOT_APPLICABLE = "yes", "n/a"
+_CELLS = re.compile(r"^\|(.+)\|$", re.MULTILINE)
+
+# Returns why a row does not apply, or None.
+Rule = Callable[[AdapterDescriptor], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the kit: what it proves, and of whom it is not asked."""
+
+    id: str
+    title: str
+    rule: Rule
+
+
+def _always(_: AdapterDescriptor) -> None:
+    return None
+
+
+def _unless(holds: Callable[[Capabilities], bool], reason: str) -> Rule:
+    return lambda one: None if holds(one.capabilities) else reason
+
+
+def _asks_a_server(one: AdapterDescriptor) -> str | None:
+    if one.place in {"base_url", "either"}:
+        return None
+    return "no server is asked over HTTP"
+
+
+def _reads_files_too(one: AdapterDescriptor) -> str | None:
+    if one.place == "either":
+        return None
+    return "its source has no form as files that could stand in for it"
+
+
+_EDITS = _unless(
+    lambda can: can.edits not in {"append_only", "invisible"},
+    "its source shows no edits",
+)
+_DELETES = _unless(
+    lambda can: can.deletes not in {"impossible", "invisible"},
+    "its source shows no deletions",
+)
+
+ROWS = {
+    row.id: row
+    for row in (
+        Row("ADP1", "descriptor and imports", _always),
+        Row("ADP2", "full load", _always),
+        Row("ADP3", "an unchanged source", _always),
+        Row("ADP4", "killed after each page", _always),
+        Row("ADP5", "entries that appear during a run", _always),
+        Row("ADP6", "a back-dated entry", _always),
+        Row("ADP7", "edits", _EDITS),
+        Row(
+            "ADP8",
+            "edits that make a new id",
+            _unless(lambda can: can.edit_makes_new_id, "an edit keeps its id"),
+        ),
+        Row("ADP9", "deletions", _DELETES),
+        Row("ADP10", "a listing that lies", _DELETES),
+        Row(
+            "ADP11",
+            "replies and threads",
+            _unless(
+                lambda can: can.replies not in {"title", "none"},
+                "its source names no parents",
+            ),
+        ),
+        Row(
+            "ADP12",
+            "one number in two logbooks",
+            _unless(lambda can: can.scoped_ids, "its ids are unique in the source"),
+        ),
+        Row("ADP13", "equal times across a page's edge", _always),
+        Row("ADP14", "more in one second than a page holds", _always),
+        Row("ADP15", "times", _always),
+        Row("ADP16", "a clock that goes wrong", _asks_a_server),
+        Row("ADP17", "charsets", _always),
+        Row("ADP18", "escapes", _always),
+        Row("ADP19", "a malformed item", _always),
+        Row("ADP20", "missing and oversized fields", _always),
+        Row("ADP21", "faults of the server", _asks_a_server),
+        Row(
+            "ADP22",
+            "attachments",
+            _unless(lambda can: can.attachments != "none", "it has no attachments"),
+        ),
+        Row("ADP23", "the cursor", _always),
+        Row("ADP24", "`parse` is pure", _always),
+        Row("ADP25", "spoilt payloads", _always),
+        Row(
+            "ADP26",
+            "drafts",
+            _unless(lambda can: can.drafts, "its source has no drafts"),
+        ),
+        Row("ADP27", "stopping between pages", _always),
+        Row("ADP28", "page sizes", _always),
+        Row("ADP29", "counts of a run", _always),
+        Row("ADP30", "a snapshot stands in", _reads_files_too),
+        Row("ADP31", "two pollers, and backing off", _always),
+        Row("ADP32", "every kind of run stores the same", _always),
+    )
+}
+
+
+def not_applicable(row: str, descriptor: AdapterDescriptor) -> str | None:
+    """Return why a row is not asked of an adapter, or None where it is."""
+    return ROWS[row].rule(descriptor)
+
+
+def read(page: str) -> dict[str, dict[str, str]]:
+    """Return what a page of the reference says, by row and by adapter."""
+    lines = [
+        [cell.strip(" `") for cell in line.split("|")] for line in _CELLS.findall(page)
+    ]
+    said: dict[str, dict[str, str]] = {}
+    head: list[str] = []
+    for cells in lines:
+        if cells[0] == "row":
+            head = cells
+        elif cells[0] in ROWS and len(cells) == len(head):
+            said[cells[0]] = dict(zip(head[2:], cells[2:], strict=True))
+    return said
+
+
+def disagreement(
+    said: dict[str, dict[str, str]], row: str, descriptor: AdapterDescriptor
+) -> str | None:
+    """Return how the page and the adapter differ about a row, or None."""
+    holds = YES if not_applicable(row, descriptor) is None else NOT_APPLICABLE
+    written = said.get(row, {}).get(descriptor.name, "nothing")
+    if written == holds:
+        return None
+    return f"the page says {written} of {row} for {descriptor.name}; it is {holds}"

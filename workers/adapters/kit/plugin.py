@@ -1,0 +1,177 @@
+"""The conformance kit as a plug-in of pytest: who is examined, on what, and how long.
+
+A conftest names its adapters by the hook `pytest_logchord_subjects`; a test file
+imports everything from `workers.adapters.kit.suite`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from workers.adapters.kit import hooks
+
+if TYPE_CHECKING:
+    from workers.adapters.kit.reading import Reading
+    from workers.adapters.kit.subject import Registered, Subject
+
+_ROOM = __name__.rpartition(".")[0]
+pytest.register_assert_rewrite(
+    f"{_ROOM}.suite",
+    *(f"{_ROOM}.{path.stem}" for path in Path(__file__).parent.glob("checks_*.py")),
+)
+
+PAGE = Path("docs") / "reference" / "adapters.md"
+_ROW = pytest.StashKey[str]()
+_SLOWEST = 5
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Let a conftest name its subjects."""
+    pluginmanager.add_hookspecs(hooks)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Know the mark that says which row a test is about."""
+    config.addinivalue_line("markers", "requirement(*ids): the rows that a test proves")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Examine by each row whom it applies to, and report the others as `n/a`."""
+    if "kit_subject" in metafunc.fixturenames:
+        row = _row_of(metafunc.definition)
+        chosen = [one for one in _subjects(metafunc) if row and _applies(one, row)]
+        ids = [one.name for one in chosen]
+        metafunc.parametrize("kit_subject", chosen, ids=ids, indirect=True)
+    if "kit_check" in metafunc.fixturenames:
+        from workers.adapters.kit.checks import CHECKS
+
+        pairs = [
+            pytest.param((check, one), id=f"{check.row}-{check.name}-{one.name}")
+            for check in CHECKS
+            for one in _subjects(metafunc)
+            if _applies(one, check.row)
+        ]
+        metafunc.parametrize("kit_check", pairs, indirect=True)
+    if "kit_absence" in metafunc.fixturenames:
+        from workers.adapters.kit import matrix
+
+        absent = [
+            pytest.param((row, one), id=f"{row}-{one.name}")
+            for row in matrix.ROWS
+            for one in _subjects(metafunc)
+            if one.rows is None and not _applies(one, row)
+        ]
+        metafunc.parametrize("kit_absence", absent)
+
+
+@pytest.fixture
+def kit_subjects(request: pytest.FixtureRequest) -> list[Subject]:
+    """Everybody whom the conftests beside the test have named."""
+    node = request.node
+    found = node.ihook.pytest_logchord_subjects(config=request.config)
+    return [one for several in found for one in several or ()]
+
+
+@pytest.fixture
+def kit_subject(request: pytest.FixtureRequest) -> Subject:
+    """Who is examined by this test."""
+    subject: Subject = request.param
+    return subject
+
+
+@pytest.fixture
+def kit_reading(kit_subject: Subject) -> Iterator[Reading]:
+    """The subject's adapter over a stub of its own."""
+    from workers.adapters.kit.reading import reading
+
+    with reading(kit_subject) as one:
+        yield one
+
+
+@pytest.fixture
+def kit_check(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
+    """One check of one subject, to be called."""
+    from workers.adapters.kit.reading import reading
+
+    check, subject = request.param
+    with reading(subject) as one:
+        yield partial(check.run, one)
+
+
+@pytest.fixture
+def kit_page(request: pytest.FixtureRequest) -> dict[str, dict[str, str]] | None:
+    """What the page of the reference says, where there is one below the root."""
+    from workers.adapters.kit import matrix
+
+    page = request.config.rootpath / PAGE
+    return matrix.read(page.read_text(encoding="utf-8")) if page.is_file() else None
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Remember which row a test of the kit is about."""
+    row = _row_of(item)
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if "kit_check" in params:
+        row = params["kit_check"][0].row
+    if row and {"kit_subject", "kit_check"} & set(params):
+        item.stash[_ROW] = row
+        item.user_properties.append(("conformance", row))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the kit has examined, and which rows took longest."""
+    seconds: dict[str, float] = defaultdict(float)
+    tests: set[str] = set()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if not isinstance(report, pytest.TestReport):
+                continue
+            for name, row in report.user_properties:
+                if name == "conformance":
+                    seconds[str(row)] += report.duration
+                    tests.add(report.nodeid)
+    if not seconds:
+        return
+    slowest = sorted(seconds.items(), key=lambda one: -one[1])[:_SLOWEST]
+    terminalreporter.write_line(
+        f"conformance kit: {len(tests)} checks in {sum(seconds.values()):.1f} s, most"
+        f" of it for {', '.join(f'{row} {taken:.1f} s' for row, taken in slowest)}"
+    )
+
+
+def _subjects(metafunc: pytest.Metafunc) -> list[Subject]:
+    found = metafunc.definition.ihook.pytest_logchord_subjects(config=metafunc.config)
+    return [one for several in found for one in several or ()]
+
+
+def _row_of(node: pytest.Item | pytest.Function) -> str | None:
+    for mark in node.iter_markers("requirement"):
+        for name in mark.args:
+            if str(name).startswith("ADP"):
+                return str(name)
+    return None
+
+
+def _applies(subject: Subject, row: str) -> bool:
+    from workers.adapters.kit import matrix
+
+    if subject.rows is not None:
+        return row in subject.rows
+    one = _known().get(subject.adapter)
+    if one is None or one.kind is None:
+        # What cannot be loaded fails once, by its descriptor.
+        return row == "ADP1"
+    return matrix.not_applicable(row, one.descriptor) is None
+
+
+@cache
+def _known() -> dict[str, Registered]:
+    from workers.adapters.kit.subject import registered
+
+    return registered()
