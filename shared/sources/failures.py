@@ -1,0 +1,143 @@
+"""What the answers and silences of a source mean: gone, later, never, or a login."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpcore
+import httpx
+
+from shared.errors import IngestionError, SourceUnreachableError
+
+OK = 200
+NOT_MODIFIED = 304
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LATER = frozenset({408, 425, 429})
+_NOT_AUTHORISED = frozenset({401, 403})
+_SERVER_ERROR = 500
+_MOST_RETRY_AFTER_SECONDS = 3600
+_LOGIN = re.compile(
+    r"(?i)log[-_]?in(?![a-z])|sign[-_]?in(?![a-z])|fail=1\b|authori[sz]e|openid"
+    r"|(?<![a-z])(?:sso|saml2?|oauth2?|cas|adfs|shibboleth|keycloak)(?![a-z])"
+)
+_TELLS_NOTHING = re.compile(r"[\w.:+ -]{0,24}")
+_SECRET_NAME = re.compile(r"(?i)token|key|pass|pwd|secret|sig|auth|session|sid|code")
+
+
+def shown(url: httpx.URL) -> str:
+    """Return an address for people, without values that may be secret."""
+    named = [
+        f"{name}={value if _is_harmless(name, value) else '***'}"
+        for name, value in url.params.multi_items()
+    ]
+    plain = str(url.copy_with(query=None, fragment=None))
+    return f"{plain}?{'&'.join(named)}"[:300] if named else plain[:300]
+
+
+def _is_harmless(name: str, value: str) -> bool:
+    return not _SECRET_NAME.search(name) and bool(_TELLS_NOTHING.fullmatch(value))
+
+
+def looks_like_login(url: httpx.URL) -> bool:
+    """Whether an address seems to ask people who they are."""
+    return bool(_LOGIN.search(f"{url.host}{url.raw_path.decode('ascii', 'replace')}"))
+
+
+def of_status(
+    status: int, headers: Mapping[str, str], url: httpx.URL, now: datetime
+) -> IngestionError:
+    """Return what a status means that is no answer."""
+    where = shown(url)
+    if status in _NOT_AUTHORISED:
+        return IngestionError(
+            f"The source refuses us ({status} at {where}); check `auth`.",
+            reason="not_authorised",
+        )
+    if status in _LATER or status >= _SERVER_ERROR:
+        return SourceUnreachableError(
+            f"The source cannot answer just now ({status} at {where}); it is asked"
+            " again.",
+            reason=f"http_{status}",
+            retry_after_seconds=retry_after(headers.get("retry-after"), now),
+        )
+    return IngestionError(
+        f"The source answers {status} at {where}; check its settings.",
+        reason="refused",
+    )
+
+
+def of_redirect(url: httpx.URL, target: httpx.URL | None) -> IngestionError:
+    """Return why a redirect is not followed: it is a login, or the source has moved."""
+    where = shown(url)
+    to = str(target.copy_with(query=None, fragment=None))[:200] if target else "nowhere"
+    if target and target.host == url.host and not looks_like_login(target):
+        return IngestionError(
+            f"The source has moved from {where} to {to}; if that is right, change"
+            " `base_url`.",
+            reason="moved",
+        )
+    return IngestionError(
+        f"The source sends us from {where} to {to}, as to a login; check `auth`.",
+        reason="login_required",
+    )
+
+
+def retry_after(text: str | None, now: datetime) -> int | None:
+    """Return the seconds that a source asks us to wait, an hour at most."""
+    if not text:
+        return None
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        seconds = float(text[:12])
+    else:
+        try:
+            at = parsedate_to_datetime(text[:64])
+        except ValueError:
+            return None
+        aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+        seconds = (aware - now).total_seconds()
+    return round(min(max(seconds, 0), _MOST_RETRY_AFTER_SECONDS))
+
+
+@contextmanager
+def of_network(url: httpx.URL) -> Iterator[None]:
+    """Turn what goes wrong on the way into our own errors."""
+    try:
+        yield
+    except httpcore.LocalProtocolError as exc:
+        # Its text may hold the header that it refuses.
+        raise IngestionError(
+            f"A request to {shown(url)} cannot be sent as the settings have it.",
+            reason="unusable_request",
+        ) from exc
+    except (
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.ProxyError,
+        httpcore.UnsupportedProtocol,
+    ) as exc:
+        reason, what = _told(exc)
+        raise SourceUnreachableError(
+            f"The source {what} ({shown(url)}); it is asked again.",
+            reason=reason,
+            technical=f"{type(exc).__name__}: {exc}",
+        ) from exc
+
+
+def _told(exc: Exception) -> tuple[str, str]:
+    match exc:
+        case httpcore.ConnectTimeout() | httpcore.ConnectError():
+            return "no_connection", "cannot be connected to"
+        case httpcore.TimeoutException():
+            return "timeout", "does not answer in time"
+        case httpcore.RemoteProtocolError() | httpcore.ReadError():
+            return "half_body", "broke off its answer, or sent nonsense"
+        case httpcore.ProxyError():
+            return "proxy", "cannot be reached through the proxy"
+        case _:
+            return "no_connection", "hung up"
