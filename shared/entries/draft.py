@@ -94,26 +94,35 @@ class EntryDraft:
             "attachments": [[a.id, a.filename, a.bytes] for a in self.attachments],
         }
 
-    def content_hash(self) -> bytes:
-        """Return what changes exactly when a new revision is due."""
-        whole = [self.title, self.text, self.text_format, self.fields()]
-        return _hash(whole)
+    def canonical_fields(self) -> str:
+        """Return the fields as the JSON that is stored and hashed."""
+        return _canonical(self.fields())
+
+    def content_hash(self, fields: str | None = None) -> bytes:
+        """Return what changes exactly when a new revision is due.
+
+        Whoever has the canonical fields already need not have them made again.
+        """
+        words = _canonical([self.title, self.text, self.text_format])
+        return _hash(words + (self.canonical_fields() if fields is None else fields))
 
     def aside_hash(self) -> bytes:
         """Return what changes when the row changes and the revision does not.
 
-        Who may read it, where it is shown, and whether a person wrote it.
+        Who may read it, where it is shown, who wrote it (person or machine), and what
+        was noticed about it.
         """
         readers = None if self.readers is None else sorted(self.readers)
-        return _hash([readers, _iso(self.visible_from), self.url, self.origin])
+        shown = [self.url, self.origin, self.flags, self.text_flags]
+        return _hash(_canonical([readers, _iso(self.visible_from), *shown]))
 
 
 def _iso(value: datetime | None) -> str | None:
     return value.astimezone(UTC).isoformat() if value else None
 
 
-def _hash(value: Any) -> bytes:
-    return hashlib.sha256(_canonical(value).encode()).digest()
+def _hash(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 # Made once: the dumper of `json.dumps` is made anew by every call with options.

@@ -1,0 +1,153 @@
+"""Links between the entries of a source, by external ids: a reply may come first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+
+# Who changes links has the source to themselves; who only adds or edits entries shares
+# it, and waits for them: else a parent and its reply, each on its way, miss each other.
+_LOCK: LiteralString = """
+    SELECT pg_advisory_xact_lock(hashtextextended(%(name)s, 0))"""
+_SHARE: LiteralString = """
+    SELECT pg_advisory_xact_lock_shared(hashtextextended(%(name)s, 0))"""
+
+_POINTED_AT: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM entry_link l
+         WHERE l.tenant = %(tenant)s AND l.source = %(source)s
+           AND l.target = ANY(%(external_ids)s) AND l.kind <> 'related')"""
+_FORGET: LiteralString = """
+    DELETE FROM entry_link
+     WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)"""
+_ADD: LiteralString = """
+    INSERT INTO entry_link (entry_id, kind, target, tenant, source)
+    SELECT r.entry_id, r.kind, r.target, %(tenant)s, %(source)s
+      FROM unnest(%(entry_ids)s::uuid[], %(kinds)s::text[], %(targets)s::text[])
+           AS r (entry_id, kind, target)
+     ORDER BY r.entry_id, r.kind, r.target
+        ON CONFLICT DO NOTHING"""
+# Those of the page that are superseded already, and those that it supersedes.
+_SUPERSEDED: LiteralString = """
+    SELECT old.id
+      FROM entry_link l
+      JOIN entry old ON old.tenant = l.tenant AND old.source = l.source
+                    AND old.external_id = l.target
+     WHERE l.tenant = %(tenant)s AND l.source = %(source)s AND l.kind = 'supersedes'
+       AND (l.target = ANY(%(external_ids)s) OR l.entry_id = ANY(%(entry_ids)s))
+       AND old.deleted_at IS NULL
+     ORDER BY old.id
+     LIMIT 100000"""
+_OF_ENTRIES: LiteralString = """
+    SELECT l.entry_id, l.kind, t.id
+      FROM entry_link l
+      JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
+                  AND t.external_id = l.target
+     WHERE l.tenant = %(tenant)s AND l.entry_id = ANY(%(entry_ids)s)
+       AND (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
+       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
+       AND (t.visible_from IS NULL OR t.visible_from <= now())
+     ORDER BY l.entry_id, l.kind, t.id
+     LIMIT 10000"""
+
+
+def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
+    """Yield the kind and the external id of each link; nobody and itself are none."""
+    named = [("reply", draft.reply_to), ("supersedes", draft.supersedes)]
+    for kind, target in (*named, *(("related", one) for one in draft.related)):
+        if target and target != draft.external_id:
+            yield kind, target
+
+
+def has_any(draft: EntryDraft) -> bool:
+    """Tell whether the draft says anything of other entries, or of a thread."""
+    return bool(draft.reply_to or draft.supersedes or draft.related or draft.thread_key)
+
+
+def lock(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Have a source's entries alone until the transaction ends."""
+    conn.execute(_LOCK, {"name": _name(tenant, source)})
+
+
+def share(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Share a source's entries with whoever leaves links as they are."""
+    conn.execute(_SHARE, {"name": _name(tenant, source)})
+
+
+def lock_page(
+    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+) -> bool:
+    """Share a source with other pages, or have it alone where others link to these.
+
+    Before any row is locked. The shared lock is given back before the other is asked
+    for: two pages that kept theirs meanwhile would wait for each other.
+    """
+    values = {"tenant": tenant, "source": source, "external_ids": list(external_ids)}
+    with conn.transaction() as shared:
+        share(conn, tenant, source)
+        row = conn.execute(_POINTED_AT, values).fetchone()
+        pointed_at = row is not None and bool(row[0])
+        shared.force_rollback = pointed_at
+    if pointed_at:
+        lock(conn, tenant, source)
+    return pointed_at
+
+
+def replace(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    drafts: Mapping[UUID, EntryDraft],
+) -> None:
+    """Write the links of these drafts instead of what their entries had."""
+    conn.execute(_FORGET, {"tenant": tenant, "entry_ids": sorted(drafts)})
+    rows = [(key, *link) for key, draft in drafts.items() for link in targets(draft)]
+    if not rows:
+        return
+    values = {
+        "tenant": tenant,
+        "source": source,
+        "entry_ids": [row[0] for row in rows],
+        "kinds": [row[1] for row in rows],
+        "targets": [row[2] for row in rows],
+    }
+    conn.execute(_ADD, values)
+
+
+def superseded(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    drafts: Mapping[UUID, EntryDraft],
+) -> list[UUID]:
+    """Return what these supersede, and which of them are superseded themselves."""
+    values = {
+        "tenant": tenant,
+        "source": source,
+        "external_ids": [draft.external_id for draft in drafts.values()],
+        "entry_ids": sorted(drafts),
+    }
+    return [row[0] for row in conn.execute(_SUPERSEDED, values)]
+
+
+def of_entries(
+    conn: Connection[TupleRow], scope: Scope, entry_ids: Sequence[UUID]
+) -> dict[UUID, list[tuple[str, UUID]]]:
+    """Return kind and target of the links of entries, as far as the caller sees it."""
+    values = {**scope.params, "entry_ids": list(entry_ids)}
+    found: dict[UUID, list[tuple[str, UUID]]] = {}
+    for entry_id, kind, target in conn.execute(_OF_ENTRIES, values):
+        found.setdefault(entry_id, []).append((kind, target))
+    return found
+
+
+def _name(tenant: str, source: str) -> str:
+    # A tenant's name may hold anything but this.
+    return f"links\x1f{tenant}\x1f{source}"

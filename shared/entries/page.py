@@ -1,0 +1,231 @@
+"""One page on its way into the tables: what is news of it, in a fixed order of locks.
+
+First the sources, then the entries by id, then what belongs to them, then the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.due import rows as due
+from shared.entries import attachments, entry_rows, links, payloads, stored, threads
+from shared.entries import tombstones as graves
+from shared.entries.draft import EntryDraft
+from shared.entries.entry_rows import Revised
+from shared.entries.stored import SUPERSEDED, Identity, News, Step, Stored
+from shared.uuid7 import uuid7
+
+Status = Literal["created", "updated", "unchanged", "purged"]
+
+INDEX_STAGE, ATTACHMENTS_STAGE = "index", "attachments"
+_VECTORS = "embed:"
+# What was purged has no entry.
+NO_ENTRY = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of one draft."""
+
+    entry_id: UUID
+    source: str
+    external_id: str
+    revision: int
+    status: Status
+
+
+class _Edit(NamedTuple):
+    row: Stored
+    step: Step
+    news: News
+
+    @property
+    def told(self) -> bool:
+        """Tell whether anybody sees that something changed."""
+        return self.step > Step.FACTS
+
+
+@dataclass(slots=True)
+class Page:
+    """Drafts of different identities, saved in one transaction."""
+
+    conn: Connection[TupleRow]
+    tenant: str
+    stages: Sequence[str]
+    editor: str
+    work_class: int
+    fetch_attachments: bool
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    known: dict[Identity, Stored] = field(default_factory=dict)
+    made: dict[UUID, News] = field(default_factory=dict)
+    edits: list[_Edit] = field(default_factory=list)
+
+    def save(self, drafts: Sequence[EntryDraft]) -> list[Saved]:
+        """Write what is news and make its stages due; say what became of each."""
+        self.known = stored.find(
+            self.conn, self.tenant, [draft.identity for draft in drafts]
+        )
+        news = [self._news(draft) for draft in drafts]
+        fresh = [one for one in news if one.identity not in self.known]
+        changed = [
+            draft
+            for draft, one in zip(drafts, news, strict=True)
+            if self._step(one) is not Step.NOTHING
+        ]
+        if fresh or changed:
+            alone = self._lock_sources(news)
+            changed += self._insert(fresh)
+            self._edit(changed)
+            fetch = self._add_revisions()
+            gone = [one for source in alone for one in self._link(source)]
+            self._add_work(fetch, gone)
+        return self._results(news)
+
+    def _news(self, draft: EntryDraft) -> News:
+        row = self.known.get(draft.identity)
+        return News.of(draft, row.entry_time if row else self.now)
+
+    def _step(self, one: News) -> Step:
+        row = self.known.get(one.identity)
+        return Step.NOTHING if row is None else one.step(row)
+
+    def _lock_sources(self, news: Sequence[News]) -> list[str]:
+        """Lock every source that is written to; return those whose links may change."""
+        appearing: dict[str, list[str]] = {}
+        linked: set[str] = set()
+        for one in news:
+            row, step = self.known.get(one.identity), self._step(one)
+            if row is not None and step is Step.NOTHING:
+                continue
+            names = appearing.setdefault(one.draft.source, [])
+            if row is None or row.deleted:
+                names.append(one.draft.external_id)
+            if row is None or step is Step.REVISION:
+                was_linked = row is not None and row.thread_id is not None
+                if was_linked or links.has_any(one.draft):
+                    linked.add(one.draft.source)
+        alone = []
+        for source, names in sorted(appearing.items()):
+            if source in linked:
+                links.lock(self.conn, self.tenant, source)
+            elif not links.lock_page(self.conn, self.tenant, source, names):
+                continue
+            alone.append(source)
+        return alone
+
+    def _insert(self, fresh: Sequence[News]) -> list[EntryDraft]:
+        """Insert what is new; return what somebody else has made meanwhile."""
+        named = {uuid7(): one for one in fresh}
+        made = entry_rows.insert(self.conn, self.tenant, named)
+        self.made = {key: one for key, one in named.items() if key in made}
+        others = [one.draft for key, one in named.items() if key not in made]
+        if not others:
+            return []
+        self.known |= stored.find(
+            self.conn, self.tenant, [draft.identity for draft in others]
+        )
+        return [draft for draft in others if draft.identity in self.known]
+
+    def _edit(self, changed: Sequence[EntryDraft]) -> None:
+        if not changed:
+            return
+        ids = [self.known[draft.identity].id for draft in changed]
+        # Only now nobody else can change them: compare again.
+        self.known |= stored.lock(self.conn, self.tenant, ids)
+        for draft in changed:
+            one = self._news(draft)
+            step = self._step(one)
+            if step is not Step.NOTHING:
+                self.edits.append(_Edit(self.known[one.identity], step, one))
+        entry_rows.update(
+            self.conn,
+            self.tenant,
+            [(edit.row.id, edit.step, edit.news) for edit in self.edits if edit.told],
+        )
+        entry_rows.note(
+            self.conn,
+            self.tenant,
+            [(edit.row.id, edit.news) for edit in self.edits if not edit.told],
+        )
+
+    def _revised(self) -> list[Revised]:
+        found = [Revised(key, 1, one) for key, one in self.made.items()]
+        return found + [
+            Revised(edit.row.id, edit.row.revision + 1, edit.news)
+            for edit in self.edits
+            if edit.step is Step.REVISION
+        ]
+
+    def _add_revisions(self) -> set[UUID]:
+        """Write what belongs to new revisions; return whose files are to be fetched."""
+        revised = self._revised()
+        entry_rows.add_revisions(self.conn, self.tenant, revised, self.editor)
+        payloads.store(self.conn, self.tenant, revised)
+        return attachments.store(
+            self.conn, self.tenant, revised, fetch=self.fetch_attachments
+        )
+
+    def _link(self, source: str) -> list[UUID]:
+        """Write links and threads of one source; return what is superseded by now."""
+        drafts = {
+            one.entry_id: one.news.draft
+            for one in self._revised()
+            if one.news.draft.source == source
+        }
+        links.replace(self.conn, self.tenant, source, drafts)
+        before = {
+            edit.row.thread_id
+            for edit in self.edits
+            if edit.row.id in drafts and edit.row.thread_id is not None
+        }
+        threads.join(self.conn, self.tenant, source, drafts, before)
+        old = links.superseded(self.conn, self.tenant, source, drafts)
+        return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
+
+    def _add_work(self, fetch: set[UUID], gone: Sequence[UUID]) -> None:
+        """Make due what follows; of the rows of work, too, the smaller key first."""
+        buried = set(gone)
+        wanted: dict[tuple[str, ...], list[UUID]] = {}
+        for edit in self.edits:
+            if edit.step is Step.ASIDE and edit.row.id not in buried:
+                wanted.setdefault((INDEX_STAGE,), []).append(edit.row.id)
+        for one in self._revised():
+            if one.entry_id not in buried:
+                files = (ATTACHMENTS_STAGE,) if one.entry_id in fetch else ()
+                wanted.setdefault((*self.stages, *files), []).append(one.entry_id)
+        if buried:
+            vectors = [stage for stage in self.stages if stage.startswith(_VECTORS)]
+            wanted[(*vectors, INDEX_STAGE)] = [
+                *wanted.get((*vectors, INDEX_STAGE), []),
+                *buried,
+            ]
+        for stages, ids in wanted.items():
+            due.add(self.conn, self.tenant, ids, stages, work_class=self.work_class)
+
+    def _results(self, news: Sequence[News]) -> list[Saved]:
+        made = {one.identity: key for key, one in self.made.items()}
+        edits = {edit.news.identity: edit for edit in self.edits}
+        return [
+            self._result(one.identity, made.get(one.identity), edits.get(one.identity))
+            for one in news
+        ]
+
+    def _result(
+        self, identity: Identity, made: UUID | None, edit: _Edit | None
+    ) -> Saved:
+        if made is not None:
+            return Saved(made, *identity, 1, "created")
+        row = self.known.get(identity)
+        if row is None:
+            return Saved(NO_ENTRY, *identity, 0, "purged")
+        if edit is None or not edit.told:
+            return Saved(row.id, *identity, row.revision, "unchanged")
+        number = row.revision + (edit.step is Step.REVISION)
+        return Saved(row.id, *identity, number, "updated")
