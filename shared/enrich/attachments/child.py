@@ -1,0 +1,212 @@
+"""Read the text of one foreign file, in a process of its own that may die of it.
+
+`python -m shared.enrich.attachments.child BOUNDS < FILE` writes one JSON object a line:
+pieces of text as they are found, then what the file is. Whatever kills it in between,
+what was written stands.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import resource
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from shared.enrich.attachments import sniff
+from shared.enrich.attachments.archive import Archive, Limits
+from shared.errors import InvalidRequestError
+from shared.text import decoding
+
+_MEGABYTE = 1024 * 1024
+_NICE = 10
+_HELD_BYTES = 32_768
+# Of a page of HTML, what is read is rarely more than a quarter.
+_MARKUP_PER_TEXT = 4
+_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+# Of pixels: one of a hundred megapixels is large; its pixels are never read anyway.
+_MAX_PIXELS = 500_000_000
+_TAKEN, _TAKEN_ORIGINALLY, _DESCRIPTION, _EXIF = 0x0132, 0x9003, 0x010E, 0x8769
+_LIKE_TEXT = frozenset({"application/json", "application/x-ndjson", "application/xml"})
+
+
+class FullError(Exception):
+    """There is as much text as is kept; the rest is not looked at."""
+
+
+class UnreadableError(Exception):
+    """What the file is does not let it be read; its argument says why."""
+
+
+class Output:
+    """Writes what is found, line by line, up to a limit."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = self._left = most_bytes
+        self._held: list[str] = []
+        self._held_bytes = 0
+
+    def add(self, text: str) -> None:
+        """Take a piece of text, or end the reading where there is enough."""
+        mended, _ = decoding.mend(text)
+        data = mended.encode()
+        self._held.append(data[: self._left].decode("utf-8", "ignore"))
+        self._held_bytes += len(data)
+        self._left -= len(data)
+        if self._left <= 0:
+            raise FullError
+        if self._held_bytes >= _HELD_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was taken."""
+        held, self._held, self._held_bytes = "".join(self._held), [], 0
+        if held:
+            self.tell(text=held)
+
+    def tell(self, **what: Any) -> None:
+        """Write one line at once: what follows may be killed."""
+        sys.stdout.write(f"{json.dumps(what)}\n")
+        sys.stdout.flush()
+
+
+def main(arguments: list[str]) -> None:
+    """Read standard input; what is wrong with it is told, not raised."""
+    bounds = json.loads(arguments[0])
+    _confine(bounds)
+    output = Output(bounds["max_text_bytes"])
+    file = io.open(0, "rb")  # noqa: SIM115, UP020 - standard input itself, seekable
+    file.seek(0)
+    outcome: dict[str, Any] = {"failed": "broken"}
+    try:
+        read(file, bounds, output)
+        outcome = {"end": "whole"}
+    except FullError:
+        outcome = {"end": "full"}
+    except InvalidRequestError as exc:
+        outcome = {"unsafe": exc.details["reason"], "message": exc.message}
+    except MemoryError:
+        outcome = {"failed": "memory"}
+    except UnreadableError as exc:
+        outcome = {"failed": str(exc)}
+    finally:
+        # Of whatever else ends it, what was read until then stands.
+        output.flush()
+        output.tell(**outcome)
+
+
+def read(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
+    """Tell what the file is, then what can be read in it."""
+    media_type = bounds["media_type"]
+    if media_type == sniff.ZIP:
+        _read_archive(file, bounds, output)
+        return
+    reader = _READERS.get(media_type)
+    if media_type.startswith("text/") or media_type in _LIKE_TEXT:
+        reader = reader or _read_text
+    if reader is not None:
+        reader(file, output)
+
+
+def _confine(bounds: dict[str, Any]) -> None:
+    """Bound what this process may take; what it reads cannot raise it again."""
+    memory = bounds["memory_mb"] * _MEGABYTE
+    seconds = int(bounds["seconds"]) + 1
+    for kind, most in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, bounds["max_output_bytes"]),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 64),
+    ):
+        _, hard = resource.getrlimit(kind)
+        limit = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (limit, limit))
+    os.nice(_NICE)
+    logging.disable(logging.CRITICAL)
+
+
+def _read_archive(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
+    from shared.enrich.attachments import documents
+
+    limits = Limits(
+        bounds["max_unpacked_bytes"], bounds["max_members"], bounds["max_ratio"]
+    )
+    archive = Archive(file, limits)
+    archive.check()
+    kind = documents.media_type(archive)
+    if kind is None:
+        output.add("\n".join(archive.names))
+        return
+    output.tell(media_type=kind)
+    documents.read(archive, kind, output.add)
+
+
+def _read_pdf(file: BinaryIO, output: Output) -> None:
+    from pypdf import PdfReader
+
+    pdf = PdfReader(file, strict=False)
+    for page in pdf.pages:
+        output.add(f"{page.extract_text()}\n")
+        output.flush()
+
+
+def _read_text(file: BinaryIO, output: Output) -> None:
+    output.add(_beginning(file, output.most_bytes))
+
+
+def _read_html(file: BinaryIO, output: Output) -> None:
+    from shared.text import markup
+
+    most = output.most_bytes * _MARKUP_PER_TEXT
+    output.add(markup.to_plain(_beginning(file, most), "html"))
+
+
+def _beginning(file: BinaryIO, most: int) -> str:
+    """Return as much of a text as is kept, up to the end of a line."""
+    data = file.read(most)
+    if len(data) == most:
+        # A character that is cut in two would make the rest a guess.
+        data = data[: data.rfind(b"\n") + 1] or data
+    return decoding.decode(data).text
+
+
+def _read_picture(file: BinaryIO, output: Output) -> None:
+    """Say what its header says: nothing of the picture itself is unpacked."""
+    from PIL import Image
+
+    Image.MAX_IMAGE_PIXELS = _MAX_PIXELS
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    try:
+        with Image.open(file, formats=_PICTURES) as picture:
+            width, height = picture.size
+            # Asked for its exif, a PNG is unpacked to its end.
+            exif = Image.Exif()
+            exif.load(picture.info.get("exif") or b"")
+            said = picture.info.get("Description") or picture.info.get("comment")
+            output.add(f"{picture.format} {width} x {height}\n")
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as exc:
+        raise UnreadableError("too_many_pixels") from exc
+    taken = exif.get_ifd(_EXIF).get(_TAKEN_ORIGINALLY) or exif.get(_TAKEN)
+    for value in (taken, exif.get(_DESCRIPTION), said):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        if isinstance(text, str) and text.strip("\0 "):
+            output.add(text.strip("\0 ") + "\n")
+
+
+_READERS: dict[str, Callable[[BinaryIO, Output], None]] = {
+    "application/pdf": _read_pdf,
+    "text/html": _read_html,
+    **{
+        f"image/{name}": _read_picture
+        for name in ("png", "jpeg", "gif", "webp", "bmp", "tiff")
+    },
+}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

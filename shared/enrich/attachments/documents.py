@@ -1,0 +1,227 @@
+"""The text of office documents: what people typed, read as a stream of XML.
+
+No tree is built and nothing is unpacked to a file, so that a document costs the memory
+of its text, however its parts are nested.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import ClassVar
+from zipfile import ZipInfo
+
+from defusedxml.ElementTree import DefusedXMLParser
+
+from shared.enrich.attachments.archive import Archive
+
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument."
+
+Add = Callable[[str], None]
+
+_WORD_PARTS = re.compile(r"word/(document|footnotes|endnotes|comments)\.xml")
+_SLIDE_PARTS = re.compile(
+    r"ppt/(?:slides/slide|notesSlides/notesSlide)([0-9]{1,6})\.xml"
+)
+_SHEET_PARTS = re.compile(r"xl/worksheets/sheet([0-9]{1,6})\.xml")
+_SHARED_STRINGS = "xl/sharedStrings.xml"
+_MIMETYPE = "mimetype"
+_PARAGRAPHS = frozenset({"p", "h"})
+
+
+def media_type(archive: Archive) -> str | None:
+    """Return which document an archive is, by its parts; None: only an archive."""
+    names = {member.filename: member for member in archive.members}
+    for part, found in (
+        ("word/document.xml", DOCX),
+        ("xl/workbook.xml", XLSX),
+        ("ppt/presentation.xml", PPTX),
+    ):
+        if part in names:
+            return found
+    if _MIMETYPE in names:
+        said = b"".join(archive.pieces(names[_MIMETYPE]))[:100].decode(
+            "ascii", "replace"
+        )
+        if said.startswith(_OPEN_DOCUMENT):
+            return said.strip()
+    return None
+
+
+def read(archive: Archive, kind: str, add: Add) -> None:
+    """Hand on the text of a document, piece by piece."""
+    members = {member.filename: member for member in archive.members}
+    if kind == XLSX:
+        _read_sheets(archive, members, add)
+        return
+    # OpenXML's texts stand in runs, OpenDocument's in the paragraphs themselves.
+    holders = frozenset({"t"}) if kind in {DOCX, PPTX} else _PARAGRAPHS
+    for name in _parts(members, kind):
+        _feed(archive, members[name], _Paragraphs(add, holders))
+        add("\n")
+
+
+def _parts(members: Mapping[str, ZipInfo], kind: str) -> list[str]:
+    if kind == DOCX:
+        return sorted(name for name in members if _WORD_PARTS.fullmatch(name))
+    if kind == PPTX:
+        found = {name: _SLIDE_PARTS.fullmatch(name) for name in members}
+        numbered = [(int(one[1]), name) for name, one in found.items() if one]
+        return [name for _, name in sorted(numbered)]
+    return ["content.xml"] if "content.xml" in members else []
+
+
+def _read_sheets(archive: Archive, members: Mapping[str, ZipInfo], add: Add) -> None:
+    strings = _Strings()
+    if _SHARED_STRINGS in members:
+        _feed(archive, members[_SHARED_STRINGS], strings)
+    found = {name: _SHEET_PARTS.fullmatch(name) for name in members}
+    for _, name in sorted((int(one[1]), name) for name, one in found.items() if one):
+        _feed(archive, members[name], _Cells(strings.found, add))
+        add("\n")
+
+
+def _feed(archive: Archive, member: ZipInfo, target: _Target) -> None:
+    # Entities and external references raise: a document has no use for them.
+    parser = DefusedXMLParser(target=target, forbid_dtd=True)
+    for piece in archive.pieces(member):
+        parser.feed(piece)
+    parser.close()
+
+
+class _Target:
+    """What the parser tells of a document, by local names."""
+
+    # Of the element that has just begun.
+    attributes: Mapping[str, str] = MappingProxyType({})
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """Begin an element."""
+        self.attributes = attributes
+        self.opened(tag.rpartition("}")[2])
+
+    def end(self, tag: str) -> None:
+        """End an element."""
+        self.closed(tag.rpartition("}")[2])
+
+    def data(self, text: str) -> None:
+        """Take a piece of text."""
+
+    def close(self) -> None:
+        """Take the end."""
+
+    def opened(self, name: str) -> None:
+        """Begin an element of this name."""
+
+    def closed(self, name: str) -> None:
+        """End an element of this name."""
+
+
+class _Paragraphs(_Target):
+    """Texts of Word, PowerPoint and OpenDocument; a row of a table is one line."""
+
+    _TABLE_CELLS = frozenset({"tc", "table-cell"})
+    _TABLE_ROWS = frozenset({"tr", "table-row"})
+    _BETWEEN: ClassVar = {"tab": "\t", "br": "\n", "cr": "\n", "line-break": "\n"}
+
+    def __init__(self, add: Add, holders: frozenset[str]) -> None:
+        self._add = add
+        self._holders = holders
+        self._texts = self._cells = self._tab_stops = 0
+
+    def opened(self, name: str) -> None:
+        """Begin to listen, or add what an empty element stands for."""
+        self._texts += name in self._holders
+        self._cells += name in self._TABLE_CELLS
+        self._tab_stops += name == "tabs"
+        if name in self._BETWEEN and not self._tab_stops:
+            self._add(self._BETWEEN[name])
+        elif name == "s" and self._texts:
+            self._add(" ")
+
+    def closed(self, name: str) -> None:
+        """End a line, a cell or a row where one ends."""
+        self._texts -= name in self._holders
+        self._cells -= name in self._TABLE_CELLS
+        self._tab_stops -= name == "tabs"
+        if name in self._TABLE_CELLS:
+            self._add("\t")
+        elif name in self._TABLE_ROWS:
+            self._add("\n")
+        elif name in _PARAGRAPHS:
+            self._add(" " if self._cells else "\n")
+
+    def data(self, text: str) -> None:
+        """Take what stands in a text."""
+        if self._texts:
+            self._add(text)
+
+
+class _Strings(_Target):
+    """The texts that the cells of a workbook name by their number."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+        self._parts: list[str] = []
+        self._is_text = False
+
+    def opened(self, name: str) -> None:
+        """Begin a string, or a text within one."""
+        if name == "si":
+            self._parts = []
+        self._is_text = name == "t"
+
+    def closed(self, name: str) -> None:
+        """Keep a string that has ended."""
+        self._is_text = False
+        if name == "si":
+            self.found.append("".join(self._parts))
+
+    def data(self, text: str) -> None:
+        """Take what stands in a text."""
+        if self._is_text:
+            self._parts.append(text)
+
+
+class _Cells(_Target):
+    """The cells of a sheet: a line for each row, a tab between two cells."""
+
+    def __init__(self, strings: list[str], add: Add) -> None:
+        self._strings = strings
+        self._add = add
+        self._kind = ""
+        self._is_value = False
+        self._value = ""
+        self._row: list[str] = []
+
+    def opened(self, name: str) -> None:
+        """Begin a row, a cell or a value."""
+        if name == "row":
+            self._row = []
+        elif name == "c":
+            self._kind = self.attributes.get("t", "")
+            self._value = ""
+        self._is_value = name in {"v", "t"}
+
+    def closed(self, name: str) -> None:
+        """Keep a cell, or hand on a row."""
+        self._is_value = False
+        if name == "c" and self._value:
+            self._row.append(self._shown())
+        elif name == "row" and self._row:
+            self._add("\t".join(self._row) + "\n")
+
+    def data(self, text: str) -> None:
+        """Take what stands in a value."""
+        if self._is_value:
+            self._value += text
+
+    def _shown(self) -> str:
+        if self._kind != "s":
+            return self._value
+        place = int(self._value) if self._value.isdecimal() else -1
+        return self._strings[place] if 0 <= place < len(self._strings) else ""

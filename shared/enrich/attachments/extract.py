@@ -1,0 +1,117 @@
+"""The text of a foreign file, read by a child with bounds that nothing in it can move.
+
+Neither the API nor a worker ever decodes what somebody attached.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from typing import Any, BinaryIO
+
+from shared.enrich.attachments import sniff
+from shared.enrich.attachments.archive import unsafe
+from shared.errors import IngestionError, InvalidRequestError
+from shared.log import get_logger
+
+log = get_logger()
+
+_CHILD = "shared.enrich.attachments.child"
+# JSON takes up to six bytes for a character of two.
+_OUTPUT_PER_TEXT = 8
+_KILLED = "killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What reading one file may cost, and how much of it is kept."""
+
+    seconds: float
+    memory_mb: int
+    max_text_bytes: int
+    max_unpacked_bytes: int
+    max_members: int
+    max_ratio: int
+
+    @property
+    def max_output_bytes(self) -> int:
+        """What the child may write, in all."""
+        return self.max_text_bytes * _OUTPUT_PER_TEXT + 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a file is, and what is readable in it; with an error, as far as it went."""
+
+    media_type: str
+    text: str
+    error: IngestionError | None = None
+
+
+def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
+    """Return the text of an open file; raises only for an archive that is unsafe.
+
+    The file must have a descriptor; where it stands afterwards is nobody's business.
+    """
+    told, ended = _told(file, media_type, bounds)
+    known = {key: value for line in told for key, value in line.items()}
+    if "unsafe" in known:
+        raise InvalidRequestError(
+            str(known["message"]),
+            code="unsafe_archive",
+            details={"reason": str(known["unsafe"])},
+        )
+    found = str(known.get("media_type", media_type))
+    text = "".join(str(line["text"]) for line in told if "text" in line).strip()
+    if "end" in known:
+        return Extracted(found, text)
+    reason = str(known.get("failed", ended))
+    if found == sniff.ZIP and reason in {_KILLED, "memory"}:
+        # What cannot be looked through within the bounds is not known to be safe.
+        raise unsafe(reason, "it cannot be looked through")
+    log.info("text_not_extracted", media_type=found, reason=reason)
+    message = "The text of this file could not be read, or not all of it."
+    return Extracted(found, text, IngestionError(message, reason=f"extract_{reason}"))
+
+
+def _told(
+    file: BinaryIO, media_type: str, bounds: Bounds
+) -> tuple[list[dict[str, Any]], str]:
+    """Run the child; return what it wrote, and how it ended."""
+    asked = {
+        **asdict(bounds),
+        "max_output_bytes": bounds.max_output_bytes,
+        "media_type": media_type,
+    }
+    with tempfile.TemporaryFile() as output:
+        child = subprocess.Popen(  # noqa: S603 - our own module, by our own Python
+            [sys.executable, "-P", "-m", _CHILD, json.dumps(asked)],
+            stdin=file,
+            stdout=output,
+            stderr=subprocess.DEVNULL,
+            # No secret of ours lies in its environment.
+            env={"LC_ALL": "C.UTF-8", "OMP_NUM_THREADS": "1"},
+            start_new_session=True,
+        )
+        try:
+            status = child.wait(bounds.seconds)
+        except subprocess.TimeoutExpired:
+            status = -signal.SIGKILL
+        finally:
+            _end(child)
+        output.seek(0)
+        lines = output.read(bounds.max_output_bytes).split(b"\n")
+    ended = _KILLED if status < 0 else "broken"
+    # The last line may have been cut by whatever ended the child.
+    return [json.loads(line) for line in lines[:-1] if line], ended
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    if child.poll() is None:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
