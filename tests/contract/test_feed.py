@@ -1,0 +1,362 @@
+"""Feeds as they are: short windows, no guid, silent edits, and rare good manners."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.entries.adapter import MAX_CURSOR_BYTES, Cursor, Page, Source
+from shared.errors import IngestionError, MalformedEntryError
+from tests.contract.plain_io import PlainIO
+from tests.contract.stubs.feed import FeedStub
+from workers.adapters.feed import Feed
+from workers.adapters.kit.stub import StubEntry, StubFile
+
+NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
+
+MakeStub = Callable[..., FeedStub]
+
+
+@pytest.fixture
+def io() -> Iterator[PlainIO]:
+    with PlainIO() as plain:
+        yield plain
+
+
+@pytest.fixture
+def make_stub() -> Iterator[MakeStub]:
+    stubs: list[FeedStub] = []
+
+    def make(**options: Any) -> FeedStub:
+        stubs.append(FeedStub(**options))
+        return stubs[-1]
+
+    yield make
+    for stub in stubs:
+        stub.close()
+
+
+def adapter(stub: FeedStub, io: PlainIO, *, page_size: int = 500, **args: Any) -> Feed:
+    given = {**stub.settings()["args"], **args}
+    source = Source(
+        "log",
+        base_url=stub.url,
+        timezone="Europe/Berlin",
+        page_size=page_size,
+        args=Feed.descriptor.args.model_validate(given),
+    )
+    return Feed(source, io)
+
+
+def fill(stub: FeedStub, count: int, *, first: int = 1) -> list[str]:
+    return [
+        stub.add(
+            StubEntry(n, NOON + timedelta(minutes=n), title=f"T{n}", text=f"Entry {n}")
+        )
+        for n in range(first, first + count)
+    ]
+
+
+def walk(feed: Feed, since: Cursor | None = None) -> list[Page]:
+    pages = list(feed.pages(since))
+    for page in pages:
+        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
+        assert page.cursor["v"] == 1
+    return pages
+
+
+def ids(pages: list[Page]) -> list[str]:
+    return [item.external_id for page in pages for item in page.items]
+
+
+@pytest.mark.parametrize("form", ["rss", "rdf", "atom"])
+def test_every_linked_part_is_read_and_the_window_alone_afterwards(
+    make_stub: MakeStub, io: PlainIO, form: str
+):
+    stub = make_stub(form=form, window=15)
+    known = fill(stub, 40)
+    feed = adapter(stub, io)
+
+    first = walk(feed)
+    asked = len(stub.requests())
+    again = walk(feed, first[-1].cursor)
+
+    assert ids(first) == known[::-1]
+    entry = feed.parse(first[0].items[0])
+    assert (entry.title, entry.text, entry.text_format) == ("T40", "Entry 40", "html")
+    assert entry.entry_time == NOON + timedelta(minutes=40)
+    assert entry.authors == ("a.author",)
+    assert asked == 3
+    assert ids(again) == known[:-16:-1]
+    assert len(stub.requests()) == asked + 1
+
+
+def test_an_unchanged_feed_costs_one_request_and_brings_nothing(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    fill(stub, 5)
+    feed = adapter(stub, io)
+    first = walk(feed)
+    second = walk(feed, first[-1].cursor)
+    asked = len(stub.requests())
+
+    third = walk(feed, second[-1].cursor)
+
+    assert len(stub.requests()) == asked + 1
+    assert ids(third) == []
+    assert third[-1].cursor == second[-1].cursor
+    assert third[-1].complete_to is not None
+
+
+def test_an_edit_in_place_is_read_again_under_the_same_id(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    known = fill(stub, 3)
+    feed = adapter(stub, io)
+    first = walk(feed)
+
+    stub.edit(known[0], text="Turbine 2 is back")
+    second = walk(feed, first[-1].cursor)
+
+    texts = {raw.external_id: feed.parse(raw).text for raw in second[0].items}
+    assert texts[known[0]] == "Turbine 2 is back"
+    assert set(texts) == set(known)
+
+
+def test_more_than_a_window_between_two_polls_is_a_gap(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(window=15, is_paged=False)
+    fill(stub, 15)
+    feed = adapter(stub, io)
+    first = walk(feed)
+    assert first[-1].gaps == ()
+
+    fill(stub, 15, first=16)
+    overlapping = walk(feed, first[-1].cursor)
+    fill(stub, 1, first=31)
+    close = walk(feed, overlapping[-1].cursor)
+
+    (gap,) = overlapping[-1].gaps
+    assert gap.reason == "feed window passed"
+    assert gap.start == NOON + timedelta(minutes=15)
+    assert gap.end == NOON + timedelta(minutes=16)
+    assert close[-1].gaps == ()
+
+
+def test_a_walk_through_older_parts_is_resumed_at_any_page(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(window=10)
+    known = fill(stub, 30)
+    feed = adapter(stub, io, page_size=4)
+    whole = walk(feed)
+    fill(stub, 2, first=31)
+
+    for killed_after in range(1, len(whole)):
+        cursor = json.loads(json.dumps(whole[killed_after - 1].cursor))
+        # What others have remembered meanwhile is not this run's.
+        for key in list(io.memory.take_changes()):
+            io.memory.put(key, None)
+        later = walk(feed, cursor)
+        newest = walk(feed, later[-1].cursor)
+        seen = {*ids(whole[:killed_after]), *ids(later), *ids(newest)}
+        assert seen >= set(known)
+        assert len(seen) == 32
+
+
+def test_a_document_that_is_partly_committed_comes_whole_again(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    known = fill(stub, 9)
+    feed = adapter(stub, io, page_size=2)
+    first = walk(feed)
+    second = walk(feed, first[-1].cursor)
+    stub.edit(known[0], text="Edited")
+
+    # Killed after its first page, whose commit has kept the validators.
+    interrupted = next(iter(feed.pages(second[-1].cursor)))
+    resumed = walk(feed, interrupted.cursor)
+
+    texts = [feed.parse(raw).text for page in resumed for raw in page.items]
+    assert "Edited" in texts
+
+
+def test_an_unknown_cursor_reads_everything(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(window=2)
+    known = fill(stub, 5)
+    feed = adapter(stub, io)
+
+    for cursor in ({"v": 99}, {"v": 1, "seen": 5, "walk": [1]}, {"v": 1, "walk": {}}):
+        assert set(ids(walk(feed, cursor))) == set(known)
+
+
+def test_a_tombstone_deletes_and_a_later_writing_undoes_it(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(form="atom", leaves_tombstones=True)
+    known = fill(stub, 3)
+    feed = adapter(stub, io)
+    first = walk(feed)
+
+    stub.delete(known[1])
+    second = walk(feed, first[-1].cursor)
+
+    entries = {raw.external_id: feed.parse(raw) for raw in second[0].items}
+    assert entries[known[1]].deleted
+    assert not entries[known[0]].deleted
+
+
+def test_a_broken_item_costs_itself_and_comes_back_mended(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    known = fill(stub, 5)
+    feed = adapter(stub, io)
+    stub.malform(known[2])
+
+    pages = walk(feed)
+
+    assert ids(pages) == known[::-1]
+    for raw in pages[0].items:
+        if raw.external_id == known[2]:
+            with pytest.raises(MalformedEntryError):
+                feed.parse(raw)
+        else:
+            assert feed.parse(raw).title.startswith("T")
+    stub.edit(known[2], text="Mended")
+    (mended,) = [raw for raw in walk(feed)[0].items if raw.external_id == known[2]]
+    assert feed.parse(mended).text == "Mended"
+
+
+def test_items_of_different_charsets_are_read_each_by_itself(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(declared="iso-8859-1")
+    known = fill(stub, 3)
+    stub.set_bytes(known[0], "text", "10 µm, Prüfung 😀".encode())
+    stub.set_bytes(known[1], "text", "“4 €” café".encode("cp1252"))
+    stub.set_bytes(known[2], "text", b"NUL \x00 and \x07 bell")
+    feed = adapter(stub, io)
+
+    read = {raw.external_id: feed.parse(raw) for raw in walk(feed)[0].items}
+
+    assert read[known[0]].text == "10 µm, Prüfung 😀"
+    assert read[known[0]].flags == ()
+    assert read[known[1]].text == "“4 €” café"
+    assert read[known[1]].flags == ("charset_guess",)
+    assert read[known[2]].text == "NUL \ufffd and \ufffd bell"
+    assert read[known[2]].flags == ("repaired",)
+
+
+def test_a_text_cut_in_the_middle_of_a_character_says_so(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(cut_at_bytes=21)
+    stub.add(StubEntry(1, NOON, text="Prüfung der Kühlungü und mehr"))
+    feed = adapter(stub, io)
+
+    entry = feed.parse(walk(feed)[0].items[0])
+
+    assert entry.text.startswith("Prüfung der Kühlung")
+    assert "truncated_by_source" in entry.flags
+
+
+def test_enclosures_become_attachments_with_absolute_addresses(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    files = (
+        StubFile("shot 1.png", b"png"),
+        StubFile("../up.png", b"up"),
+        StubFile("far.png", b"far", foreign=True),
+    )
+    stub.add(
+        StubEntry(1, NOON, files=files, tags=("Cryo", "RF"), metadata={"run": "7"})
+    )
+    feed = adapter(stub, io)
+
+    entry = feed.parse(walk(feed)[0].items[0])
+
+    assert [ref.filename for ref in entry.attachments] == [
+        "shot 1.png",
+        "../up.png",
+        "far.png",
+    ]
+    assert entry.attachments[0].bytes == 3
+    assert entry.attachments[2].url == "http://files.example.org/elsewhere/far.png"
+    assert entry.tags == ("Cryo", "RF")
+    assert entry.metadata == {"run": "7"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [("html_error", "unexpected_shape"), ("login_page", "login_required")],
+)
+def test_a_page_for_people_is_no_empty_feed(
+    make_stub: MakeStub, io: PlainIO, fault: Any, reason: str
+):
+    stub = make_stub()
+    fill(stub, 3)
+    stub.fault(fault)
+
+    with pytest.raises(IngestionError) as caught:
+        walk(adapter(stub, io))
+
+    assert caught.value.reason == reason
+
+
+def test_a_feed_that_is_cut_off_is_a_failed_fetch(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub()
+    fill(stub, 9)
+    stub.fault("cut_listing")
+
+    with pytest.raises(IngestionError) as caught:
+        walk(adapter(stub, io))
+
+    assert caught.value.reason == "unexpected_shape"
+
+
+@pytest.mark.parametrize(
+    "prolog",
+    [
+        b'<!DOCTYPE rss [<!ENTITY a "b">]>',
+        b'<!DOCTYPE rss SYSTEM "http://127.0.0.1/dtd">',
+        b'<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+    ],
+)
+def test_document_types_are_refused_whatever_they_declare(
+    make_stub: MakeStub, io: PlainIO, prolog: bytes
+):
+    stub = make_stub()
+    fill(stub, 1)
+    stub.prolog = prolog
+
+    with pytest.raises(IngestionError) as caught:
+        walk(adapter(stub, io))
+
+    assert caught.value.reason == "unexpected_shape"
+    assert len(stub.requests()) == 1
+
+
+def test_its_software_is_recognised_and_checked(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(is_paged=False)
+    fill(stub, 20)
+
+    recognised = Feed.recognise(stub.url, io)
+    report = adapter(stub, io).check()
+
+    assert recognised is not None
+    assert recognised.settings == {"adapter": "feed", "base_url": stub.url}
+    assert report.newest == NOON + timedelta(minutes=20)
+    assert report.entries == 15
+    assert "newest 15 items only" in report.problems[0]
+    stub.fault("html_error")
+    assert Feed.recognise(stub.url, io) is None

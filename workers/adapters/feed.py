@@ -1,0 +1,381 @@
+"""RSS and Atom: a window of what is newest, and older parts where the feed links them.
+
+What left the window between two polls is lost to a feed: that is reported as a gap.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+from urllib.parse import urljoin
+
+from pydantic import Field
+
+from shared.entries.adapter import (
+    AdapterArgs,
+    AdapterDescriptor,
+    Capabilities,
+    Cursor,
+    Gap,
+    Page,
+    RawItem,
+    Recognition,
+    Reply,
+    Source,
+    SourceIO,
+    SourceReport,
+    Window,
+)
+from shared.entries.incoming import Entry
+from shared.errors import IngestionError, MalformedEntryError
+from shared.text import moments
+from workers.adapters import feed_entry, feed_xml
+
+_VERSION = 1
+_NOT_MODIFIED = 304
+_MEDIA_TYPE = "application/xml"
+_ACCEPT = {"Accept": "application/atom+xml, application/rss+xml, application/xml, */*"}
+# So many ids of the newest part are remembered, by which the next poll knows that it
+# has missed nothing; a few kilobytes of cursor.
+_REMEMBERED = 200
+_ID_BYTES = 6
+_MAX_URL_CHARS = 2_000
+
+
+class FeedArgs(AdapterArgs):
+    """The settings of a feed."""
+
+    identity: feed_entry.Identity = Field(
+        "auto",
+        description="What names an item: its guid, its link, its content; auto takes"
+        " the first of these that it has.",
+    )
+    logbook: str | None = Field(None, description="The logbook of all its entries.")
+    cut_at_bytes: int | None = Field(
+        None, ge=1, description="Texts of this size are flagged as cut by the source."
+    )
+    follow: bool = Field(
+        default=True, description="Read older parts that the feed links (RFC 5005)."
+    )
+    max_documents: int = Field(
+        1000, ge=1, description="Older parts read in one walk, at most."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    raw: RawItem
+    at: datetime | None
+    is_tombstone: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """How far a walk from the newest part to the oldest has come."""
+
+    # The newest part, remembered once the walk has ended.
+    head: tuple[str, ...] = ()
+    newest: str | None = None
+    next: str | None = None
+    oldest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a cursor says; nothing, when it cannot be read."""
+
+    seen: frozenset[str] = frozenset()
+    newest: datetime | None = None
+    # Set while a document is only partly committed.
+    is_open: bool = False
+    walk: _Walk | None = None
+    cursor: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cursor: Cursor | None) -> _Place:
+        """Read a cursor; an unknown one is as good as none."""
+        if cursor is None or cursor.get("v") != _VERSION:
+            return cls()
+        walk = cursor.get("walk")
+        return cls(
+            seen=frozenset(_texts(cursor.get("seen"))),
+            newest=_moment(cursor.get("newest")),
+            is_open="walk" in cursor,
+            walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
+            cursor={key: cursor[key] for key in ("seen", "newest") if key in cursor},
+        )
+
+    def during(self, walk: _Walk) -> dict[str, Any]:
+        """Return the cursor of a walk that has not ended."""
+        said = {"head": list(walk.head), "newest": walk.newest, "next": walk.next}
+        if walk.next and len(walk.next) > _MAX_URL_CHARS:
+            # Not to be remembered: a walk that is interrupted begins again.
+            said.pop("next")
+        return {"v": _VERSION, **self.cursor, "walk": said}
+
+
+class Feed:
+    """Reads RSS 2.0, RSS 1.0 and Atom; only items that are new or edited cost."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="feed",
+        title="RSS or Atom feed",
+        version=1,
+        capabilities=Capabilities(
+            order="created_desc",
+            edits="rescan",
+            deletes="invisible",
+            replies="none",
+            attachments="by_url",
+        ),
+        args=FeedArgs,
+    )
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        self._source = source
+        self._io = io
+        self._args: FeedArgs = source.args
+
+    def pages(
+        self, since: Cursor | None, window: Window | None = None
+    ) -> Iterator[Page]:
+        """Yield the newest part, then older ones until something is known already."""
+        place = _Place.of(since)
+        walk = place.walk or _Walk()
+        url: str | None = walk.next or self._source.base_url
+        visited: set[str] = set()
+        while url is not None and len(visited) < self._args.max_documents:
+            visited.add(url)
+            # A document of which only a part is committed must come once more.
+            is_head = not walk.head
+            is_whole = is_head and bool(place.seen) and not place.is_open
+            reply = self._get(url, conditional=is_whole)
+            if reply is None:
+                yield self._nothing_new(place)
+                return
+            document, items = self._read(reply)
+            walk = self._further(walk, items)
+            is_known = any(_key(item.raw.external_id) in place.seen for item in items)
+            older = self._older(document, reply) if not is_known else None
+            if _is_before(walk.oldest, window) or older in visited:
+                older = None
+            walk = _Walk(walk.head, walk.newest, older, walk.oldest)
+            gaps = self._gaps(place, walk, is_known=is_known)
+            again = _Walk(walk.head, walk.newest, None if is_head else url)
+            yield from self._chunks(place, walk, again, items, reply.fetched_at, gaps)
+            url = older
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry that an item is."""
+        if not isinstance(raw.payload, bytes):
+            raise MalformedEntryError("An item is bytes.", reason="unexpected_shape")
+        reading = feed_entry.Reading.of(feed_xml.read_item(raw.payload, raw.charset))
+        return feed_entry.entry_of(
+            reading,
+            raw.external_id or feed_entry.identify(reading, self._args.identity),
+            source=self._source,
+            page=raw.url,
+            logbook=self._args.logbook,
+            cut_at_bytes=self._args.cut_at_bytes,
+        )
+
+    def check(self) -> SourceReport:
+        """Read the newest part, and say what it holds."""
+        reply = self._get(self._source.base_url or "", conditional=False)
+        assert reply is not None
+        document, items = self._read(reply)
+        problems = []
+        if not any(item.at for item in items):
+            problems.append("No item says when it was written.")
+        if document.older is None:
+            problems.append(
+                f"The feed shows its newest {len(items)} items only: poll it often"
+                " enough that none leaves it unseen."
+            )
+        times = [item.at for item in items if item.at]
+        return SourceReport(
+            reachable=True,
+            authorised=True,
+            newest=max(times, default=None),
+            entries=len(items),
+            problems=tuple(problems),
+        )
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Tell a feed by the root of its document."""
+        try:
+            reply = io.http.get(url, headers=_ACCEPT)
+            document = feed_xml.read_document(reply.body, reply.charset)
+        except IngestionError:
+            return None
+        count = len(document.items)
+        return Recognition(
+            settings={"adapter": cls.descriptor.name, "base_url": url},
+            confidence=0.9,
+            why=f"The address answers with a feed of {count} items.",
+            asks=("timezone",),
+        )
+
+    def _get(self, url: str, *, conditional: bool) -> Reply | None:
+        reply = self._io.http.get(url, headers=_ACCEPT, conditional=conditional)
+        return None if reply.status == _NOT_MODIFIED else reply
+
+    def _read(self, reply: Reply) -> tuple[feed_xml.Document, list[_Item]]:
+        document = feed_xml.read_document(reply.body, reply.charset)
+        counted: Counter[str] = Counter()
+        items = []
+        for payload in document.items:
+            item = self._item(payload, document, reply, counted)
+            if item is not None:
+                items.append(item)
+        return document, _without_returned(items)
+
+    def _item(
+        self,
+        payload: bytes,
+        document: feed_xml.Document,
+        reply: Reply,
+        counted: Counter[str],
+    ) -> _Item | None:
+        """Return an item under its id; one that cannot be read has one, too."""
+        at: datetime | None = None
+        is_tombstone = False
+        try:
+            item = feed_xml.read_item(payload, document.charset)
+            reading = feed_entry.Reading.of(item)
+            external_id = feed_entry.identify(reading, self._args.identity)
+            at = self._when(reading)
+            is_tombstone = reading.is_tombstone
+        except MalformedEntryError:
+            external_id = feed_xml.loose_identity(payload) or _hash_of(payload)
+        if external_id.startswith("sha256:"):
+            counted[external_id] += 1
+            if (count := counted[external_id]) > 1:
+                external_id = f"{external_id}#{count}"
+        raw = RawItem(
+            external_id=external_id,
+            payload=payload,
+            media_type=_MEDIA_TYPE,
+            charset=document.charset,
+            url=reply.url,
+            fetched_at=reply.fetched_at,
+        )
+        return _Item(raw, at, is_tombstone) if external_id else None
+
+    def _when(self, reading: feed_entry.Reading) -> datetime | None:
+        text = feed_entry.stamp(reading)
+        if text is None:
+            return None
+        try:
+            zone = self._source.timezone or "UTC"
+            return moments.read(text, zone=zone, fold=self._source.tz_fold).at
+        except MalformedEntryError:
+            # It is put aside by `parse`; here it merely has no place in the order.
+            return None
+
+    def _further(self, walk: _Walk, items: Sequence[_Item]) -> _Walk:
+        times = sorted(item.at for item in items if item.at)
+        if walk.head:
+            return _Walk(walk.head, walk.newest, None, times[0] if times else None)
+        ordered = list(items)
+        if times and items[0].at == times[0] and times[0] < times[-1]:
+            ordered.reverse()
+        keys = [_key(item.raw.external_id) for item in ordered[:_REMEMBERED]]
+        # An empty feed has been seen, too.
+        head = tuple(keys) or ("",)
+        newest = times[-1].isoformat() if times else None
+        return _Walk(head, newest, None, times[0] if times else None)
+
+    def _older(self, document: feed_xml.Document, reply: Reply) -> str | None:
+        if not self._args.follow or not document.older:
+            return None
+        return urljoin(reply.url, document.older)
+
+    def _gaps(self, place: _Place, walk: _Walk, *, is_known: bool) -> tuple[Gap, ...]:
+        if not place.seen - {""} or is_known or walk.next is not None:
+            return ()
+        return (Gap(place.newest, walk.oldest, "feed window passed"),)
+
+    def _nothing_new(self, place: _Place) -> Page:
+        cursor = {"v": _VERSION, **place.cursor}
+        return Page((), cursor, complete_to=self._io.now())
+
+    def _chunks(
+        self,
+        place: _Place,
+        walk: _Walk,
+        again: _Walk,
+        items: Sequence[_Item],
+        fetched_at: datetime,
+        gaps: tuple[Gap, ...],
+    ) -> Iterator[Page]:
+        """Yield a document in pages; the last one's cursor leaves it behind."""
+        most = min(self._source.page_size, self.descriptor.max_records_per_page)
+        starts = range(0, max(len(items), 1), most)
+        # Until then, whoever goes on asks for the same document `again`.
+        for start in starts:
+            raws = tuple(item.raw for item in items[start : start + most])
+            if start != starts[-1]:
+                yield Page(raws, place.during(again))
+            elif walk.next is not None:
+                yield Page(raws, place.during(walk))
+            else:
+                newest = walk.newest or place.cursor.get("newest")
+                cursor = {"v": _VERSION, "seen": list(walk.head), "newest": newest}
+                yield Page(raws, cursor, gaps=gaps, complete_to=fetched_at)
+
+
+def _without_returned(items: list[_Item]) -> list[_Item]:
+    """Leave out the tombstones of what was written again after it (RFC 6721)."""
+    alive = {
+        item.raw.external_id: item.at
+        for item in items
+        if not item.is_tombstone and item.at
+    }
+
+    def has_returned(item: _Item) -> bool:
+        again = alive.get(item.raw.external_id)
+        return again is not None and item.at is not None and again > item.at
+
+    return [item for item in items if not (item.is_tombstone and has_returned(item))]
+
+
+def _is_before(oldest: datetime | None, window: Window | None) -> bool:
+    return bool(window and window.start and oldest and oldest < window.start)
+
+
+def _key(external_id: str) -> str:
+    digest = hashlib.sha256(external_id.encode("utf-8", "replace")).digest()
+    return base64.b64encode(digest[:_ID_BYTES]).decode("ascii")
+
+
+def _hash_of(payload: bytes) -> str:
+    return f"sha256:{hashlib.sha256(payload).hexdigest()[:32]}"
+
+
+def _texts(value: object) -> list[str]:
+    found = value if isinstance(value, list) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment if moment and moment.tzinfo else None
+
+
+def _walk(said: dict[str, Any]) -> _Walk:
+    newest, url = said.get("newest"), said.get("next")
+    return _Walk(
+        tuple(_texts(said.get("head"))) or ("",),
+        newest if isinstance(newest, str) else None,
+        url if isinstance(url, str) else None,
+    )
