@@ -6,6 +6,7 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -16,7 +17,7 @@ EICAR = rb"X5O!P%@AP[4\PZX54(P^)7CC)7}$EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
 
 
 def zipped(
-    members: dict[str, str | bytes], method: int = zipfile.ZIP_DEFLATED
+    members: Mapping[str, str | bytes], method: int = zipfile.ZIP_DEFLATED
 ) -> bytes:
     """Return an archive of these members."""
     file = io.BytesIO()

@@ -1,0 +1,154 @@
+"""Fetch the files of an entry from its source, each for itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from shared.enrich.attachments import keeping, rows
+from shared.enrich.attachments.extract import Bounds
+from shared.enrich.attachments.rows import Due
+from shared.enrich.attachments.store import FileStore
+from shared.entries.incoming import AttachmentRef
+from shared.errors import (
+    ConfigurationError,
+    IngestionError,
+    InvalidRequestError,
+    LogchordError,
+    SourceUnreachableError,
+)
+from shared.log import get_logger
+from shared.postgres import Pool, connection
+
+log = get_logger()
+
+# It stays where it is, and readers are told where.
+_LINKED = frozenset({"address_refused", keeping.TOO_LARGE})
+# The source refuses everything: these say nothing of the one file.
+_OF_THE_SOURCE = frozenset(
+    {
+        *("not_authorised", "login_required", "moved", "tls", "name_unknown"),
+        *("unusable_request", "no_path", "paced", "cancelled"),
+    }
+)
+
+
+class Fetch(Protocol):
+    """Opens a file at its source, or raises what `shared.sources.http` raises."""
+
+    def __call__(
+        self, ref: AttachmentRef, max_bytes: int
+    ) -> AbstractContextManager[Iterator[bytes]]:
+        """Read it piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What fetching needs besides the source."""
+
+    pool: Pool
+    store: FileStore
+    bounds: Bounds
+    max_bytes: int
+    max_per_entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far the files of an entry have come."""
+
+    # Some are left, for which there was no time.
+    unfinished: bool = False
+    # Some could not be fetched, and may be later.
+    error: LogchordError | None = None
+    # It was not the one file's: the source is to be left alone for a while.
+    is_everywhere: bool = False
+
+
+def fetch_all(
+    means: Means, due: Sequence[Due], fetch: Fetch | None, *, begin_until: float
+) -> Outcome:
+    """Fetch what is due until the time is over; without a source it is only linked."""
+    later: LogchordError | None = None
+    for place, one in enumerate(due):
+        if place and time.monotonic() >= begin_until:
+            return Outcome(unfinished=True, error=later)
+        error = _fetch(means, one, fetch)
+        if error is not None:
+            with connection(means.pool) as conn:
+                rows.note(conn, one, error)
+            if not _is_of_one(error):
+                # The next file would fail likewise.
+                return Outcome(error=error, is_everywhere=True)
+            later = later or error
+    return Outcome(error=later)
+
+
+def give_up(pool: Pool, due: Sequence[Due], error: LogchordError) -> None:
+    """Say of files that were asked for often enough that they are not to be had."""
+    with connection(pool) as conn:
+        for one in due:
+            rows.end(conn, one, "failed", error=_failed(error))
+
+
+def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
+    """Fetch a file and say what became of it; return why it is to be tried again."""
+    if (
+        fetch is None
+        or one.position >= means.max_per_entry
+        or (one.declared_bytes or 0) > means.max_bytes
+    ):
+        _end(means, one, "linked")
+        return None
+    try:
+        opened = fetch(one.ref, means.max_bytes)
+        most = means.max_bytes
+        with keeping.received(opened, one.filename, max_bytes=most) as got:
+            _keep(means, one, got)
+    except InvalidRequestError as exc:
+        _end(means, one, "failed", exc)
+    except IngestionError as exc:
+        if isinstance(exc, SourceUnreachableError) or exc.reason in _OF_THE_SOURCE:
+            return exc
+        is_linked = one.url is not None and exc.reason in _LINKED
+        _end(means, one, "linked" if is_linked else "failed", exc)
+    except ConfigurationError as exc:
+        return exc
+    return None
+
+
+def _is_of_one(error: LogchordError) -> bool:
+    """Tell whether a source may fail at one file and give the next."""
+    reason = error.reason if isinstance(error, IngestionError) else None
+    return reason is not None and (reason == "half_body" or reason[:6] == "http_5")
+
+
+def _keep(means: Means, one: Due, got: keeping.Received) -> None:
+    found = keeping.read(got, means.bounds)
+    with keeping.stored(means.pool, means.store, got) as conn:
+        rows.end(conn, one, "stored", stored=found)
+
+
+def _end(
+    means: Means, one: Due, state: str, error: LogchordError | None = None
+) -> None:
+    if isinstance(error, IngestionError):
+        error = _failed(error)
+    if error is not None:
+        log.info(
+            "attachment_not_stored",
+            attachment_id=str(one.id),
+            state=state,
+            code=error.error_code,
+            details=error.details,
+        )
+    with connection(means.pool) as conn:
+        rows.end(conn, one, state, error=error)
+
+
+def _failed(error: LogchordError) -> IngestionError:
+    reason = error.reason if isinstance(error, IngestionError) else error.error_code
+    return IngestionError(error.message, code="attachment_fetch_failed", reason=reason)

@@ -1,0 +1,282 @@
+"""Attachments as rows: what is to be fetched, what became of it, who may see it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import Scope
+from shared.entries.incoming import AttachmentRef
+from shared.errors import LogchordError
+from shared.uuid7 import uuid7
+
+# What a caller has sent is named by its content: a source's refs never begin so.
+UPLOAD_PREFIX = "upload:"
+
+_DUE: LiteralString = """
+    SELECT a.id, a.tenant, e.source, a.external_id, a.position, a.filename, a.url,
+           a.declared_type, a.declared_bytes, a.caption, a.thumbnail_url
+      FROM attachment a
+      JOIN entry e ON e.id = a.entry_id AND e.tenant = %(tenant)s
+     WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s AND a.state = 'due'
+       AND e.deleted_at IS NULL
+     ORDER BY a.position, a.id
+     LIMIT 1000"""
+# What an edit has meanwhile changed is due anew, and not what was fetched.
+_ENDED: LiteralString = """
+    UPDATE attachment
+       SET state = %(state)s, error = %(error)s::jsonb, media_type = %(media_type)s,
+           bytes = %(bytes)s, sha256 = %(sha256)s, text = %(text)s,
+           stored_at = CASE WHEN %(state)s = 'stored' THEN now() END
+     WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'due'
+       AND filename = %(filename)s AND url IS NOT DISTINCT FROM %(url)s
+       AND declared_bytes IS NOT DISTINCT FROM %(declared_bytes)s"""
+_NOTE: LiteralString = """
+    UPDATE attachment SET error = %(error)s::jsonb
+     WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'due'"""
+
+_COLUMNS: LiteralString = """
+    SELECT a.id, a.entry_id, a.filename, a.url, a.declared_type, a.caption, a.state,
+           a.error, a.media_type, coalesce(a.bytes, a.declared_bytes) AS bytes,
+           a.sha256, coalesce(a.text <> '', false) AS text_extracted"""
+_OF_ENTRIES: LiteralString = (
+    _COLUMNS
+    + """
+      FROM attachment a
+     WHERE a.tenant = %(tenant)s AND a.entry_id = ANY(%(entry_ids)s)
+     ORDER BY a.entry_id, a.position, a.id
+     LIMIT 10000"""
+)
+_ONE: LiteralString = (
+    _COLUMNS
+    + """, e.deleted_at IS NOT NULL AS is_deleted
+      FROM attachment a
+      JOIN entry e ON e.id = a.entry_id
+     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+)
+_COUNT: LiteralString = """
+    SELECT count(*) FROM attachment
+     WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s"""
+_ADD: LiteralString = """
+    INSERT INTO attachment (id, tenant, entry_id, external_id, position, filename,
+        declared_type, declared_bytes, state, error, media_type, bytes, sha256, text,
+        stored_at)
+    SELECT %(id)s, %(tenant)s, %(entry_id)s, %(external_id)s,
+           (SELECT coalesce(max(a.position) + 1, 0) FROM attachment a
+             WHERE a.entry_id = %(entry_id)s),
+           %(filename)s, %(declared_type)s, %(bytes)s, 'stored', %(error)s::jsonb,
+           %(media_type)s, %(bytes)s, %(sha256)s, %(text)s, now()
+        ON CONFLICT (entry_id, external_id) DO NOTHING"""
+_UPLOADED: LiteralString = (
+    _COLUMNS
+    + """
+      FROM attachment a
+     WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s
+       AND a.external_id = %(external_id)s"""
+)
+
+_LOCK_CONTENT: LiteralString = "SELECT pg_advisory_xact_lock(%(key)s)"
+_IS_USED: LiteralString = """
+    SELECT EXISTS (SELECT FROM attachment WHERE sha256 = %(sha256)s)"""
+_HASHES: LiteralString = """
+    SELECT DISTINCT sha256 FROM attachment
+     WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)
+       AND sha256 IS NOT NULL
+     ORDER BY sha256
+     LIMIT 10000"""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A file that is to be fetched."""
+
+    id: UUID
+    tenant: str
+    source: str
+    external_id: str
+    position: int
+    filename: str
+    url: str | None
+    declared_type: str | None
+    declared_bytes: int | None
+    caption: str | None
+    thumbnail_url: str | None
+
+    @property
+    def ref(self) -> AttachmentRef:
+        """What its adapter has named it by."""
+        return AttachmentRef(
+            self.external_id,
+            self.filename,
+            self.url,
+            self.declared_type,
+            self.declared_bytes,
+            self.caption,
+            self.thumbnail_url,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What is known of a file once it has been looked at."""
+
+    media_type: str
+    sha256: bytes
+    text: str
+    bytes: int
+    error: LogchordError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file beside an entry, as its readers see it."""
+
+    id: UUID
+    entry_id: UUID
+    filename: str
+    url: str | None
+    declared_type: str | None
+    caption: str | None
+    state: str
+    error: dict[str, Any] | None
+    media_type: str | None
+    sha256: bytes | None
+    bytes: int | None
+    text_extracted: bool
+    is_deleted: bool = False
+
+
+def due(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[Due]:
+    """Return the files of an entry that are to be fetched; none of a deleted one."""
+    values = {"tenant": tenant, "entry_id": entry_id}
+    with conn.cursor(row_factory=class_row(Due)) as cur:
+        return cur.execute(_DUE, values).fetchall()
+
+
+def end(
+    conn: Connection[TupleRow],
+    one: Due,
+    state: str,
+    *,
+    error: LogchordError | None = None,
+    stored: Stored | None = None,
+) -> bool:
+    """Say what became of a file; false where an edit has made it another one."""
+    error = error or (stored.error if stored else None)
+    values = {
+        "id": one.id,
+        "tenant": one.tenant,
+        "filename": one.filename,
+        "url": one.url,
+        "declared_bytes": one.declared_bytes,
+        "state": state,
+        "error": None if error is None else error.as_json(),
+        "media_type": stored.media_type if stored else None,
+        "bytes": stored.bytes if stored else None,
+        "sha256": stored.sha256 if stored else None,
+        "text": stored.text if stored else None,
+    }
+    return conn.execute(_ENDED, values).rowcount > 0
+
+
+def note(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
+    """Keep why a file was not fetched this time."""
+    values = {"id": one.id, "tenant": one.tenant, "error": error.as_json()}
+    conn.execute(_NOTE, values)
+
+
+def of_entries(
+    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
+) -> dict[UUID, list[Attachment]]:
+    """Return the files of entries that the caller was found to see, in their order."""
+    values = {"tenant": tenant, "entry_ids": list(entry_ids)}
+    found: dict[UUID, list[Attachment]] = {entry_id: [] for entry_id in entry_ids}
+    with conn.cursor(row_factory=class_row(Attachment)) as cur:
+        for one in cur.execute(_OF_ENTRIES, values):
+            found[one.entry_id].append(one)
+    return found
+
+
+def one(
+    conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
+) -> Attachment | None:
+    """Return a file, of tombstones too; None when absent or its entry not theirs."""
+    values = {"id": attachment_id, **scope.params}
+    with conn.cursor(row_factory=class_row(Attachment)) as cur:
+        return cur.execute(_ONE, values).fetchone()
+
+
+def count(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> int:
+    """Return how many files an entry has."""
+    values = {"tenant": tenant, "entry_id": entry_id}
+    row = conn.execute(_COUNT, values).fetchone()
+    return int(row[0]) if row else 0
+
+
+def upload_id(sha256: bytes, filename: str) -> str:
+    """Return the name of what a caller has sent: the same file is the same one."""
+    named = hashlib.sha256(sha256 + filename.encode()).hexdigest()
+    return f"{UPLOAD_PREFIX}{named[:40]}"
+
+
+def uploaded(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID, external_id: str
+) -> Attachment | None:
+    """Return what was sent before under this name."""
+    values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
+    with conn.cursor(row_factory=class_row(Attachment)) as cur:
+        return cur.execute(_UPLOADED, values).fetchone()
+
+
+def add(
+    conn: Connection[TupleRow],
+    tenant: str,
+    entry_id: UUID,
+    filename: str,
+    declared_type: str | None,
+    stored: Stored,
+) -> bool:
+    """Add what a caller has sent, behind what is there; false if it was there."""
+    values = {
+        "id": uuid7(),
+        "tenant": tenant,
+        "entry_id": entry_id,
+        "external_id": upload_id(stored.sha256, filename),
+        "filename": filename,
+        "declared_type": declared_type,
+        "error": None if stored.error is None else stored.error.as_json(),
+        "media_type": stored.media_type,
+        "bytes": stored.bytes,
+        "sha256": stored.sha256,
+        "text": stored.text,
+    }
+    return conn.execute(_ADD, values).rowcount > 0
+
+
+def lock_content(conn: Connection[TupleRow], sha256: bytes) -> None:
+    """Let nobody remove this content, or begin to use it, until the commit."""
+    key = int.from_bytes(sha256[:8], signed=True)
+    conn.execute(_LOCK_CONTENT, {"key": key})
+
+
+def is_used(conn: Connection[TupleRow], sha256: bytes) -> bool:
+    """Tell whether any row of any tenant names this content."""
+    row = conn.execute(_IS_USED, {"sha256": sha256}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def hashes(
+    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
+) -> list[bytes]:
+    """Return the contents that these entries name, for whoever removes them."""
+    values = {"tenant": tenant, "entry_ids": list(entry_ids)}
+    return [bytes(row[0]) for row in conn.execute(_HASHES, values)]
