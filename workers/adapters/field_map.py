@@ -64,8 +64,8 @@ class _Mapped:
     def pick(self, record: dict[str, Any]) -> Any:
         """Return the value as found, or None."""
         if self.name in LISTS:
-            found = [v for pointer in self.pointers for v in pointer.all(record)]
-            return found[0] if len(found) == 1 else found or None
+            found = [each for at in self.pointers if (each := at.listed(record))]
+            return found[0] if len(found) == 1 else values.Parts(found) or None
         if len(self.pointers) == 1:
             return self.pointers[0].first(record)
         parts = [plain(pointer.first(record)) for pointer in self.pointers]
@@ -93,11 +93,17 @@ class FieldMap:
         read = _readers(self.times, separator, attachment_base)
         self._fields = [_mapped(name, at, read) for name, at in fields.items()]
         self._id = next((f for f in self._fields if f.name == "external_id"), None)
-        self._taken = _taken(self._fields, ignore)
+        # Most fields are one key of the record, and most keys one field.
+        self._single: dict[str, list[_Mapped]] = {}
+        for field in self._fields:
+            if field.key is not None:
+                self._single.setdefault(field.key, []).append(field)
+        self._composed = [field for field in self._fields if field.key is None]
+        self._taken = _taken(self._composed, ignore)
         self._defaults: dict[str, Any] = {"text_format": text_format}
         self._constants: dict[str, str] = {}
-        for field, value in (defaults or {}).items():
-            name = canonical(field)
+        for given, value in (defaults or {}).items():
+            name = canonical(given)
             if name.startswith(METADATA):
                 self._constants[name.removeprefix(METADATA)] = plain(value)
             else:
@@ -122,7 +128,9 @@ class FieldMap:
             text_format=args.text_format,
             defaults=args.defaults,
             ignore=args.ignore,
-            attachment_base=attachment_base or source.base_url,
+            attachment_base=source.base_url
+            if attachment_base is None
+            else attachment_base,
         )
 
     def external_id(self, record: Any) -> str | None:
@@ -166,7 +174,7 @@ class FieldMap:
         flags: tuple[str, ...],
         written: moments.Moment | None,
     ) -> Entry:
-        found, renamed, unused = self._read(record)
+        found, rest, renamed = self._read(record)
         if written is not None:
             found["entry_time"] = written
         for name in TIMES & found.keys():
@@ -184,50 +192,58 @@ class FieldMap:
         found.pop("external_id", None)
         return Entry(
             external_id=external_id,
-            metadata=self._constants | self._rest(record, unused) | renamed,
+            metadata=self._constants | rest | renamed,
             flags=tuple(dict.fromkeys(flags)) if len(flags) > 1 else flags,
             **found,
         )
 
     def _read(
         self, record: dict[str, Any]
-    ) -> tuple[dict[str, Any], dict[str, str], set[str | None]]:
-        """Return fields, named metadata, and the keys that gave their field nothing."""
+    ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+        """Return fields, what no field has taken, and what fields name as metadata."""
         found = self._defaults.copy()
+        rest: dict[str, str] = {}
         renamed: dict[str, str] = {}
         unused: set[str | None] = set()
-        for field in self._fields:
-            key = field.key
-            value = field.pick(record) if key is None else record.get(key)
-            if value is None:
-                if key is None:
-                    unused.update(at.tokens[0] for at in field.pointers if at.tokens)
-                continue
-            known = field.read(value)
+        for field in self._composed:
+            value = field.pick(record)
+            known = None if value is None else field.read(value)
             if known is None:
                 unused.update(at.tokens[0] for at in field.pointers if at.tokens)
-            elif field.name == "metadata":
-                # Merged last, it wins.
-                renamed |= known
-            elif field.name.startswith(METADATA):
-                renamed.setdefault(field.name.removeprefix(METADATA), known)
             else:
-                found[field.name] = known
-        return found, renamed, unused
-
-    def _rest(self, record: dict[str, Any], unused: set[str | None]) -> dict[str, str]:
-        """Return what no field has taken, as text."""
-        taken = self._taken
-        rest: dict[str, str] = {}
+                _put(field.name, known, found, renamed)
         for key, value in record.items():
-            if value is None or value == "":
+            if value is None:
                 continue
-            inner = taken.get(key)
-            if inner is None or (key in unused and inner is not _IGNORED):
-                rest[key] = value if type(value) is str else plain(value)
-            elif inner:
-                _leave(rest, key, value, inner)
-        return rest
+            is_read = False
+            for field in self._single.get(key, ()):
+                known = field.read(value)
+                if known is not None:
+                    is_read = True
+                    _put(field.name, known, found, renamed)
+            if not is_read and value != "":
+                self._leave(rest, key, value, unused)
+        return found, rest, renamed
+
+    def _leave(
+        self, rest: dict[str, str], key: str, value: Any, unused: set[str | None]
+    ) -> None:
+        """Keep what no field has taken, as text."""
+        inner = self._taken.get(key)
+        if inner is None or (key in unused and inner is not _IGNORED):
+            rest[key] = value if type(value) is str else plain(value)
+        elif inner:
+            _leave(rest, key, value, inner)
+
+
+def _put(name: str, known: Any, found: dict[str, Any], renamed: dict[str, str]) -> None:
+    if name == "metadata":
+        # Merged last, it wins.
+        renamed |= known
+    elif name.startswith(METADATA):
+        renamed.setdefault(name.removeprefix(METADATA), known)
+    else:
+        found[name] = known
 
 
 # Of a key: {} when the whole of it is taken, else what is taken below it.

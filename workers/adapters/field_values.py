@@ -28,10 +28,17 @@ _FORMATS: Mapping[str, TextFormat] = {
     "textile": "textile",
 }
 _NO = frozenset(("", "0", "f", "false", "n", "no", "none", "null"))
+_NO_PARENT = frozenset(("", "0"))
 _URLS = ("url", "href", "path", "link")
 _NAMES = ("filename", "fileName", "name", "title")
 _TYPES = ("declared_type", "type", "mime_type", "contentType")
 _SIZES = ("bytes", "size")
+
+
+class Parts(tuple[Any, ...]):
+    """What several places hold of one field that is a list."""
+
+    __slots__ = ()
 
 
 def malformed(reason: str, message: str) -> NoReturn:
@@ -60,7 +67,7 @@ def hash_id(record: Any) -> str:
 
 def text(value: Any) -> str:
     """Return a text or a number as text; anything deeper is no text."""
-    if isinstance(value, str):
+    if type(value) is str:
         return value
     if isinstance(value, dict | list | tuple | bytes):
         malformed("wrong_type", f"A {type(value).__name__} stands where text should.")
@@ -75,16 +82,23 @@ def word(value: Any) -> str | None:
 def parent(value: Any) -> str | None:
     """Return the id of another entry; blank and 0 are none (AD-17)."""
     known = text(value)
-    return None if known.strip() in {"", "0"} else known
+    return None if not known or known.strip() in _NO_PARENT else known
 
 
 def names(value: Any) -> tuple[str, ...] | None:
     """Return people; one text is one of them, whatever commas it holds."""
+    if type(value) is str:
+        return (known,) if (known := value.strip()) else None
     return many(value, "")
 
 
 def many(value: Any, separator: str) -> tuple[str, ...] | None:
     """Return the words of a list, or of a text with separators; each of them once."""
+    if type(value) is str and (not separator or separator not in value):
+        return (known,) if (known := value.strip()) else None
+    if isinstance(value, Parts):
+        found = (word for part in value for word in many(part, separator) or ())
+        return tuple(dict.fromkeys(found)) or None
     if isinstance(value, list | tuple):
         parts = [text(part) for part in value if part is not None]
     else:
@@ -135,15 +149,9 @@ def attachments(
     value: Any, base: str | None, separator: str
 ) -> tuple[AttachmentRef, ...] | None:
     """Return files given as addresses or objects; relative ones lie under `base`."""
-    if isinstance(value, str):
-        value = [part.strip() for part in value.split(separator or "\n")]
-    elif isinstance(value, dict):
-        value = [value]
-    if not isinstance(value, list | tuple):
-        malformed("wrong_type", "Attachments are a list of addresses or of objects.")
     found: list[AttachmentRef] = []
     used: dict[str, int] = {}
-    for each in value:
+    for each in _listed(value, separator):
         if each is None or each == "":
             continue
         ref = _attachment(each, base)
@@ -168,6 +176,18 @@ def basename(address: str) -> str:
     """Return the last part of a path or an address, as a person would name it."""
     path = address.split("?", 1)[0].split("#", 1)[0].rstrip("/")
     return unquote(path.replace("\\", "/").rsplit("/", 1)[-1])
+
+
+def _listed(value: Any, separator: str) -> list[Any]:
+    if isinstance(value, Parts):
+        return [each for part in value for each in _listed(part, separator)]
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(separator or "\n")]
+    if isinstance(value, dict):
+        return [value]
+    if not isinstance(value, list | tuple):
+        malformed("wrong_type", "Attachments are a list of addresses or of objects.")
+    return list(value)
 
 
 def _attachment(value: Any, base: str | None) -> AttachmentRef:

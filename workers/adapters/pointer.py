@@ -35,6 +35,10 @@ class Pointer:
         found = self.all(document)
         return found[0] if found else None
 
+    def listed(self, document: Any) -> Any:
+        """Return the value there; with a `*`, the list of them all."""
+        return self.all(document) if None in self.tokens else self.first(document)
+
 
 def _tokens(text: str) -> tuple[str | None, ...]:
     if not text.startswith("/"):

@@ -1,0 +1,219 @@
+"""The walk over the files of a source: what is new of each, page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, BinaryIO, Protocol
+
+from shared.entries.adapter import Cursor, FileStat, Page, RawItem, SourceIO
+from shared.errors import IngestionError
+from workers.adapters.duplicates import Duplicates
+from workers.adapters.field_values import hash_id
+from workers.adapters.file_state import (
+    HEAD_BYTES,
+    Files,
+    Mark,
+    Place,
+    Record,
+    digest,
+    memory_key,
+)
+from workers.adapters.file_text import advance
+
+
+class Format(Protocol):
+    """How the records of a file are written."""
+
+    def grows(self, name: str, first: bytes) -> bool:
+        """Tell whether records are only added at its end, and have a place there."""
+
+    def records(
+        self, name: str, stream: BinaryIO, first: bytes, start: Mark
+    ) -> Iterator[Record | None]:
+        """Yield the records from a place on; a None at the end: it is not yet there."""
+
+
+class FileWalk:
+    """Reads on where the last walk ended; what was replaced it reads again."""
+
+    def __init__(
+        self,
+        io: SourceIO,
+        files: Files,
+        form: Format,
+        identify: Callable[[Any], str | None],
+        *,
+        page_size: int,
+    ) -> None:
+        self._io = io
+        self._files = files
+        self._form = form
+        self._identify = identify
+        self._page_size = page_size
+
+    def pages(self, since: Cursor | None) -> Iterator[Page]:
+        """Yield what is new since the cursor; without one, everything."""
+        place = Place.of(dict(since) if since is not None else None)
+        names = self._files.names()
+        if not names:
+            message = "There is no file where the source's `path` points to."
+            raise IngestionError(message, reason="no_file")
+        has_begun = place.is_full or place.name is not None
+        for name in names:
+            is_here = name == place.name
+            if place.name is not None and not is_here and name < place.name:
+                continue
+            if is_here and place.mark is None:
+                continue
+            for page in self._of_file(name, place, place.mark if is_here else None):
+                has_begun = True
+                yield page
+            if self._io.is_cancelled():
+                return
+        if has_begun:
+            yield Page((), Place(is_full=False).cursor())
+
+    def _of_file(
+        self, name: str, place: Place, under_way: Mark | None
+    ) -> Iterator[Page]:
+        anew = place.is_full or under_way is not None
+        stat = self._files.stat(name, anew=anew)
+        if stat is None:
+            return
+        known = under_way or Mark.of(self._io.memory.get(memory_key(name)))
+        if known is not None and not anew and known.is_of(stat) and not known.waits:
+            return
+        with self._files.open(name) as stream:
+            first = stream.read(HEAD_BYTES)
+        grows = self._form.grows(name, first)
+        usable = known if under_way is not None or not place.is_full else None
+        begun = self._begun(name, stat, usable, first, grows=grows)
+        yield from self._read(name, place, stat, begun, first)
+
+    def _begun(
+        self,
+        name: str,
+        stat: FileStat,
+        known: Mark | None,
+        first: bytes,
+        *,
+        grows: bool,
+    ) -> Mark:
+        """Return from where a file is read: the known place, if it is still there."""
+        start = Mark.start(stat)
+        if known is None:
+            return start
+        if not grows:
+            return replace(known, offset=0, line=0) if known.is_of(stat) else start
+        if not (known.is_of(stat) or known.may_have_grown(stat)):
+            return start
+        if not known.begins(first):
+            return start
+        with self._files.open(name) as stream:
+            is_there = advance(stream, known.offset - known.tail_bytes)
+            ending = stream.read(known.tail_bytes) if is_there else b""
+        if len(ending) != known.tail_bytes or digest(ending) != known.tail:
+            return start
+        return replace(
+            known, size=stat.size, mtime_ns=stat.mtime_ns, inode=stat.inode
+        )
+
+    def _read(
+        self, name: str, place: Place, stat: FileStat, begun: Mark, first: bytes
+    ) -> Iterator[Page]:
+        walk = _Reading(self._identify, begun, first, stat)
+        # Without ids, what comes first has to be counted again.
+        can_skip = begun.offset > 0 and not begun.counts_matter
+        skipped = begun.count
+        start = begun if can_skip else Mark.start(stat)
+        with self._files.open(name) as stream:
+            items: list[RawItem] = []
+            fetched_at = self._io.now()
+            if can_skip:
+                advance(stream, begun.offset)
+                skipped = 0
+            for record in self._form.records(name, stream, first, start):
+                if record is None:
+                    walk.waits = True
+                    break
+                if skipped:
+                    walk.pass_by(record)
+                    skipped -= 1
+                    continue
+                if len(items) == self._page_size:
+                    cursor = Place(place.is_full, name, walk.mark()).cursor()
+                    yield Page(tuple(items), cursor)
+                    if self._io.is_cancelled():
+                        return
+                    items = []
+                    fetched_at = self._io.now()
+                items.append(walk.item(name, record, fetched_at))
+        self._io.memory.put(memory_key(name), walk.mark().kept())
+        yield Page(tuple(items), Place(place.is_full, name, None).cursor())
+
+
+class _Reading:
+    """One pass over one file: the ids of its records, and the place reached."""
+
+    def __init__(
+        self,
+        identify: Callable[[Any], str | None],
+        begun: Mark,
+        first: bytes,
+        stat: FileStat,
+    ) -> None:
+        self._identify = identify
+        self._begun = begun
+        self._first = first
+        self._stat = stat
+        self._seen: Duplicates | None = None
+        self._count = begun.count
+        self._last: Record | None = None
+        self.waits = False
+
+    def item(self, name: str, record: Record, fetched_at: datetime) -> RawItem:
+        """Return the item of a record, under its own id or a hash of it."""
+        where = f"{name}#line={record.line}"
+        payload = record.payload
+        own = self._identify(payload) or self._numbered(payload, where)
+        self._count += 1
+        self._last = record
+        return RawItem(
+            own, payload, record.media_type, record.charset, where, fetched_at
+        )
+
+    def pass_by(self, record: Record) -> None:
+        """Count a record that an earlier pass has brought."""
+        if self._begun.counts_matter and not self._identify(record.payload):
+            self._numbered(record.payload, "")
+
+    def mark(self) -> Mark:
+        """Return the place behind the last record."""
+        last, begun = self._last, self._begun
+        offset = last.end if last else begun.offset
+        return Mark(
+            size=self._stat.size,
+            mtime_ns=self._stat.mtime_ns,
+            inode=self._stat.inode,
+            offset=offset,
+            line=last.line if last else begun.line,
+            count=self._count,
+            head=digest(self._first[: min(HEAD_BYTES, offset)]),
+            tail=digest(last.tail) if last else begun.tail,
+            tail_bytes=len(last.tail) if last else begun.tail_bytes,
+            counts_matter=self._seen is not None or begun.counts_matter,
+            waits=self.waits,
+        )
+
+    def _numbered(self, payload: Any, where: str) -> str:
+        try:
+            own = hash_id(payload)
+        except (RecursionError, ValueError):
+            # Nesting and numbers beyond all bounds have no canonical form.
+            own = hash_id(where.encode("utf-8", "replace"))
+        if self._seen is None:
+            self._seen = Duplicates()
+        times = self._seen.add(int(own[7:23], 16))
+        return own if times == 1 else f"{own}#{times}"

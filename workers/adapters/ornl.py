@@ -1,0 +1,75 @@
+"""ORNL, as its records are known: the generic reader with one mapping."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from shared.entries.adapter import (
+    AdapterDescriptor,
+    Capabilities,
+    RawItem,
+    Source,
+    SourceIO,
+)
+from shared.entries.incoming import Entry
+from workers.adapters.fetched_file import FetchedFile
+from workers.adapters.file_state import Files
+from workers.adapters.generic_json import GenericJSON, JSONArgs
+from workers.adapters.map_settings import Selector
+
+_HAS_FILE = "attachment"
+
+
+class Ornl(GenericJSON):
+    """The records of an ORNL logbook, from a file or from an address."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="ornl",
+        title="ORNL logbook",
+        version=1,
+        args=JSONArgs,
+        capabilities=Capabilities(
+            order="created_asc",
+            edits="rescan",
+            deletes="invisible",
+            replies="none",
+            attachments="by_url",
+        ),
+        min_overlap_seconds=0,
+        max_records_per_page=5000,
+        aliases=("ornl_logbook",),
+        place="either",
+    )
+    fields: ClassVar[Mapping[str, Selector]] = {
+        "external_id": "ID",
+        "entry_time": "entry_time",
+        "event_time": "event_time",
+        "authors": "author",
+        "title": "title",
+        "text": "content",
+        "logbooks": "logbook",
+        "related": "reference",
+        "tags": "tags",
+        "attachments": ("attachments", "attachment_header"),
+        "metadata": "metadata",
+        "metadata.segment_area": "segment/area",
+    }
+    # A header names a file, and does not say where it lies.
+    attachment_base: ClassVar[str | None] = ""
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        super().__init__(source, io)
+        self._url = source.base_url
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry; one whose files have no address says so."""
+        entry = super().parse(raw)
+        has_file = entry.metadata.pop(_HAS_FILE, "").strip().upper() == "Y"
+        if has_file and all(file.url is None for file in entry.attachments):
+            return replace(entry, flags=(*entry.flags, "truncated_by_source"))
+        return entry
+
+    def _files(self) -> Files:
+        return FetchedFile(self._io, self._url) if self._url else super()._files()
