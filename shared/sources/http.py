@@ -25,6 +25,7 @@ from shared.sources.pace import Pace, jittered, pause
 # One request and its retries: less than a task's soft time limit.
 BUDGET_SECONDS = 40.0
 _MOST_WAIT_SECONDS = 60.0
+_RETRY_JITTER = 0.5
 # What would not be better for waiting: we are to stop, or are in our own way.
 _NOT_RETRIED = frozenset({"cancelled", "paced"})
 
@@ -167,7 +168,7 @@ class SourceClient:
         if asked is not None:
             return jittered(float(asked), first)
         longer = min(first * 2.0 ** (state.attempt_number - 1), _MOST_WAIT_SECONDS)
-        return jittered(longer, 5 * longer)
+        return jittered(longer, longer, _RETRY_JITTER)
 
     def _whole(self, question: Question, ends: float) -> HTTPReply:
         """Read one answer to its end."""

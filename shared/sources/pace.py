@@ -15,7 +15,7 @@ from typing import Protocol
 
 from shared.errors import SourceUnreachableError
 
-_LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.1
 _JITTER = 0.1
 _MOST_REST_SECONDS = 3600.0
 
@@ -44,11 +44,11 @@ class LocalPace:
     @contextmanager
     def turn(self, ends: float, is_over: IsOver) -> Iterator[None]:
         """Wait for a slot, then for the time."""
-        while not self._slots.acquire(timeout=_LOOK_SECONDS):
+        while not self._slots.acquire(timeout=LOOK_SECONDS):
             if is_over() or time.monotonic() >= ends:
                 raise no_turn(is_over)
         try:
-            pause(self._reserve(ends), is_over)
+            pause(self.reserve(ends), is_over)
             yield
         finally:
             self._slots.release()
@@ -56,10 +56,11 @@ class LocalPace:
     def rest(self, seconds: float) -> None:
         """Ask nothing for so long."""
         with self._lock:
-            until = time.monotonic() + min(seconds, _MOST_REST_SECONDS)
+            until = time.monotonic() + capped_rest(seconds)
             self._next = max(self._next, until)
 
-    def _reserve(self, ends: float) -> float:
+    def reserve(self, ends: float) -> float:
+        """Return the wait until a time that is ours from now on."""
         with self._lock:
             now = time.monotonic()
             mine = max(self._next, now)
@@ -82,9 +83,14 @@ def no_turn(
     )
 
 
-def jittered(seconds: float, interval: float) -> float:
+def capped_rest(seconds: float) -> float:
+    """Return how long a source may ask us to leave it alone."""
+    return min(max(seconds, 0.0), _MOST_REST_SECONDS)
+
+
+def jittered(seconds: float, interval: float, share: float = _JITTER) -> float:
     """Return a wait that is a little longer, so that sources do not march in step."""
-    return max(0.0, seconds) + random.uniform(0, _JITTER * interval)  # noqa: S311
+    return max(0.0, seconds) + random.uniform(0, share * interval)  # noqa: S311
 
 
 def pause(seconds: float, is_over: IsOver) -> None:
@@ -94,4 +100,4 @@ def pause(seconds: float, is_over: IsOver) -> None:
     while (left := ends - time.monotonic()) > 0:
         if is_over():
             raise no_turn(is_over)
-        idle.wait(min(left, _LOOK_SECONDS))
+        idle.wait(min(left, LOOK_SECONDS))

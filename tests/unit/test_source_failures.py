@@ -1,0 +1,148 @@
+"""What the answers of a source mean, and what is shown of its addresses."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import httpcore
+import httpx
+import pytest
+
+from shared.errors import IngestionError, SourceUnreachableError
+from shared.sources import failures
+
+NOW = datetime(2024, 6, 10, 12, 0, 0, tzinfo=UTC)
+URL = httpx.URL("https://log.example.org/list?limit=5")
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504, 599])
+def test_a_status_of_the_moment_is_asked_again(status):
+    error = failures.of_status(status, {"retry-after": "7"}, URL, NOW)
+    assert isinstance(error, SourceUnreachableError)
+    assert error.retriable
+    assert error.retry_after_seconds == 7
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (401, "not_authorised"),
+        (403, "not_authorised"),
+        (400, "refused"),
+        (404, "refused"),
+        (410, "refused"),
+        (304, "refused"),
+        (204, "refused"),
+    ],
+)
+def test_a_status_that_will_not_change_is_told_at_once(status, reason):
+    error = failures.of_status(status, {}, URL, NOW)
+    assert type(error) is IngestionError
+    assert not error.retriable
+    assert error.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("2", 2),
+        (" 120 ", 120),
+        ("0", 0),
+        ("99999999999999999999", 3600),
+        ("Mon, 10 Jun 2024 12:00:30 GMT", 30),
+        ("Mon, 10 Jun 2024 14:00:30 +0200", 30),
+        ("Mon, 10 Jun 2024 11:00:00 GMT", 0),
+        ("Mon, 10 Jun 2030 11:00:00 GMT", 3600),
+        ("-5", None),
+        ("1.5", None),
+        ("soon", None),
+        ("\u0661", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_the_wait_that_a_source_asks_for_is_read_and_bounded(text, seconds):
+    assert failures.retry_after(text, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://x/login",
+        "https://x/Login.php?next=/elog",
+        "https://x/user_login",
+        "https://x/weblogin/",
+        "https://x/sign-in",
+        "https://sso.example.org/",
+        "https://x/saml2/idp",
+        "https://x/oauth2/authorize?client_id=1",
+        "https://x/cas/",
+        "https://x/demo/?fail=1",
+    ],
+)
+def test_a_login_is_known_by_its_address(address):
+    assert failures.looks_like_login(httpx.URL(address))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://x/logging/1",
+        "https://x/blogindex",
+        "https://x/elog/cascade?fail=10",
+        "https://x/design-info",
+        "https://x/logs/in",
+        "https://x/loginsights",
+    ],
+)
+def test_what_only_resembles_a_login_is_none(address):
+    assert not failures.looks_like_login(httpx.URL(address))
+
+
+def test_addresses_are_shown_without_what_may_be_secret():
+    url = httpx.URL(
+        "https://x/a?limit=5&token=abc&API_KEY=def&q="
+        "6f0c1b0e7f1d4b0a9d0e2f6a51c0aa11&since=2024-01-31+10:00:00"
+    )
+    shown = failures.shown(url)
+    assert "limit=5" in shown
+    assert "since=2024-01-31 10:00:00" in shown
+    assert "token=***" in shown
+    for secret in ("abc", "def", "6f0c1b0e"):
+        assert secret not in shown
+
+
+def test_a_header_that_cannot_be_sent_is_not_repeated():
+    with pytest.raises(IngestionError) as caught, failures.of_network(URL):
+        raise httpcore.LocalProtocolError("Illegal header value b's3cret\\n'")
+    assert "s3cret" not in f"{caught.value.message}{caught.value.technical}"
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (httpcore.ConnectError("refused"), "no_connection"),
+        (httpcore.ConnectTimeout("late"), "no_connection"),
+        (httpcore.ReadTimeout("late"), "timeout"),
+        (httpcore.RemoteProtocolError("peer closed"), "half_body"),
+        (httpcore.ReadError("reset"), "half_body"),
+        (httpcore.WriteError("reset"), "no_connection"),
+        (httpcore.ProxyError("502"), "proxy"),
+    ],
+)
+def test_what_goes_wrong_on_the_way_is_asked_again(error, reason):
+    with pytest.raises(SourceUnreachableError) as caught, failures.of_network(URL):
+        raise error
+    assert caught.value.reason == reason
+
+
+def test_patterns_read_long_nonsense_in_no_time():
+    nonsense = "a" * 50_000 + "!"
+    urls = [f"https://x/{nonsense}", f"https://x/?{nonsense}={nonsense}"]
+    began = time.process_time()
+    for url in (httpx.URL(text[:60_000]) for text in urls):
+        failures.looks_like_login(url)
+        failures.shown(url)
+    failures.retry_after(nonsense, NOW)
+    assert time.process_time() - began < 0.1
