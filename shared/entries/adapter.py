@@ -107,7 +107,7 @@ class RawItem:
     """One future entry exactly as received; what a source nests is flattened before."""
 
     external_id: str
-    # Bytes, or the JSON value.
+    # The JSON value where the media type is application/json, else bytes.
     payload: Any
     media_type: str = "application/json"
     charset: str | None = None
@@ -137,6 +137,8 @@ class Page:
     total: int | None = None
     # The source's time up to which everything was seen.
     complete_to: datetime | None = None
+    # Nothing is asked for after it: the run may end here without another request.
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

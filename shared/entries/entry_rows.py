@@ -101,6 +101,12 @@ _REVISION: LiteralString = """
     COPY revision (entry_id, number, tenant, title, text, text_format, fields,
                    content_hash, editor, plain) FROM STDIN"""
 
+_OPTIONAL = (
+    *("shift", "level", "category", "reply_to", "thread_key", "language", "url"),
+    *("readers", "version", "stamp", "parsed_by"),
+)
+_TIMES = ("entry_time", "event_time", "visible_from", "modified_at")
+
 
 @dataclass(frozen=True, slots=True)
 class Revised:
@@ -181,8 +187,9 @@ def add_revisions(
 
 
 def _row(news: News) -> dict[str, Any]:
+    """Return the columns of a row; what is absent is null, and costs nothing."""
     draft = news.draft
-    return {
+    row = {
         "source": draft.source,
         "external_id": draft.external_id,
         "content_hash": news.content_hash.hex(),
@@ -192,22 +199,16 @@ def _row(news: News) -> dict[str, Any]:
         "logbooks": draft.logbooks,
         "authors": draft.authors,
         "tags": draft.tags,
-        "shift": draft.shift,
-        "level": draft.level,
-        "category": draft.category,
         "metadata": draft.metadata,
-        "entry_time": draft.entry_time and draft.entry_time.isoformat(),
-        "event_time": draft.event_time and draft.event_time.isoformat(),
-        "reply_to": draft.reply_to,
-        "thread_key": draft.thread_key,
-        "language": draft.language,
-        "url": draft.url,
         "flags": draft.flags,
         "text_flags": draft.text_flags,
-        "readers": draft.readers,
-        "visible_from": draft.visible_from and draft.visible_from.isoformat(),
-        "version": draft.version,
-        "modified_at": draft.modified_at and draft.modified_at.isoformat(),
-        "stamp": draft.stamp,
-        "parsed_by": draft.parsed_by,
     }
+    row |= {
+        name: value for name in _OPTIONAL if (value := getattr(draft, name)) is not None
+    }
+    row |= {
+        name: value.isoformat()
+        for name in _TIMES
+        if (value := getattr(draft, name)) is not None
+    }
+    return row

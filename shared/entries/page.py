@@ -122,7 +122,9 @@ class Page:
 
     def _insert(self, fresh: Sequence[News]) -> list[EntryDraft]:
         """Insert what is new; return what somebody else has made meanwhile."""
-        named = {uuid7(): one for one in fresh}
+        # In order from the start: what is sorted by key later is sorted already.
+        keys = sorted((uuid7() for _ in fresh), key=lambda key: key.int)
+        named = dict(zip(keys, fresh, strict=True))
         made = entry_rows.insert(self.conn, self.tenant, named)
         self.made = {key: one for key, one in named.items() if key in made}
         others = [one.draft for key, one in named.items() if key not in made]
