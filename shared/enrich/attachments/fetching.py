@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from shared.enrich.attachments import keeping, rows
 from shared.enrich.attachments.extract import Bounds
@@ -25,6 +29,9 @@ from shared.postgres import Pool, connection
 
 log = get_logger()
 
+NO_ADDRESS = "no_address"
+_PASSWORD = re.compile(rb"(?i)\btype\s{0,9}=\s{0,9}[\"']?password\b")
+_PAGE_BYTES = 65_536
 # It stays where it is, and readers are told where.
 _LINKED = frozenset({"address_refused", keeping.TOO_LARGE})
 # The source refuses everything: these say nothing of the one file.
@@ -87,11 +94,12 @@ def fetch_all(
     return Outcome(error=later)
 
 
-def give_up(pool: Pool, due: Sequence[Due], error: LogchordError) -> None:
+def give_up(
+    conn: Connection[TupleRow], due: Sequence[Due], error: LogchordError
+) -> None:
     """Say of files that were asked for often enough that they are not to be had."""
-    with connection(pool) as conn:
-        for one in due:
-            rows.end(conn, one, "failed", error=_failed(error))
+    for one in sorted(due, key=lambda one: one.id):
+        rows.end(conn, one, "failed", error=_failed(error))
 
 
 def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
@@ -113,7 +121,9 @@ def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
     except IngestionError as exc:
         if isinstance(exc, SourceUnreachableError) or exc.reason in _OF_THE_SOURCE:
             return exc
-        is_linked = one.url is not None and exc.reason in _LINKED
+        is_linked = exc.reason == NO_ADDRESS or (
+            one.url is not None and exc.reason in _LINKED
+        )
         _end(means, one, "linked" if is_linked else "failed", exc)
     except ConfigurationError as exc:
         return exc
@@ -127,9 +137,22 @@ def _is_of_one(error: LogchordError) -> bool:
 
 
 def _keep(means: Means, one: Due, got: keeping.Received) -> None:
+    if _is_login_page(one, got):
+        message = "The source sends a login page instead of the file; check `auth`."
+        raise IngestionError(message, reason="login_required")
     found = keeping.read(got, means.bounds)
     with keeping.stored(means.pool, means.store, got) as conn:
         rows.end(conn, one, "stored", stored=found)
+
+
+def _is_login_page(one: Due, got: keeping.Received) -> bool:
+    """Tell whether a page came with status 200 where no page was asked for."""
+    if got.media_type != "text/html" or "html" in (one.declared_type or ""):
+        return False
+    if one.filename.lower().endswith((".html", ".htm")):
+        return False
+    got.file.seek(0)
+    return _PASSWORD.search(got.file.read(_PAGE_BYTES)) is not None
 
 
 def _end(

@@ -22,6 +22,8 @@ from shared.uuid7 import uuid7
 
 log = get_logger()
 
+STORE_UNAVAILABLE = "store_unavailable"
+
 _CHUNK = 1_048_576
 _INCOMING = "incoming"
 # What a killed writer has left; whoever still writes is done long before.
@@ -125,6 +127,6 @@ def _translated() -> Iterator[None]:
     except OSError as exc:
         raise SourceUnreachableError(
             "The store of attached files does not answer, or is full.",
-            reason="store_unavailable",
+            reason=STORE_UNAVAILABLE,
             technical=f"{type(exc).__name__}: {exc}",
         ) from exc

@@ -1,0 +1,188 @@
+"""What Celery runs to fetch the files beside entries, and to read what is in them."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    closing,
+    contextmanager,
+    nullcontext,
+)
+
+from shared import broker
+from shared.due import batches
+from shared.due import rows as work
+from shared.due.rows import Claim
+from shared.enrich.attachments import fetching, keeping, rows
+from shared.enrich.attachments.fetching import Fetch, Means, Outcome
+from shared.enrich.attachments.rows import Due
+from shared.enrich.attachments.store import STORE_UNAVAILABLE, FileStore, open_store
+from shared.entries.adapter import Adapter, SourceIO
+from shared.entries.incoming import AttachmentRef
+from shared.errors import ConfigurationError, IngestionError, LogchordError
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.settings_sources import SourceSettings
+from shared.sources import loading
+from shared.sources.io import make_io
+from shared.sources.shared_pace import SharedPace
+from workers.context import Context, database_url
+from workers.task import Ids, each, settle, task
+
+log = get_logger()
+
+# Of an entry's turn, so that it ends before the task is told to: files are begun until
+# the one, fetched until the other, and the last one is then still to be read.
+BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
+# A source that does not answer is left alone for so long, by each process.
+REST_SECONDS = 30.0
+
+
+@task(broker.EXTRACT_ATTACHMENT)
+def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
+    """Fetch and read the files of entries that are due; twice equals once."""
+    ctx.checkpoint("before_claim", *entry_ids)
+    for claims in ctx.batches(broker.ATTACHMENTS_STAGE, entry_ids, limit=1):
+        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
+        each(ctx, claims, functools.partial(_fetch, ctx))
+
+
+def _fetch(ctx: Context, claim: Claim) -> None:
+    started = time.monotonic()
+    with connection(ctx.pool) as conn:
+        due = rows.due(conn, claim.tenant, claim.entry_id)
+    outcome = _outcome(ctx, due, started) if due else Outcome()
+    ctx.checkpoint("after_fetch", claim.entry_id)
+    error = outcome.error
+    if error is not None and _is_of_store(error):
+        # Every file of every entry would fail likewise.
+        settle(ctx, claim, error)
+    elif error is not None and claim.attempts < ctx.settings.attachments.max_attempts:
+        _again(ctx, claim, error)
+    elif outcome.unfinished:
+        with connection(ctx.pool) as conn:
+            work.release(conn, claim.claim)
+    else:
+        _end(ctx, claim, error)
+
+
+def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
+    name = due[0].source
+    resting: dict[str, tuple[float, LogchordError]] = ctx.kept("resting", dict)
+    until, error = resting.get(name, (0.0, None))
+    if started < until:
+        return Outcome(error=error)
+    means = Means(
+        ctx.pool,
+        _store(ctx),
+        keeping.bounds_of(ctx.settings),
+        max_bytes=_max_bytes(ctx, name),
+        max_per_entry=ctx.settings.max_attachments_per_entry,
+    )
+    with ExitStack() as opened:
+        try:
+            fetch = opened.enter_context(_opened(ctx, name, started + FETCH_SECONDS))
+        except (ConfigurationError, IngestionError) as exc:
+            return Outcome(error=exc)
+        outcome = fetching.fetch_all(
+            means, due, fetch, begin_until=started + BEGIN_SECONDS
+        )
+    if outcome.is_everywhere and outcome.error is not None:
+        resting[name] = (time.monotonic() + REST_SECONDS, outcome.error)
+    return outcome
+
+
+def _again(ctx: Context, claim: Claim, error: LogchordError) -> None:
+    """Ask the source again later: that it is away is no strike of the entry."""
+    with connection(ctx.pool) as conn:
+        work.retry_later(conn, claim, error, backend=False, strike=False)
+    log.warning(
+        "attachments_due_again",
+        entry_id=str(claim.entry_id),
+        attempts=claim.attempts,
+        code=error.error_code,
+        technical=error.technical,
+    )
+
+
+def _end(ctx: Context, claim: Claim, error: LogchordError | None) -> None:
+    with connection(ctx.pool) as conn:
+        if error is not None:
+            # What an edit has brought meanwhile was not asked for often enough.
+            left = rows.due(conn, claim.tenant, claim.entry_id)
+            fetching.give_up(conn, left, error)
+        ctx.checkpoint("before_finish", claim.entry_id)
+        work.finish(conn, claim)
+        ctx.checkpoint("before_commit", claim.entry_id)
+    ctx.checkpoint("after_commit", claim.entry_id)
+
+
+def _is_of_store(error: LogchordError) -> bool:
+    return isinstance(error, IngestionError) and error.reason == STORE_UNAVAILABLE
+
+
+def _store(ctx: Context) -> FileStore:
+    def make() -> FileStore:
+        store = open_store(ctx.settings)
+        store.sweep()
+        return store
+
+    return ctx.kept("attachments", make)  # type: ignore[no-any-return]
+
+
+def _max_bytes(ctx: Context, name: str) -> int:
+    source = ctx.settings.sources.get(name)
+    most = ctx.settings.max_attachment_bytes
+    return min(most, source.max_attachment_bytes) if source else most
+
+
+@contextmanager
+def _opened(ctx: Context, name: str, ends: float) -> Iterator[Fetch | None]:
+    """Give what fetches the files of a source; None where nothing is to be fetched."""
+    source = ctx.settings.sources.get(name)
+    if source is None or not source.is_pulled or source.attachments != "fetch":
+        yield None
+        return
+    descriptor = loading.adapter_class(source.adapter).descriptor
+    with (
+        closing(_pace(ctx, name, source, descriptor.max_concurrency)) as pace,
+        make_io(name, source, cancelled=batches.is_ending, pace=pace, ends=ends) as io,
+    ):
+        most = ctx.settings.max_entry_bytes
+        opened = loading.open_source(name, source, io, max_entry_bytes=most)
+        yield functools.partial(_of_source, opened.adapter, io)
+
+
+def _pace(
+    ctx: Context, name: str, source: SourceSettings, most_at_once: int
+) -> SharedPace:
+    return SharedPace(
+        database_url(ctx.settings),
+        source=name,
+        tenant=source.tenant,
+        rate_per_second=source.rate_per_second,
+        concurrency=min(source.concurrency, most_at_once),
+        # What is new in the logbook comes before what hangs on it.
+        is_urgent=False,
+    )
+
+
+def _of_source(
+    adapter: Adapter, io: SourceIO, ref: AttachmentRef, max_bytes: int
+) -> AbstractContextManager[Iterator[bytes]]:
+    """Ask the adapter for a file, or its address where the adapter has nothing else."""
+    fetch = getattr(adapter, "fetch_attachment", None)
+    if fetch is not None:
+        pieces: Iterator[bytes] = fetch(ref)
+        if isinstance(pieces, Generator):
+            # What is cut off in the middle hangs up at once.
+            return closing(pieces)
+        return nullcontext(pieces)
+    if ref.url is None:
+        message = "The source names this file, and says nowhere where it is."
+        raise IngestionError(message, reason=fetching.NO_ADDRESS)
+    return io.http.stream(ref.url, max_bytes=max_bytes)
