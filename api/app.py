@@ -12,7 +12,7 @@ from typing import Any, LiteralString
 
 from fastapi import FastAPI
 
-from api import asked, errors, openapi, stages
+from api import asked, errors, openapi
 from api.backlog import Backlog
 from api.callers import Callers, is_loopback
 from api.context import ApiContext
@@ -26,7 +26,9 @@ from api.routes import (
     me,
     quarantine,
     root,
+    runs,
     search,
+    sources,
     status,
 )
 from api.searches import Searches
@@ -36,6 +38,7 @@ from shared import log as logs
 from shared.access.cursors import Signer
 from shared.access.limits import Limiter
 from shared.broker import BrokerClock, Nudger
+from shared.embedding import stages
 from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import Pool, connection, make_pool
@@ -46,6 +49,19 @@ _SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
 _JOBS_TIMEOUT_SECONDS = 1.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
+
+_ROUTES = (
+    root,
+    entries,
+    search,
+    sources,
+    runs,
+    status,
+    quarantine,
+    maintenance,
+    me,
+    health,
+)
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -66,7 +82,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.settings = settings
-    for module in (root, entries, search, status, quarantine, maintenance, me, health):
+    for module in _ROUTES:
         app.include_router(module.router, prefix=base)
     openapi.describe(app, settings)
     errors.register(app)

@@ -96,6 +96,8 @@ CREATE TABLE source_state (
     tenant text NOT NULL,
     adapter text NOT NULL,
     config_hash text NOT NULL,
+    -- As it was last loaded; secrets are only named in it.
+    config jsonb NOT NULL,
     -- Set while nobody asks it: by an admin, or after too many failures.
     paused jsonb,
     -- What is wrong and what to do, while it is asked all the same.

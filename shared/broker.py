@@ -33,6 +33,9 @@ EXTRACT_ATTACHMENT = "enhance.extract_attachment"
 EMBED_ENTRIES = "enhance.embed_entries"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
+POLL_SOURCE = "ingest.poll_source"
+RECONCILE_SOURCE = "chores.reconcile_source"
+REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
 
@@ -42,9 +45,14 @@ QUEUE_OF = {
     EMBED_ENTRIES: "enhance.embed",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
+    POLL_SOURCE: "ingest",
+    RECONCILE_SOURCE: "chores",
+    REPARSE_SOURCE: "chores",
     EXPIRE: "chores",
     RECONCILE_INDEX: "chores",
 }
+
+_TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
 
 METADATA_STAGE = "metadata"
 # Due for entries alone that have a file to be fetched.
@@ -227,6 +235,26 @@ def send_chore(app: Celery, kind: str, maintenance_id: UUID) -> None:
         app.send_task(
             name,
             args=[str(maintenance_id)],
+            queue=QUEUE_OF[name],
+            expires=NUDGE_EXPIRES_SECONDS,
+            ignore_result=True,
+            retry=False,
+        )
+
+
+def run_task(kind: str) -> str:
+    """Return the task that goes on with a kind of run of a source."""
+    return _TASK_OF_RUN.get(kind, POLL_SOURCE)
+
+
+def send_run(app: Celery, source: str, kind: str) -> None:
+    """Publish that a run of a source is due; raises when the broker is away."""
+    name = run_task(kind)
+    args = [source, kind] if name == POLL_SOURCE else [source]
+    with translated_errors():
+        app.send_task(
+            name,
+            args=args,
             queue=QUEUE_OF[name],
             expires=NUDGE_EXPIRES_SECONDS,
             ignore_result=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 
 SEARCH_MODULES = "logchord.search_modules"
 ADAPTERS = "logchord.adapters"
@@ -14,3 +14,8 @@ ADAPTERS = "logchord.adapters"
 def load(group: str) -> Mapping[str, object]:
     """Return what is registered in a group, by name; loaded once a process."""
     return {point.name: point.load() for point in entry_points(group=group)}
+
+
+def points(group: str) -> Mapping[str, EntryPoint]:
+    """Return what is registered in a group, by name, not loaded yet."""
+    return {point.name: point for point in entry_points(group=group)}

@@ -28,7 +28,14 @@ log = logs.get_logger()
 # redis-py 8 says so of celery's own use of `setex`, at every stored result.
 warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
 
-_MODULES = ("workers.chores", "workers.enhance", "workers.index", "workers.search")
+_MODULES = (
+    "workers.attachments",
+    "workers.chores",
+    "workers.enhance",
+    "workers.index",
+    "workers.ingest",
+    "workers.search",
+)
 
 settings = Settings.load(os.environ)
 kind = kinds.current()

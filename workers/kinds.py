@@ -56,7 +56,7 @@ KINDS = (
         remote_control=False,
     ),
     WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
-    WorkerKind("ingest", ("ingest",), "prefork", 2),
+    WorkerKind("ingest", ("ingest",), "prefork", 4),
     WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2),
     WorkerKind("embed", ("enhance.embed",), "threads", 2),
     WorkerKind("alert", ("alert",), "threads", 2),

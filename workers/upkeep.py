@@ -27,6 +27,7 @@ from shared.opensearch import filling
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, make_pool
 from shared.settings import Settings
+from shared.sources import arrangement
 from shared.version import VERSION
 from workers.context import budget, database_url
 from workers.loops import Loop
@@ -133,6 +134,32 @@ def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("chores_without_broker", technical=exc.technical)
 
 
+def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the runs of sources that are due, the healthy ones first."""
+    late = schedule.due_of_sources(conn)
+    if not late:
+        return
+    alive = [one for one in processes.listing(conn) if not one.stale]
+    queue_of = {kind: broker.QUEUE_OF[broker.run_task(kind)] for _, kind in late}
+    try:
+        room = _room(app, set(queue_of.values()), alive)
+        for source, kind in late:
+            if room[queue_of[kind]] > 0:
+                broker.send_run(app, source, kind)
+                room[queue_of[kind]] -= 1
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("sources_without_broker", technical=exc.technical)
+
+
+def arrange_sources(conn: Connection[TupleRow], settings: Settings) -> None:
+    """Bring the rows of sources to what the configuration says."""
+    with conn.transaction():
+        result = arrangement.arrange(conn, settings)
+    for name, error in result.invalid.items():
+        log.error("source_invalid", source=name, message=error.message)
+
+
 def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
     url = database_url(settings)
@@ -150,6 +177,11 @@ def loops(settings: Settings) -> list[Loop]:
     def schedule_due(conn: Connection[TupleRow]) -> None:
         schedule_chores(conn)
         nudge_chores(conn, app)
+        nudge_sources(conn, app)
+
+    def arrange(conn: Connection[TupleRow]) -> None:
+        arrange_chores(conn)
+        arrange_sources(conn, settings)
 
     def keep(conn: Connection[TupleRow]) -> None:
         # No chore: a search must have its partition where no worker of chores runs,
@@ -161,7 +193,7 @@ def loops(settings: Settings) -> list[Loop]:
     duties = [
         Loop(url, "sweeper", settings.work.sweep_seconds, sweep),
         Loop(url, "finisher", FINISH_SECONDS, finish),
-        Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange_chores),
+        Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange),
         Loop(url, "retention", RETENTION_SECONDS, keep),
     ]
     # Without an address it has no index to keep; its other duties go on.

@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from api import stages
 from api.cli import http, output
 from api.schemas.lag import chores_out, loop_out, queue_out, stage_out
 from local import runner_state, stack
 from shared import broker
 from shared.due import overview, problems
 from shared.due.overview import Overview
+from shared.embedding import stages
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings

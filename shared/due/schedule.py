@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -62,6 +64,51 @@ _FINISH: LiteralString = """
            last_error = %(error)s::jsonb,
            next_run_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
+# Those that fail come last: what hangs must not hold up what works.
+_DUE_OF_SOURCES: LiteralString = """
+    SELECT s.source, s.kind FROM source_schedule s
+     WHERE s.source <> %(installation)s AND s.next_run_at <= clock_timestamp()
+       AND (s.leased_until IS NULL OR s.leased_until <= clock_timestamp())
+       AND NOT EXISTS (SELECT FROM source_state p
+                        WHERE p.source = s.source AND p.paused IS NOT NULL)
+     ORDER BY failures, next_run_at, source, kind
+     LIMIT 1000"""
+_REST: LiteralString = """
+    UPDATE source_schedule
+       SET claim = NULL, leased_until = NULL, failures = 0, last_error = NULL,
+           next_run_at = 'infinity'
+     WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
+_GIVE_BACK: LiteralString = """
+    UPDATE source_schedule
+       SET claim = NULL, leased_until = NULL, next_run_at = clock_timestamp()
+     WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
+_BRING_FORWARD: LiteralString = """
+    INSERT INTO source_schedule AS s (source, kind, every_seconds, next_run_at)
+    VALUES (%(source)s, %(kind)s, %(every)s, clock_timestamp())
+        ON CONFLICT (source, kind) DO UPDATE
+       SET next_run_at = least(s.next_run_at, clock_timestamp()),
+           cursor = CASE WHEN %(anew)s THEN NULL ELSE s.cursor END"""
+# Whoever begins where another ends; what has begun already goes its own way.
+_HAND_OVER: LiteralString = """
+    UPDATE source_schedule
+       SET cursor = %(cursor)s::jsonb,
+           next_run_at = least(next_run_at, clock_timestamp())
+     WHERE source = %(source)s AND kind = %(kind)s AND cursor IS NULL"""
+_STANDING: LiteralString = """
+    SELECT kind, CASE WHEN isfinite(next_run_at) THEN next_run_at END AS next_run_at,
+           coalesce(leased_until > clock_timestamp(), false) AS is_running, cursor,
+           failures, last_run_at, last_error
+      FROM source_schedule
+     WHERE source = %(source)s
+     ORDER BY kind
+     LIMIT 100"""
+_ARRANGE_RESTING: LiteralString = """
+    INSERT INTO source_schedule (source, kind, every_seconds, next_run_at)
+    VALUES (%(source)s, %(kind)s, %(every)s, 'infinity')
+        ON CONFLICT (source, kind) DO NOTHING"""
+_FORGET: LiteralString = """
+    DELETE FROM source_schedule
+     WHERE source = %(source)s AND NOT kind = ANY(%(kept)s)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +128,47 @@ class Run:
         return {"source": self.source, "kind": self.kind, "claim": self.claim}
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one kind of run of a source stands."""
+
+    kind: str
+    # None: only once somebody asks for it.
+    next_run_at: datetime | None
+    is_running: bool
+    cursor: dict[str, Any] | None
+    failures: int
+    last_run_at: datetime | None
+    last_error: dict[str, Any] | None
+
+
 def arrange(
-    conn: Connection[TupleRow], source: str, kind: str, every_seconds: float
+    conn: Connection[TupleRow],
+    source: str,
+    kind: str,
+    every_seconds: float,
+    *,
+    at_once: bool = False,
 ) -> None:
     """See that this runs every so often; arranging it again changes nothing."""
     values = {"source": source, "kind": kind, "every": every_seconds}
-    conn.execute(_ARRANGE, {**values, "wait": _jittered(every_seconds)})
+    wait = 0.0 if at_once else _jittered(every_seconds)
+    conn.execute(_ARRANGE, {**values, "wait": wait})
+
+
+def arrange_resting(
+    conn: Connection[TupleRow], source: str, kind: str, every_seconds: float
+) -> None:
+    """See that there is such a run, for whoever asks for it."""
+    values = {"source": source, "kind": kind, "every": every_seconds}
+    conn.execute(_ARRANGE_RESTING, values)
+
+
+def standing(conn: Connection[TupleRow], source: str) -> dict[str, Standing]:
+    """Return how every kind of run of a source stands, by kind."""
+    with conn.cursor(row_factory=class_row(Standing)) as cur:
+        found = cur.execute(_STANDING, {"source": source}).fetchall()
+    return {one.kind: one for one in found}
 
 
 def due(conn: Connection[TupleRow], source: str) -> list[str]:
@@ -122,17 +204,71 @@ def keep(conn: Connection[TupleRow], run: Run, cursor: dict[str, Any]) -> bool:
 
 
 def finish(
-    conn: Connection[TupleRow], run: Run, error: LogchordError | None = None
+    conn: Connection[TupleRow],
+    run: Run,
+    error: LogchordError | None = None,
+    *,
+    wait_seconds: float | None = None,
 ) -> bool:
     """End the run and say when the next is due; after a failure, backing off."""
     failures = run.failures + 1 if error is not None else 0
+    if wait_seconds is None:
+        wait = _backoff(failures) if failures else _jittered(run.every_seconds)
+    else:
+        wait = _jittered(wait_seconds)
     values = {
         **run.key,
         "failures": failures,
         "error": None if error is None else error.as_json(),
-        "wait": _backoff(failures) if failures else _jittered(run.every_seconds),
+        "wait": wait,
     }
     return conn.execute(_FINISH, values).rowcount > 0
+
+
+def due_of_sources(conn: Connection[TupleRow]) -> list[tuple[str, str]]:
+    """Return source and kind of every run that is due and that nobody has taken."""
+    found = conn.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION})
+    return [(str(source), str(kind)) for source, kind in found]
+
+
+def give_back(conn: Connection[TupleRow], run: Run) -> bool:
+    """Let the run go on with its next step at once, by whoever comes."""
+    return conn.execute(_GIVE_BACK, run.key).rowcount > 0
+
+
+def rest(conn: Connection[TupleRow], run: Run) -> bool:
+    """End the run for good; only somebody who asks for it brings it back."""
+    return conn.execute(_REST, run.key).rowcount > 0
+
+
+def bring_forward(
+    conn: Connection[TupleRow],
+    source: str,
+    kind: str,
+    *,
+    every_seconds: float,
+    anew: bool = False,
+) -> None:
+    """Make a run due now; `anew` also forgets how far it had come."""
+    values = {"source": source, "kind": kind, "every": every_seconds, "anew": anew}
+    conn.execute(_BRING_FORWARD, values)
+
+
+def hand_over(
+    conn: Connection[TupleRow],
+    source: str,
+    kind: str,
+    cursor: dict[str, Any] | None,
+) -> None:
+    """Let a run that has not begun yet begin at a cursor, and now."""
+    values = {"source": source, "kind": kind, "cursor": json.dumps(cursor)}
+    conn.execute(_HAND_OVER, values)
+
+
+def keep_only(conn: Connection[TupleRow], source: str, kinds: Sequence[str]) -> int:
+    """Forget every run of a source but these; return how many were forgotten."""
+    values = {"source": source, "kept": list(kinds)}
+    return conn.execute(_FORGET, values).rowcount
 
 
 def _jittered(seconds: float) -> float:

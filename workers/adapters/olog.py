@@ -234,6 +234,7 @@ class Olog:
             gaps=gaps,
             total=None if walk.rebased or hits == _MOST_HITS else hits,
             complete_to=olog_log.moment(self._complete_to(walk)) if walk.over else None,
+            is_last=walk.over,
         )
 
     def _is_over(self, walk: _Walk, count: int, hits: int | None) -> bool:

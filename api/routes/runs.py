@@ -1,0 +1,80 @@
+"""Runs of sources: what each found, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import Caller, Ctx, needs
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.schemas.sources import RunOut, RunPage, RunState, run_out
+from shared.access.cursors import Binding
+from shared.errors import NotFoundError
+from shared.postgres import connection
+from shared.sources import runs
+
+router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=DoorRoute)
+
+
+@router.get(
+    "",
+    summary="List runs",
+    response_model=RunPage,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+def list_runs(
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[str | None, Query(max_length=255)] = None,
+    state: RunState | None = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """The newest first, also those that still run."""
+    scope = caller.scope
+    query = json.dumps([source, state])
+    binding = Binding("GET /v1/runs", query, scope.key_id or scope.subject, limit)
+    after = None
+    if cursor is not None:
+        after = UUID(ctx.signer().open(cursor, binding)[0])
+    with connection(ctx.pool) as conn:
+        found = runs.listing(
+            conn,
+            scope.tenant,
+            limit=limit + 1,
+            source=source,
+            state=state,
+            after=after,
+        )
+    page, more = found[:limit], len(found) > limit
+    admin = "admin" in scope.allowed
+    body = {
+        "items": [run_out(one, admin=admin) for one in page],
+        "next_cursor": (
+            ctx.signer().make([str(page[-1].id)], binding) if more else None
+        ),
+    }
+    return Response(json.dumps(body), media_type="application/json")
+
+
+@router.get(
+    "/{run_id}",
+    summary="Look at one run",
+    response_model=RunOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("read"))],
+)
+def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Its counts, its window, and why it failed, if it did."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = runs.one(conn, scope.tenant, run_id)
+    if found is None:
+        raise NotFoundError
+    body = run_out(found, admin="admin" in scope.allowed)
+    return Response(json.dumps(body), media_type="application/json")

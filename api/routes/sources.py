@@ -1,0 +1,275 @@
+"""Sources: how each stands, and what an admin does to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.schemas.sources import (
+    CheckOut,
+    ReloadOut,
+    SourceList,
+    SourceOut,
+    Triggered,
+    TriggerIn,
+    source_out,
+)
+from shared import broker
+from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+from shared.errors import CapacityError, IngestionError, NotFoundError
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.settings import Settings
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, loading, operate, overview, runs
+from shared.sources.admit import Rules
+from shared.sources.check import Checked, check
+from shared.sources.io import make_io
+from shared.sources.secrets import Secrets
+
+log = get_logger()
+
+router = APIRouter(prefix="/v1/sources", tags=["sources"], route_class=DoorRoute)
+
+_EXCERPT_CHARS = 300
+
+
+@router.get(
+    "",
+    summary="List the sources",
+    response_model=SourceList,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+def list_sources(caller: Caller, ctx: Ctx) -> Response:
+    """Every source of the caller's facility, and what is wrong with it."""
+    with connection(ctx.pool) as conn:
+        found = overview.read(conn, caller.scope, ctx.settings.sources)
+    admin = _is_admin(caller.scope)
+    return _json({"items": [source_out(one, admin=admin) for one in found]})
+
+
+@router.post(
+    "/reload",
+    summary="Read the configuration file again",
+    response_model=ReloadOut,
+    responses=documented(),
+    dependencies=[Depends(needs("admin"))],
+)
+def reload_sources(caller: Caller, ctx: Ctx) -> Response:
+    """Take over what is said of sources that are pulled; a wrong one stays as it is."""
+    fresh = Settings.load(os.environ)
+    with connection(ctx.pool) as conn:
+        result = arrangement.arrange(conn, fresh)
+    log.info(
+        "sources_reloaded",
+        subject=caller.scope.subject,
+        added=result.added,
+        changed=result.changed,
+        removed=result.removed,
+    )
+    return _json(
+        {
+            "added": result.added,
+            "changed": result.changed,
+            "removed": result.removed,
+            "invalid": [
+                {"name": name, "message": error.message}
+                for name, error in sorted(result.invalid.items())
+            ],
+        }
+    )
+
+
+@router.get(
+    "/{source}",
+    summary="Look at one source",
+    response_model=SourceOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("read"))],
+)
+def get_source(source: str, caller: Caller, ctx: Ctx) -> Response:
+    """How it is asked, how it stands, what is here of it, and what is wrong."""
+    return _one(ctx, caller.scope, source)
+
+
+@router.post(
+    "/{source}/check",
+    summary="Read one page of a source and store nothing",
+    response_model=CheckOut,
+    responses=documented(404, 502),
+    dependencies=[Depends(needs("admin"))],
+)
+async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
+    """Reachable, authorised, newest entries, and whatever looks wrong."""
+    found = await asyncio.to_thread(_check, ctx, caller.scope, source)
+    if not found.ok:
+        raise IngestionError(
+            " ".join(found.problems), code="source_unreachable", source=source
+        )
+    return _json(
+        {
+            "ok": True,
+            "took_ms": round(found.took_seconds * 1000, 1),
+            "sample": [_sample(one) for one in found.sample],
+            "problems": list(found.problems),
+        }
+    )
+
+
+@router.post(
+    "/{source}/trigger",
+    summary="Run a source now",
+    response_model=Triggered,
+    status_code=202,
+    responses=documented(404, 409),
+    dependencies=[Depends(needs("admin"))],
+)
+def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> Response:
+    """Queue one run: what is new, a comparison, the history, or a new reading."""
+    wanted = runs.Asked(
+        asked.start, asked.end, asked.limit, asked.dry_run, asked.confirm_prune
+    )
+    tenant = caller.scope.tenant
+    with connection(ctx.pool) as conn:
+        run_id = operate.trigger(conn, tenant, source, asked.kind, wanted)
+    log.info(
+        "source_triggered",
+        source=source,
+        kind=asked.kind,
+        subject=caller.scope.subject,
+    )
+    _nudge(ctx, source, asked.kind)
+    return _json({"run_id": str(run_id)}, status_code=202)
+
+
+@router.post(
+    "/{source}/pause",
+    summary="Ask a source no more",
+    response_model=SourceOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def pause_source(source: str, caller: Caller, ctx: Ctx) -> Response:
+    """A run in hand ends with its page; nothing is lost, it goes on from there."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        operate.pause(conn, scope.tenant, source, subject=scope.subject)
+    log.info("source_paused", source=source, subject=scope.subject)
+    return _one(ctx, scope, source)
+
+
+@router.post(
+    "/{source}/resume",
+    summary="Ask a source again",
+    response_model=SourceOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def resume_source(source: str, caller: Caller, ctx: Ctx) -> Response:
+    """At once, and with no failure counted."""
+    with connection(ctx.pool) as conn:
+        operate.resume(conn, caller.scope.tenant, source)
+    log.info("source_resumed", source=source, subject=caller.scope.subject)
+    _nudge(ctx, source, runs.TAIL)
+    return _one(ctx, caller.scope, source)
+
+
+@router.post(
+    "/{source}/nudge",
+    summary="Say that a source has something new",
+    status_code=202,
+    response_class=Response,
+    responses=documented(),
+    openapi_extra={"security": []},
+)
+async def nudge_source(
+    source: str,
+    request: Request,
+    ctx: Ctx,
+    logchord_signature: Annotated[str, Header(max_length=200)] = "",
+) -> Response:
+    """No key: the body is signed with the source's secret, and makes its tail due."""
+    body = await request.body()
+    await asyncio.to_thread(_signed_nudge, ctx, source, logchord_signature, body)
+    return Response(status_code=202)
+
+
+def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> None:
+    configured = ctx.settings.sources.get(source)
+    name = configured.nudge_secret if configured else None
+    # Without a secret the answer is that of a wrong signature.
+    secret = Secrets(source).read(name) if name else os.urandom(32).hex()
+    with connection(ctx.pool) as conn:
+        operate.nudge(
+            conn,
+            source,
+            secret=secret,
+            signature=signature,
+            body=body,
+            now=time.time(),
+        )
+    _nudge(ctx, source, runs.TAIL)
+
+
+def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
+    with connection(ctx.pool) as conn:
+        _, source = operate.pulled_source(conn, scope.tenant, name)
+    return check_settings(ctx.settings, name, source)
+
+
+def check_settings(settings: Settings, name: str, source: SourceSettings) -> Checked:
+    """Check a source as it is configured, wherever that is written."""
+    hurried = source.model_copy(update={"max_retries": 0})
+    most = settings.max_entry_bytes
+    with make_io(name, hurried) as io:
+        opened = loading.open_source(name, hurried, io, max_entry_bytes=most)
+        rules = Rules(settings, name, hurried, opened.descriptor.version)
+        return check(opened, rules)
+
+
+def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
+    try:
+        broker.send_run(ctx.app, source, kind)
+    except CapacityError as exc:
+        # The row is due all the same: the scheduler nudges for it.
+        log.warning("nudge_lost", source=source, technical=exc.technical)
+
+
+def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
+    with connection(ctx.pool) as conn:
+        found = overview.read(conn, scope, ctx.settings.sources, name)
+    if not found:
+        raise NotFoundError
+    return _json(source_out(found[0], admin=_is_admin(scope)))
+
+
+def _sample(draft: EntryDraft) -> dict[str, Any]:
+    return {
+        "external_id": draft.external_id,
+        "entry_time": draft.entry_time.isoformat() if draft.entry_time else None,
+        "authors": list(draft.authors),
+        "logbooks": list(draft.logbooks),
+        "title": draft.title,
+        "text": draft.text[:_EXCERPT_CHARS],
+        "flags": list(draft.flags),
+    }
+
+
+def _is_admin(scope: Scope) -> bool:
+    return "admin" in scope.allowed
+
+
+def _json(body: Any, *, status_code: int = 200) -> Response:
+    return Response(
+        json.dumps(body), status_code=status_code, media_type="application/json"
+    )

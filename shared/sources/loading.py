@@ -1,0 +1,166 @@
+"""From a configured source to its adapter, ready to ask; or what is wrong with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import cast
+
+from pydantic import ValidationError
+
+from shared import registry
+from shared.entries.adapter import (
+    Adapter,
+    AdapterDescriptor,
+    Capabilities,
+    Source,
+    SourceIO,
+)
+from shared.errors import AdapterNotFoundError, ConfigurationError
+from shared.log import get_logger
+from shared.settings import Settings
+from shared.settings_sources import PUSH, SourceSettings
+
+log = get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A source that can be asked, and its settings."""
+
+    name: str
+    settings: SourceSettings
+    source: Source
+    adapter: Adapter
+    io: SourceIO
+
+    @property
+    def tenant(self) -> str:
+        """Whose entries it brings."""
+        return self.settings.tenant
+
+    @property
+    def descriptor(self) -> AdapterDescriptor:
+        """What its adapter says of itself."""
+        return type(self.adapter).descriptor
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can tell, as far as its own settings let it."""
+        narrowed = getattr(self.adapter, "capabilities", None)
+        return narrowed if narrowed is not None else self.descriptor.capabilities
+
+    @property
+    def overlap_seconds(self) -> float:
+        """How far a poll looks back."""
+        least = self.descriptor.min_overlap_seconds
+        return max(self.settings.overlap_seconds, least)
+
+
+@cache
+def adapters() -> Mapping[str, type[Adapter]]:
+    """Return every adapter by its name and by the names that peers give it."""
+    found: dict[str, type[Adapter]] = {}
+    for name, point in sorted(registry.points(registry.ADAPTERS).items()):
+        try:
+            kind = cast("type[Adapter]", point.load())
+        except (ImportError, AttributeError) as exc:
+            # Somebody's package is broken: the other sources go on.
+            log.error("adapter_broken", adapter=name, error=str(exc))  # noqa: TRY400
+            continue
+        found[name] = kind
+        for alias in kind.descriptor.aliases:
+            found.setdefault(alias, kind)
+    return found
+
+
+def adapter_class(name: str) -> type[Adapter]:
+    """Return the adapter of a name, or say which there are."""
+    known = adapters()
+    if name not in known:
+        raise AdapterNotFoundError(name, sorted({*known, PUSH}))
+    return known[name]
+
+
+def pulled(settings: Settings) -> dict[str, SourceSettings]:
+    """Return the sources that are asked, by name."""
+    return {
+        name: one
+        for name, one in sorted(settings.sources.items())
+        if one.is_pulled and one.enabled
+    }
+
+
+def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> Source:
+    """Return what an adapter may know of its source, or what is wrong with it."""
+    descriptor = adapter_class(settings.adapter).descriptor
+    _check_place(name, settings, descriptor)
+    if descriptor.naive_times and settings.timezone is None:
+        raise _wrong(
+            name, "timezone", f"the times of {descriptor.title} have no zone; say which"
+        )
+    try:
+        args = descriptor.args.model_validate(settings.args)
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        where = ".".join(["args", *(str(part) for part in first["loc"])])
+        raise _wrong(name, where, first["msg"].removeprefix("Value error, ")) from exc
+    history_start = settings.history_start
+    if history_start is not None and history_start.tzinfo is None:
+        history_start = history_start.replace(tzinfo=UTC)
+    return Source(
+        name=name,
+        base_url=settings.base_url,
+        path=settings.path,
+        timezone=settings.timezone,
+        tz_fold=settings.tz_fold,
+        locale=settings.locale,
+        language=settings.language,
+        page_size=min(settings.page_size, descriptor.max_records_per_page),
+        overlap_seconds=max(settings.overlap_seconds, descriptor.min_overlap_seconds),
+        history_start=history_start,
+        request_timeout_seconds=settings.request_timeout_seconds,
+        max_entry_bytes=max_entry_bytes,
+        args=args,
+    )
+
+
+def open_source(
+    name: str, settings: SourceSettings, io: SourceIO, *, max_entry_bytes: int
+) -> Opened:
+    """Return the source with its adapter; nothing has been asked yet."""
+    source = describe(name, settings, max_entry_bytes=max_entry_bytes)
+    return Opened(
+        name, settings, source, adapter_class(settings.adapter)(source, io), io
+    )
+
+
+def config_hash(settings: SourceSettings) -> str:
+    """Return what changes when somebody changes the configuration of a source."""
+    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def history_start(opened: Opened) -> datetime:
+    """Return before when there is nothing."""
+    return opened.source.history_start or datetime(1990, 1, 1, tzinfo=UTC)
+
+
+def _check_place(
+    name: str, settings: SourceSettings, descriptor: AdapterDescriptor
+) -> None:
+    given = {"base_url": settings.base_url, "path": settings.path}
+    if descriptor.place == "either":
+        if not any(given.values()):
+            raise _wrong(name, "base_url", "give it, or `path`")
+    elif descriptor.place != "none" and not given[descriptor.place]:
+        raise _wrong(name, descriptor.place, f"{descriptor.title} needs it")
+
+
+def _wrong(name: str, key: str, what: str) -> ConfigurationError:
+    dotted = f"sources.{name}.{key}"
+    return ConfigurationError(f"{dotted}: {what}.", config_key=dotted)

@@ -1,0 +1,98 @@
+"""What an admin does to a source: trigger a run, pause, resume, load the file again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.due import schedule
+from shared.errors import AccessError, ConflictError, NotFoundError
+from shared.settings_sources import SourceSettings
+from shared.sources import runs, state
+from shared.sources.runs import Asked
+from shared.sources.state import SourceState
+
+_DAY_SECONDS = 86_400.0
+NUDGE_WINDOW_SECONDS = 300
+_SIGNATURE = re.compile(r"t=(?P<time>\d{1,12}),v1=(?P<mac>[0-9a-f]{64})")
+
+
+def pulled_source(
+    conn: Connection[TupleRow], tenant: str, name: str
+) -> tuple[SourceState, SourceSettings]:
+    """Return a source that is asked, or say that there is none of this name."""
+    standing = state.read(conn, tenant, name)
+    if standing is None:
+        raise NotFoundError
+    return standing, SourceSettings.model_validate(standing.config)
+
+
+def trigger(
+    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: Asked
+) -> UUID:
+    """Queue a run and make it due now; the caller commits, then nudges."""
+    standing, source = pulled_source(conn, tenant, name)
+    if standing.paused:
+        message = f"The source {name} is paused; resume it first."
+        raise ConflictError(message, code="source_paused")
+    run_id = runs.ask_for(conn, tenant, name, kind, asked)
+    every = {
+        runs.TAIL: source.poll_interval_seconds,
+        runs.RECONCILE: source.reconcile_every_seconds,
+    }.get(kind, _DAY_SECONDS)
+    # A history or a parser's walk that is asked for begins anew; a tail goes on.
+    anew = kind in {runs.BACKFILL, runs.REPARSE}
+    schedule.bring_forward(conn, name, kind, every_seconds=every, anew=anew)
+    return run_id
+
+
+def pause(conn: Connection[TupleRow], tenant: str, name: str, *, subject: str) -> None:
+    """Ask a source no more; a run in hand ends with its page."""
+    pulled_source(conn, tenant, name)
+    state.pause(conn, tenant, name, f"by {subject}")
+
+
+def resume(conn: Connection[TupleRow], tenant: str, name: str) -> None:
+    """Ask a source again, at once and with a clean slate."""
+    _, source = pulled_source(conn, tenant, name)
+    if state.resume(conn, tenant, name):
+        schedule.bring_forward(
+            conn, name, runs.TAIL, every_seconds=source.poll_interval_seconds
+        )
+
+
+def nudge(
+    conn: Connection[TupleRow],
+    name: str,
+    *,
+    secret: str,
+    signature: str,
+    body: bytes,
+    now: float,
+) -> None:
+    """Make the tail due because the source says so, if it is the source that does."""
+    match = _SIGNATURE.fullmatch(signature)
+    if match is None or abs(now - int(match["time"])) > NUDGE_WINDOW_SECONDS:
+        raise _unsigned()
+    signed = match["time"].encode() + b"." + body
+    expected = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+    if not hmac.compare_digest(expected, match["mac"]):
+        raise _unsigned()
+    tenant = state.tenant_of(conn, name)
+    if tenant is None:
+        raise _unsigned()
+    standing, source = pulled_source(conn, tenant, name)
+    if not standing.paused:
+        schedule.bring_forward(
+            conn, name, runs.TAIL, every_seconds=source.poll_interval_seconds
+        )
+
+
+def _unsigned() -> AccessError:
+    # The same for a wrong signature and for a source that there is not.
+    return AccessError("The signature is not valid.", code="auth_invalid")

@@ -1,0 +1,192 @@
+"""How every source stands, from Postgres alone: one answer for every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import Scope
+from shared.due import schedule
+from shared.due.schedule import Standing
+from shared.settings_sources import SourceSettings
+from shared.sources import runs, state
+from shared.sources.runs import IngestionRun
+from shared.sources.state import SourceState
+
+_NEWEST: LiteralString = """
+    SELECT max(e.entry_time) AS newest, count(*) AS entries,
+           (SELECT coalesce(array_agg(DISTINCT book), '{}') FROM (
+                SELECT unnest(n.logbooks) AS book FROM entry n
+                 WHERE n.tenant = %(tenant)s AND n.source = %(source)s
+                   AND n.deleted_at IS NULL
+                   AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
+                   AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
+                   AND (n.visible_from IS NULL OR n.visible_from <= now())
+                 ORDER BY n.entry_time DESC LIMIT 1000) AS recent) AS logbooks
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+_NOW: LiteralString = "SELECT statement_timestamp()"
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What of a source is here, as far as the caller may see it."""
+
+    newest: datetime | None
+    entries: int
+    logbooks: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One source: as configured, as it stands, and what is here of it."""
+
+    name: str
+    settings: SourceSettings
+    # None: it is pushed to.
+    state: SourceState | None
+    standings: Mapping[str, Standing]
+    last_run: IngestionRun | None
+    stock: Stock
+    now: datetime
+
+    @property
+    def lag_seconds(self) -> float | None:
+        """How old its newest entry is."""
+        newest = self.stock.newest
+        return max(0.0, (self.now - newest).total_seconds()) if newest else None
+
+    @property
+    def since_success_seconds(self) -> float | None:
+        """How long ago it has last answered."""
+        last = self.state.last_success_at if self.state else None
+        return max(0.0, (self.now - last).total_seconds()) if last else None
+
+    @property
+    def next_run_at(self) -> datetime | None:
+        """When it is asked next."""
+        times = [one.next_run_at for one in self.standings.values() if one.next_run_at]
+        return min(times, default=None)
+
+    @property
+    def problem(self) -> str | None:
+        """What is wrong with it and what to do, in one sentence; None if nothing."""
+        return _problem(self)
+
+    @property
+    def gaps(self) -> list[dict[str, Any]]:
+        """What could not be read."""
+        return self.state.gaps if self.state else []
+
+
+def read(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    configured: Mapping[str, SourceSettings],
+    name: str | None = None,
+) -> list[SourceView]:
+    """Return every source of the caller's tenant, or one, by name."""
+    states = {one.source: one for one in state.listing(conn, scope.tenant)}
+    row = conn.execute(_NOW).fetchone()
+    assert row is not None
+    found = dict(_pushed(configured, scope.tenant))
+    found |= {
+        source: SourceSettings.model_validate(one.config)
+        for source, one in states.items()
+    }
+    return [
+        _view(conn, scope, source, settings, states.get(source), row[0])
+        for source, settings in sorted(found.items())
+        if name in {None, source}
+    ]
+
+
+def _pushed(
+    configured: Mapping[str, SourceSettings], tenant: str
+) -> Mapping[str, SourceSettings]:
+    # Whoever has a key may push into any of these, whatever the tenant of the key.
+    return {
+        name: one
+        for name, one in configured.items()
+        if not one.is_pulled and one.enabled and one.tenant in {tenant, "default"}
+    }
+
+
+def _view(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    name: str,
+    settings: SourceSettings,
+    standing: SourceState | None,
+    now: datetime,
+) -> SourceView:
+    with conn.cursor(row_factory=class_row(Stock)) as cur:
+        stock = cur.execute(_NEWEST, {**scope.params, "source": name}).fetchone()
+    latest = runs.listing(conn, scope.tenant, limit=1, source=name)
+    return SourceView(
+        name,
+        settings,
+        standing,
+        schedule.standing(conn, name) if standing else {},
+        latest[0] if latest else None,
+        stock or Stock(None, 0, []),
+        now,
+    )
+
+
+def _problem(view: SourceView) -> str | None:
+    standing = view.state
+    if standing is None:
+        return None
+    name = view.name
+    if standing.paused:
+        return _paused(name, standing)
+    if standing.failures:
+        error = standing.last_error or {}
+        return (
+            f"The source {name!r} has failed {_times(standing.failures)} in a row:"
+            f" {error.get('message', 'see the log')}"
+            f" It is asked again{_at(view.next_run_at)}; look with"
+            f" `logchord source check {name}`."
+        )
+    if standing.degraded:
+        return f"The source {name!r}: {standing.degraded.get('message')}"
+    quiet = view.since_success_seconds
+    longest = 3 * view.settings.poll_interval_seconds + 60
+    if view.settings.schedule is None and quiet is not None and quiet > longest:
+        return (
+            f"The source {name!r} has not been read for {quiet:.0f} s although nothing"
+            " failed: see that a worker of the queue `ingest` and `upkeep` run."
+        )
+    return None
+
+
+def _paused(name: str, standing: SourceState) -> str:
+    paused = standing.paused or {}
+    if paused.get("reason") == "failures":
+        message = (paused.get("error") or {}).get("message", "see the log")
+        return (
+            f"The source {name!r} is paused after {_times(standing.failures)} of"
+            f" failure in a row: {message} Mend it, then"
+            f" `logchord source resume {name}`."
+        )
+    return (
+        f"The source {name!r} was paused: {paused.get('reason')}. Let it go on with"
+        f" `logchord source resume {name}`."
+    )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _at(time: datetime | None) -> str:
+    return f" at {time:%H:%M:%S} UTC" if time else " once somebody triggers it"

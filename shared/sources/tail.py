@@ -1,0 +1,51 @@
+"""The tail of a source: what is new since the cursor, again and again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from shared.due import schedule
+from shared.entries.adapter import Window
+from shared.postgres import connection
+from shared.sources import compare, runs, state
+from shared.sources.intake import Intake, Steps
+
+# A first poll looks back at least so far, while the backfill only begins.
+_LEAST_WINDOW_SECONDS = 3600.0
+
+
+def steps(intake: Intake) -> Steps:
+    """Take in one page after the other; all is committed at each yield."""
+    opened = intake.opened
+    began = opened.io.now()
+    if _has_only_a_listing(intake):
+        yield from compare.steps(intake, None)
+    else:
+        window = None
+        if intake.cursor is None and opened.capabilities.windows:
+            # What is older comes by the backfill, which does not hold this up.
+            back = max(_LEAST_WINDOW_SECONDS, opened.overlap_seconds)
+            window = Window(began - timedelta(seconds=back), None)
+        for page in opened.adapter.pages(intake.cursor, window):
+            counts = intake.store(page.items, page.cursor, page=page)
+            if intake.is_cut:
+                return
+            if intake.is_through:
+                break
+            yield counts
+    with connection(intake.pool) as conn:
+        end = began - timedelta(seconds=opened.overlap_seconds)
+        state.note_complete(conn, intake.tenant, intake.name, end=end)
+
+
+def _has_only_a_listing(intake: Intake) -> bool:
+    """Tell whether the tail is a comparison: once the history is in, not before."""
+    opened = intake.opened
+    if opened.capabilities.order != "none" or not hasattr(opened.adapter, "list_ids"):
+        return False
+    with connection(intake.pool) as conn:
+        backfill = schedule.standing(conn, intake.name).get(runs.BACKFILL)
+    # Else every entry of the history would be fetched one by one, a second time.
+    return not opened.capabilities.windows or (
+        backfill is None or backfill.next_run_at is None
+    )

@@ -1,0 +1,113 @@
+"""Sources over stubs, run by the real runtime in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from shared.due import schedule
+from shared.entries.adapter import SourceIO
+from shared.errors import LogchordError
+from shared.postgres import Pool, connection, make_pool
+from shared.settings import Settings
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, runs, walk
+from shared.sources.intake import Stages
+from shared.sources.io import make_io
+from shared.sources.runs import IngestionRun
+from shared.sources.walk import Means, Wanted
+from workers.adapters.kit.stub import Stub
+
+STAGES = Stages(("metadata", "embed:test"), ("embed:test", "index"))
+TENANT = "default"
+S = TypeVar("S", bound=Stub)
+
+
+@dataclass
+class Runtime:
+    """What a worker of the queue `ingest` has, without a worker."""
+
+    pool: Pool
+    settings: Settings
+    nudged: list[tuple[str, int]] = field(default_factory=list)
+    endings: ExitStack = field(default_factory=ExitStack)
+
+    def stub(self, make: Callable[[], S]) -> S:
+        """Start a stub that is closed after the test."""
+        return self.endings.enter_context(closing(make()))
+
+    def configure(self, name: str, stub: Stub, **changes: Any) -> None:
+        """Configure a source over a stub, as the file would."""
+        source = SourceSettings.model_validate(
+            {"poll_interval_seconds": 3600, "rate_per_second": 1000, "max_retries": 0}
+            | dict(stub.settings())
+            | changes
+        )
+        sources = {**self.settings.sources, name: source}
+        self.settings = self.settings.model_copy(update={"sources": sources})
+        with connection(self.pool) as conn:
+            arranged = arrangement.arrange(conn, self.settings)
+        assert not arranged.invalid, arranged.invalid
+
+    def run(self, name: str, kind: str = runs.TAIL, **asked: Any) -> IngestionRun:
+        """Run one kind to its end, in as many turns as it takes."""
+        with connection(self.pool) as conn:
+            run_id = runs.ask_for(conn, TENANT, name, kind, runs.Asked(**asked))
+            anew = kind in {runs.BACKFILL, runs.REPARSE}
+            schedule.bring_forward(conn, name, kind, every_seconds=3600, anew=anew)
+        while True:
+            self.turn(name, kind)
+            with connection(self.pool) as conn:
+                run = runs.one(conn, TENANT, run_id)
+            assert run is not None
+            if run.ended_at is not None:
+                return run
+
+    def turn(
+        self, name: str, kind: str, seconds: float = 15.0
+    ) -> LogchordError | None:
+        """Take the run if it is due, and do its steps for a while."""
+        means = Means(self.settings, self.pool, STAGES, self._nudge, _open_io)
+        taken = walk.take(means, name, kind)
+        assert taken is not None, f"{kind} of {name} is not due"
+        error = None
+        try:
+            taken.take_steps(time.monotonic() + seconds)
+        except LogchordError as exc:
+            error = exc
+        taken.settle(error)
+        return error
+
+    def texts(self, name: str) -> dict[str, str]:
+        """Return title and text of what is stored and not deleted, by id."""
+        with connection(self.pool) as conn:
+            found = conn.execute(
+                "SELECT e.external_id, r.title || '|' || r.text FROM entry e"
+                " JOIN revision r ON r.entry_id = e.id AND r.number = e.revision"
+                " WHERE e.source = %s AND e.deleted_at IS NULL",
+                [name],
+            )
+            return dict(found.fetchall())
+
+    def _nudge(self, stage: str, ids: Any) -> None:
+        self.nudged.append((stage, len(ids)))
+
+
+def _open_io(wanted: Wanted) -> SourceIO:
+    return make_io(wanted.source, wanted.settings, memory=wanted.memory)
+
+
+@pytest.fixture
+def runtime(database: str, tmp_path: Path) -> Iterator[Runtime]:
+    """The runtime over a database of this test."""
+    settings = Settings(home=tmp_path, sources={})
+    with closing(make_pool(database, application="sources", size=4)) as pool:
+        made = Runtime(pool, settings)
+        with made.endings:
+            yield made

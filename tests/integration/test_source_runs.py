@@ -1,0 +1,188 @@
+"""Runs of a source over a stub of an Olog, by the real runtime and Postgres."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.due import schedule
+from shared.errors import ConflictError
+from shared.postgres import connection
+from shared.sources import runs, state
+from tests.contract.stubs.olog import OlogStub
+from tests.integration.fix_sources import TENANT
+from workers.adapters.kit.stub import StubEntry
+
+NAME = "ring"
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def entry(number: int, *, hours_ago: float = 0.2, **fields: Any) -> StubEntry:
+    time = NOW - timedelta(hours=hours_ago) + timedelta(seconds=number)
+    values: dict[str, Any] = {
+        "title": f"Title {number}",
+        "text": f"Text {number}",
+        **fields,
+    }
+    return StubEntry(number, time, **values)
+
+
+@pytest.fixture
+def olog(runtime):
+    stub = runtime.stub(OlogStub)
+    runtime.configure(NAME, stub, page_size=10)
+    return stub
+
+
+def test_a_history_is_taken_in_newest_first_and_counted(runtime, olog):
+    ids = {olog.add(entry(n, hours_ago=24 * 20 * n)) for n in range(1, 8)}
+
+    run = runtime.run(NAME, runs.BACKFILL)
+
+    assert (run.state, run.error) == ("done", None)
+    assert (run.added, run.seen) == (7, run.seen)
+    assert set(runtime.texts(NAME)) == ids
+    with connection(runtime.pool) as conn:
+        found = state.read(conn, TENANT, NAME)
+        standing = schedule.standing(conn, NAME)
+    assert found is not None
+    assert found.complete_from == datetime(1990, 1, 1, tzinfo=UTC)
+    assert standing[runs.BACKFILL].next_run_at is None
+
+
+def test_the_tail_sees_what_is_new_and_a_second_run_writes_nothing(runtime, olog):
+    olog.add(entry(1))
+    first = runtime.run(NAME)
+    olog.add(entry(2, hours_ago=0))
+
+    second = runtime.run(NAME)
+    third = runtime.run(NAME)
+
+    assert (first.added, second.added, third.added) == (1, 1, 0)
+    assert (third.updated, third.deleted) == (0, 0)
+    assert set(runtime.texts(NAME)) == {"1", "2"}
+
+
+def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
+    for n in range(1, 36):
+        olog.add(entry(n, hours_ago=0.3))
+    with connection(runtime.pool) as conn:
+        run_id = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
+        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+
+    turns = 0
+    while True:
+        runtime.turn(NAME, runs.TAIL, seconds=0)
+        turns += 1
+        with connection(runtime.pool) as conn:
+            run = runs.one(conn, TENANT, run_id)
+        assert run is not None
+        if run.ended_at is not None:
+            break
+
+    assert turns > 2
+    assert run.added == 35
+    assert len(runtime.texts(NAME)) == 35
+
+
+def test_an_edit_that_the_tail_cannot_see_is_found_by_a_reconcile(runtime, olog):
+    first = olog.add(entry(1, hours_ago=30))
+    olog.add(entry(2, hours_ago=29))
+    runtime.run(NAME, runs.BACKFILL)
+    olog.edit(first, text="Mended")
+
+    run = runtime.run(NAME, runs.RECONCILE)
+
+    assert (run.state, run.updated, run.added) == ("done", 1, 0)
+    assert runtime.texts(NAME)[first].endswith("Mended")
+
+
+def test_a_limit_bounds_the_work_and_the_rest_comes_next_time(runtime, olog):
+    for n in range(1, 6):
+        olog.add(entry(n))
+
+    bounded = runtime.run(NAME, limit=2)
+    rest = runtime.run(NAME)
+
+    assert (bounded.added, rest.added) == (2, 3)
+    assert len(runtime.texts(NAME)) == 5
+
+
+def test_a_dry_run_counts_and_stores_nothing(runtime, olog):
+    olog.add(entry(1))
+
+    run = runtime.run(NAME, dry_run=True)
+
+    assert (run.seen, run.added) == (1, 0)
+    assert runtime.texts(NAME) == {}
+
+
+def test_one_bad_item_costs_itself_and_is_kept_with_its_reason(runtime, olog):
+    olog.add(entry(1))
+    bad = olog.add(entry(2))
+    olog.add(entry(3))
+    olog.malform(bad)
+
+    run = runtime.run(NAME)
+
+    assert (run.added, run.quarantined, run.state) == (2, 1, "done")
+    with connection(runtime.pool) as conn:
+        row = conn.execute(
+            "SELECT external_id, error ->> 'code', raw IS NOT NULL FROM quarantine"
+        ).fetchall()
+    assert row == [(bad, "ingestion_failed", True)]
+
+    olog.edit(bad, text="Mended")
+    mended = runtime.run(NAME)
+    assert mended.added == 1
+    with connection(runtime.pool) as conn:
+        left = conn.execute("SELECT count(*) FROM quarantine").fetchone()
+    assert left == (0,)
+
+
+def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, olog):
+    runtime.configure(NAME, olog, poll_interval_seconds=100, max_consecutive_failures=6)
+    waits = []
+    for _ in range(6):
+        olog.fault("500", 10)
+        with connection(runtime.pool) as conn:
+            schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=100)
+        assert runtime.turn(NAME, runs.TAIL) is not None
+        with connection(runtime.pool) as conn:
+            found = schedule.standing(conn, NAME)[runs.TAIL]
+            (now,) = conn.execute("SELECT clock_timestamp()").fetchone() or (NOW,)
+        assert found.next_run_at is not None
+        waits.append((found.next_run_at - now).total_seconds() / 100)
+    olog.fault("500", 0)
+
+    assert [round(wait) for wait in waits[:3]] == pytest.approx([1, 2, 4], abs=0.5)
+    assert waits[3] == pytest.approx(8, rel=0.15)
+    assert waits[4] == pytest.approx(8, rel=0.15)
+    with connection(runtime.pool) as conn:
+        paused = state.read(conn, TENANT, NAME)
+        assert paused is not None
+        assert paused.paused is not None
+        assert paused.paused["reason"] == "failures"
+        assert schedule.due_of_sources(conn) == []
+
+
+def test_a_second_run_of_a_kind_is_refused_while_one_is_open(runtime, olog):
+    with connection(runtime.pool) as conn:
+        first = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
+    with connection(runtime.pool) as conn, pytest.raises(ConflictError) as refused:
+        runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
+    assert refused.value.details == {"run_id": str(first)}
+
+
+def test_kept_payloads_are_read_again_without_asking_the_source(runtime, olog):
+    for n in range(1, 4):
+        olog.add(entry(n))
+    runtime.run(NAME)
+    asked = len(olog.requests())
+
+    run = runtime.run(NAME, runs.REPARSE)
+
+    assert (run.seen, run.unchanged, run.updated) == (3, 3, 0)
+    assert len(olog.requests()) == asked
