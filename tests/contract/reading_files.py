@@ -1,0 +1,65 @@
+"""An adapter over a stub, with the real world of a source and a memory that lasts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from shared.entries.adapter import RawItem
+from shared.entries.incoming import Entry
+from shared.errors import MalformedEntryError
+from shared.settings_sources import SourceSettings
+from shared.sources import loading
+from shared.sources.io import make_io
+from shared.sources.loading import Opened
+from shared.sources.memory import StoredMemory
+
+
+class Poller:
+    """Polls one source as the runtime does: each page commits cursor and memory."""
+
+    def __init__(self, settings: Mapping[str, Any], **more: Any) -> None:
+        self.given = {"rate_per_second": 1000, "retry_delay_seconds": 0.01, **settings}
+        self.given.update(more)
+        self.memory: dict[str, Any] = {}
+        self.cursor: Mapping[str, Any] | None = None
+        self.clock: datetime | None = None
+        self.entries: dict[str, Entry] = {}
+        self.refused: dict[str, MalformedEntryError] = {}
+
+    def open(self) -> Opened:
+        settings = SourceSettings.model_validate(self.given)
+        clock = self.clock
+        self.store = StoredMemory(self.memory)
+        io = make_io(
+            "polled",
+            settings,
+            memory=self.store,
+            clock=(lambda: clock) if clock else None,
+        )
+        return loading.open_source("polled", settings, io, max_entry_bytes=1_000_000)
+
+    def poll(self, *, pages: int | None = None, **asked: Any) -> list[RawItem]:
+        """Return the items of the next run, or of its first pages."""
+        adapter = self.open().adapter
+        found: list[RawItem] = []
+        for number, page in enumerate(adapter.pages(self.cursor, **asked), 1):
+            self.memory.update(self.store.take_changes())
+            self.cursor = page.cursor
+            found += page.items
+            self._parse(adapter, page.items)
+            if number == pages:
+                break
+        return found
+
+    def ids(self, **asked: Any) -> list[str]:
+        """Return the ids that the next run brings."""
+        return [item.external_id for item in self.poll(**asked)]
+
+    def _parse(self, adapter: Any, items: Iterable[RawItem]) -> None:
+        for item in items:
+            try:
+                self.entries[item.external_id] = adapter.parse(item)
+            except MalformedEntryError as exc:
+                self.refused[item.external_id] = exc

@@ -1,0 +1,150 @@
+"""What every stub that writes files stands on: a folder of its own, and its verbs."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, unquote
+
+from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from workers.adapters.kit.stub import FaultMode, StubEntry
+
+FOREIGN = "http://files.example.org/elsewhere"
+
+
+class FileStub:
+    """Appends what is new, and replaces the file by a rename when anything changes."""
+
+    adapter = ""
+    file_name = "log.txt"
+    args: Mapping[str, Any] = {}
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="stub-"))
+        self.path = self.folder / self.file_name
+        self.is_packed = False
+        self._entries: dict[str, StubEntry] = {}
+        self._bytes: dict[tuple[str, str], bytes] = {}
+        self._malformed: set[str] = set()
+        self._files: dict[str, bytes] = {}
+        self._server: StubServer | None = None
+        self.rewrite()
+
+    def settings(self) -> Mapping[str, Any]:
+        origins = [self._server.base_url] if self._server else []
+        return {
+            "adapter": self.adapter,
+            "path": str(self.path),
+            "timezone": "Europe/Berlin",
+            "allowed_origins": origins,
+            "args": dict(self.args),
+        }
+
+    def add(self, entry: StubEntry) -> str:
+        external_id = str(entry.number)
+        is_new = external_id not in self._entries
+        self._entries[external_id] = entry
+        if is_new and not self.is_packed and self.appends():
+            with self.path.open("ab") as file:
+                file.write(self.record(external_id))
+        else:
+            self.rewrite()
+        return external_id
+
+    def edit(self, external_id: str, **changes: Any) -> str:
+        self._malformed.discard(external_id)
+        for name in changes:
+            self._bytes.pop((external_id, name), None)
+        self._entries[external_id] = replace(self._entries[external_id], **changes)
+        self.rewrite()
+        return external_id
+
+    def delete(self, external_id: str) -> None:
+        del self._entries[external_id]
+        self.rewrite()
+
+    def malform(self, external_id: str) -> None:
+        self._malformed.add(external_id)
+        self.rewrite()
+
+    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
+        self._bytes[external_id, field_name] = data
+        self.rewrite()
+
+    def clock_offset(self, seconds: float) -> None:
+        """Files know no time but that of their entries."""
+
+    def fault(self, mode: FaultMode, times: int = 1) -> None:
+        raise LookupError(mode, times)
+
+    def requests(self) -> Sequence[str]:
+        return self._server.requests() if self._server else []
+
+    def close(self) -> None:
+        if self._server:
+            self._server.close()
+        shutil.rmtree(self.folder)
+
+    def appends(self) -> bool:
+        """Whether a new record only lengthens the file."""
+        return True
+
+    def record(self, external_id: str) -> bytes:
+        """Return one record as the file holds it."""
+        raise LookupError(external_id)
+
+    def whole(self) -> bytes:
+        """Return the whole file."""
+        return b"".join(self.record(external_id) for external_id in self._entries)
+
+    def rewrite(self) -> None:
+        """Replace the file in one step, as careful programs do."""
+        data = self.whole()
+        new = self.folder / ".new"
+        new.write_bytes(gzip.compress(data) if self.is_packed else data)
+        new.replace(self.path)
+
+    def pack(self) -> None:
+        """Compress the file, its name unchanged."""
+        self.is_packed = True
+        self.rewrite()
+
+    def put(self, text: bytes) -> None:
+        """Append bytes as they are: half a line, another charset, rubbish."""
+        with self.path.open("ab") as file:
+            file.write(text)
+
+    def cut(self, size: int) -> None:
+        """Shorten the file in place."""
+        os.truncate(self.path, size)
+
+    def links(self, entry: StubEntry) -> list[str]:
+        """Return where the files of an entry lie, and serve them there."""
+        found = []
+        for file in entry.files:
+            path = f"/files/{entry.number}/{quote(file.filename, safe='')}"
+            if file.foreign:
+                found.append(f"{FOREIGN}{path}")
+                continue
+            if self._server is None:
+                self._server = StubServer(self._serve)
+            found.append(f"{self._server.base_url}{path}")
+            if not file.missing:
+                self._files[unquote(path)] = file.content
+        return found
+
+    def raw(self, external_id: str, field_name: str, text: str) -> str | bytes:
+        """Return a field as it goes into the file, its raw bytes if it has any."""
+        return self._bytes.get((external_id, field_name), text)
+
+    def _serve(self, request: StubRequest) -> StubAnswer:
+        content = self._files.get(unquote(request.path))
+        if content is None:
+            return StubAnswer(b"", 404, "text/plain")
+        return StubAnswer(content, media_type="application/octet-stream")
