@@ -47,6 +47,8 @@ FOR_EVERY_TENANT = {
     ("shared/due/lag.py", "_WATERMARKS"),
     # Keys that were used, whosever they are.
     ("shared/access/keys.py", "_NOTE_USE"),
+    # The same bytes lie once, whoever has them; a file goes with its last row.
+    ("shared/enrich/attachments/rows.py", "_IS_USED"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/jobs/closing.py", "_OVERDUE"),
 }
