@@ -114,9 +114,13 @@ class EntryDraft:
         Who may read it, where it is shown, who wrote it (person or machine), and what
         was noticed about it.
         """
-        readers = None if self.readers is None else sorted(self.readers)
-        shown = (self.origin, self.url, readers, _iso(self.visible_from))
-        return _hash(_canonical([*shown, self.flags, self.text_flags]))
+        shown = f"[{_quoted(self.origin)},{_quoted(self.url or '')}"
+        if self.readers is not None or self.visible_from is not None:
+            readers = None if self.readers is None else sorted(self.readers)
+            shown += _canonical([readers, _iso(self.visible_from)])
+        if self.flags or self.text_flags:
+            shown += _canonical([self.flags, self.text_flags])
+        return _hash(shown)
 
 
 def _iso(value: datetime | None) -> str | None:

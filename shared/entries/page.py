@@ -79,13 +79,14 @@ class Page:
             for draft, one in zip(drafts, news, strict=True)
             if self._step(one) is not Step.NOTHING
         ]
-        if fresh or changed:
-            alone = self._lock_sources(news)
-            changed += self._insert(fresh)
-            self._edit(changed)
-            fetch = self._add_revisions()
-            gone = [one for source in alone for one in self._link(source)]
-            self._add_work(fetch, gone)
+        if not fresh and not changed:
+            return [_unchanged(self.known[one.identity]) for one in news]
+        alone = self._lock_sources(news)
+        changed += self._insert(fresh)
+        self._edit(changed)
+        fetch = self._add_revisions()
+        gone = {one for source in alone for one in self._link(source)}
+        self._add_work(fetch, gone)
         return self._results(news)
 
     def _news(self, draft: EntryDraft) -> News:
@@ -191,29 +192,22 @@ class Page:
         old = links.superseded(self.conn, self.tenant, source, drafts)
         return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
 
-    def _add_work(self, fetch: set[UUID], gone: Sequence[UUID]) -> None:
-        """Make due what follows; of the rows of work, too, the smaller key first."""
-        buried = set(gone)
-        wanted: dict[tuple[str, ...], list[UUID]] = {}
-        for edit in self.edits:
-            if edit.step is Step.ASIDE and edit.row.id not in buried:
-                wanted.setdefault((INDEX_STAGE,), []).append(edit.row.id)
-        for one in self._revised():
-            if one.entry_id not in buried:
-                files = (ATTACHMENTS_STAGE,) if one.entry_id in fetch else ()
-                wanted.setdefault((*self.stages, *files), []).append(one.entry_id)
-        if buried:
-            vectors = [stage for stage in self.stages if stage.startswith(_VECTORS)]
-            wanted[(*vectors, INDEX_STAGE)] = [
-                *wanted.get((*vectors, INDEX_STAGE), []),
-                *buried,
-            ]
-        for stages, ids in wanted.items():
-            due.add(self.conn, self.tenant, ids, stages, work_class=self.work_class)
+    def _add_work(self, fetch: set[UUID], gone: set[UUID]) -> None:
+        """Make due what follows, stage by stage, in the order in which they follow."""
+        revised = [one.entry_id for one in self._revised() if one.entry_id not in gone]
+        aside = {edit.row.id for edit in self.edits if edit.step is Step.ASIDE}
+        wanted: dict[str, list[UUID]] = dict.fromkeys(self.stages, revised)
+        for stage in self.stages:
+            if stage.startswith(_VECTORS):
+                wanted[stage] = [*revised, *gone]
+        wanted[ATTACHMENTS_STAGE] = [one for one in revised if one in fetch]
+        wanted[INDEX_STAGE] = [*wanted.get(INDEX_STAGE, ()), *gone, *(aside - gone)]
+        for stage, ids in wanted.items():
+            due.add(self.conn, self.tenant, ids, [stage], work_class=self.work_class)
 
     def _results(self, news: Sequence[News]) -> list[Saved]:
         made = {one.identity: key for key, one in self.made.items()}
-        edits = {edit.news.identity: edit for edit in self.edits}
+        edits = {edit.news.identity: edit for edit in self.edits if edit.told}
         return [
             self._result(one.identity, made.get(one.identity), edits.get(one.identity))
             for one in news
@@ -227,7 +221,11 @@ class Page:
         row = self.known.get(identity)
         if row is None:
             return Saved(NO_ENTRY, *identity, 0, "purged")
-        if edit is None or not edit.told:
-            return Saved(row.id, *identity, row.revision, "unchanged")
+        if edit is None:
+            return _unchanged(row)
         number = row.revision + (edit.step is Step.REVISION)
         return Saved(row.id, *identity, number, "updated")
+
+
+def _unchanged(row: Stored) -> Saved:
+    return Saved(row.id, row.source, row.external_id, row.revision, "unchanged")

@@ -64,11 +64,6 @@ class Stored(NamedTuple):
     origin: str
     thread_id: UUID | None
 
-    @property
-    def identity(self) -> Identity:
-        """Return what is unique within a tenant."""
-        return self.source, self.external_id
-
 
 class Step(IntEnum):
     """How much of an entry a draft changes."""
@@ -85,6 +80,7 @@ class Step(IntEnum):
 class News:
     """A draft whose time is known, hashed once."""
 
+    identity: Identity
     draft: EntryDraft
     fields: str
     content_hash: bytes
@@ -95,12 +91,8 @@ class News:
         """Return the draft as it would be stored, at this time if it has none."""
         whole = draft.at(entry_time)
         fields = whole.canonical_fields()
-        return cls(whole, fields, whole.content_hash(fields), whole.aside_hash())
-
-    @property
-    def identity(self) -> Identity:
-        """Return what is unique within a tenant."""
-        return self.draft.identity
+        hashes = whole.content_hash(fields), whole.aside_hash()
+        return cls(whole.identity, whole, fields, *hashes)
 
     def step(self, row: Stored) -> Step:
         """Return how much is changed by it; an older delivery changes nothing."""
@@ -132,8 +124,8 @@ def find(
     values = {"tenant": tenant, "identities": json.dumps(list(identities))}
     # As they are in the wire's own form: five hundred rows are read in half the time.
     with conn.cursor(binary=True) as cur:
-        rows = [Stored._make(row) for row in cur.execute(_KNOWN, values)]
-    return {row.identity: row for row in rows}
+        rows = cur.execute(_KNOWN, values).fetchall()
+    return {(row[1], row[2]): Stored._make(row) for row in rows}
 
 
 def lock(
@@ -142,8 +134,8 @@ def lock(
     """Keep these as they are until the transaction ends, and return how they are."""
     values = {"tenant": tenant, "ids": sorted(ids)}
     with conn.cursor(binary=True) as cur:
-        rows = [Stored._make(row) for row in cur.execute(_LOCKED, values)]
-    return {row.identity: row for row in rows}
+        rows = cur.execute(_LOCKED, values).fetchall()
+    return {(row[1], row[2]): Stored._make(row) for row in rows}
 
 
 def _is_older(draft: EntryDraft, row: Stored) -> bool:
