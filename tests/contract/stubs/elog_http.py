@@ -1,0 +1,173 @@
+"""An elogd: one request at a time, login pages with status 200, and a lying charset."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+from urllib.parse import unquote
+
+from tests.contract.stubs import elog_message
+from tests.contract.stubs.elog_message import Logbooks, Message
+from tests.contract.stubs.serving import (
+    LOGIN_PAGE,
+    StubAnswer,
+    StubRequest,
+    StubServer,
+)
+from workers.adapters import elog_login
+from workers.adapters.kit.stub import StubEntry
+
+WALL_TIME = elog_message.WALL_TIME
+_HTML = "text/html;charset=ISO-8859-1"
+_PLAIN = "text/plain;charset=ISO-8859-1"
+_CONFIGURATION = "0123456789ABCDEF0123456789ABCDEF"
+_ERROR_PAGE = b'<html><td class="errormsg">This message does not exist</td></html>'
+
+
+class ElogServerStub:
+    """The requests that matter, each with its habits."""
+
+    def __init__(
+        self,
+        *,
+        user: str | None = None,
+        password: str = "",
+        logbooks: tuple[str, ...] = ("Operations",),
+    ) -> None:
+        self.logbooks = Logbooks()
+        self.says_missing_in_html = False
+        self._listed = list(logbooks)
+        self._cookie = elog_login.cookie(user, password) if user else None
+        self._one_at_a_time = threading.Lock()
+        self._server = StubServer(self._answer)
+        self.base_url = self._server.base_url
+        self.fault = self._server.fault
+        self.requests = self._server.requests
+        self.close = self._server.close
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return what a source needs to read this."""
+        return {
+            "adapter": "elog_http",
+            "base_url": self.base_url,
+            "concurrency": 1,
+            "timezone": elog_message.SERVER_ZONE,
+            "args": {"logbooks": list(self._listed)},
+        }
+
+    def add(self, entry: StubEntry) -> str:
+        """Take a message in."""
+        if entry.logbook not in self._listed:
+            self._listed.append(entry.logbook)
+        return self.logbooks.add(entry)
+
+    def edit(self, external_id: str, **changes: Any) -> str:
+        """Rewrite a message."""
+        return self.logbooks.edit(external_id, changes)
+
+    def delete(self, external_id: str) -> None:
+        """Remove a message with its replies; its number may come again."""
+        self.logbooks.delete(external_id)
+
+    def malform(self, external_id: str) -> None:
+        """Let a message say its date in words."""
+        self.logbooks.find(external_id).spoiled = True
+
+    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
+        """Put raw bytes into a message; nobody checks what a browser sends."""
+        self.logbooks.find(external_id).raw[field_name] = data
+
+    def clock_offset(self, seconds: float) -> None:
+        """Let the server's clock go wrong."""
+        self.logbooks.offset = timedelta(seconds=seconds)
+
+    def _answer(self, request: StubRequest) -> StubAnswer:
+        # A second request hangs until the first is done.
+        with self._one_at_a_time:
+            if self._cookie and request.headers.get("cookie") != self._cookie:
+                return StubAnswer(LOGIN_PAGE, media_type=_HTML)
+            return self._answer_known(request)
+
+    def _answer_known(self, request: StubRequest) -> StubAnswer:
+        parts = [unquote(part) for part in request.path.strip("/").split("/")]
+        params = dict(request.query)
+        if parts == [""]:
+            return self._selection()
+        book = self.logbooks.books.get(parts[0], {})
+        if parts[0] not in self._listed:
+            return StubAnswer(_ERROR_PAGE, 404, _HTML)
+        match parts[1:]:
+            case [] if params.get("cmd") == "GetMD5":
+                return self._listing(book)
+            case [] if params.get("mode") == "Raw":
+                return self._raw(book, params)
+            case [number] if params.get("cmd") == "Download":
+                return self._download(book, number)
+            case [_, _]:
+                return self._file(book, "_".join(parts[1:]))
+        return StubAnswer(b"<html><body>A logbook</body></html>", media_type=_HTML)
+
+    def _selection(self) -> StubAnswer:
+        links = "".join(f'<a href="{name}/">{name}</a>' for name in self._listed)
+        return StubAnswer(f"<html>{links}</html>".encode(), media_type=_HTML)
+
+    def _listing(self, book: Mapping[int, Message]) -> StubAnswer:
+        lines = [f"ID: {0:6d} MD5:{_CONFIGURATION}"]
+        lines += [
+            f"ID: {number:6d} MD5:{elog_message.md5(message.block())}"
+            for number, message in sorted(book.items())
+        ]
+        mode = self._server.listing_fault()
+        if mode == "empty_listing":
+            lines = lines[:1]
+        elif mode == "cut_listing":
+            lines = lines[: max(1, len(lines) // 2)]
+        return StubAnswer(
+            "".join(f"{line}\n" for line in lines).encode(), media_type=_PLAIN
+        )
+
+    def _raw(
+        self, book: Mapping[int, Message], params: Mapping[str, str]
+    ) -> StubAnswer:
+        first, last = _day(params, "a"), _day(params, "b")
+        found = [
+            message
+            for message in sorted(book.values(), key=lambda one: one.written)
+            if (first is None or message.written.date() >= first)
+            and (last is None or message.written.date() <= last)
+        ]
+        body = b"".join(message.block().replace(b"\n", b"\r\n") for message in found)
+        return StubAnswer(body, media_type=_PLAIN)
+
+    def _download(self, book: Mapping[int, Message], number: str) -> StubAnswer:
+        message = None
+        if number == "-1":
+            message = max(book.values(), key=lambda one: one.written, default=None)
+        elif number.isdecimal():
+            message = book.get(int(number))
+        if message is not None:
+            return StubAnswer(message.block(), media_type=_PLAIN)
+        if self.says_missing_in_html:
+            return StubAnswer(_ERROR_PAGE, media_type=_HTML)
+        return StubAnswer(b"", media_type=_PLAIN)
+
+    def _file(self, book: Mapping[int, Message], stored: str) -> StubAnswer:
+        for message in book.values():
+            file = message.files().get(stored)
+            if file is not None and not file.missing:
+                return StubAnswer(file.content, media_type="application/octet-stream")
+        return StubAnswer(_ERROR_PAGE, 404, _HTML)
+
+
+def make_stub() -> ElogServerStub:
+    """Return a server with an empty logbook."""
+    return ElogServerStub()
+
+
+def _day(params: Mapping[str, str], which: str) -> date | None:
+    try:
+        return date(*(int(params[f"{part}{which}"]) for part in "ymd"))
+    except (KeyError, ValueError):
+        return None
