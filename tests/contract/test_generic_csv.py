@@ -1,0 +1,188 @@
+"""CSV files as spreadsheets, databases and people write them."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.entries.incoming import Entry
+from shared.errors import IngestionError
+from tests.contract.reading_files import Poller
+from tests.contract.stubs.generic_csv import CSVStub
+from workers.adapters.kit.stub import StubEntry
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "logbooks"
+COLUMNS = {"entry_time": "Opened", "title": "Short text", "category": "Unit"}
+HEAD = b"Opened,Unit,Short text,Cost\n"
+NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
+
+
+def polled(folder: Path, data: bytes, **args: Any) -> Poller:
+    (folder / "orders.csv").write_bytes(data)
+    given = {"columns": COLUMNS, "day_first": True, **args}
+    source = {"adapter": "generic_csv", "path": str(folder), "args": given}
+    found = Poller(source, timezone="Australia/Perth")
+    found.poll()
+    return found
+
+
+def only(found: Poller) -> Entry:
+    (entry,) = found.entries.values()
+    return entry
+
+
+def test_a_row_is_an_entry_and_unmapped_columns_are_metadata(tmp_path: Path) -> None:
+    row = b'13/09/2023,C,"L/H boom hose leaking, refit",182.50\n'
+    entry = only(polled(tmp_path, HEAD + row))
+    assert entry.entry_time == datetime(2023, 9, 12, 16, 0, tzinfo=UTC)
+    assert entry.title == "L/H boom hose leaking, refit"
+    assert entry.category == "C"
+    assert entry.metadata == {"Cost": "182.50"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "title"),
+    [
+        (b'"two\r\nlines"', "two\r\nlines"),
+        (b'"say ""no"" twice"', 'say "no" twice'),
+        (b'3" pipe', '3" pipe'),
+        (b'"lone', '"lone'),
+        (b'"X" OVER FILTER', '"X" OVER FILTER'),
+        (b'"a, b" c', "a, b c"),
+        (b'\\O"', '\\O"'),
+        (b"a<br/>b", "a<br/>b"),
+        (b"U\xef\xbf\xbdC", "U\ufffdC"),
+        (b"\xb5 and \x80", "µ and €"),
+    ],
+)
+def test_quotes_that_mean_nothing_stay_as_they_are(
+    cell: bytes, title: str, tmp_path: Path
+) -> None:
+    rows = b"13/09/2023,C," + cell + b",1\n14/09/2023,C,next,2\n"
+    found = polled(tmp_path, HEAD + rows)
+    assert found.refused == {}
+    assert [entry.title for entry in found.entries.values()] == [title, "next"]
+
+
+def test_a_row_with_the_wrong_fields_is_put_aside_with_its_line(
+    tmp_path: Path,
+) -> None:
+    rows = (
+        b"13/09/2023,C,good,1\n\n",
+        b"13/09/2023,C,won,t swing,PM01\n",
+        b"13/09/2023,C\n",
+        b"13/09/2023,C,short,PM01\n",
+        b" Opened , Unit,'Short text',Cost\n",
+        b"13/09/2023,C,good too,-2,,\n",
+    )
+    found = polled(tmp_path, HEAD + b"".join(rows), types={"Cost": "number"})
+    assert [one.title for one in found.entries.values()] == ["good", "good too"]
+    assert [(one.reason, one.message) for one in found.refused.values()] == [
+        ("field_count", "Line 4 has not the fields of its header."),
+        ("field_count", "Line 5 has not the fields of its header."),
+        ("wrong_type", "'Cost' in line 6 is no number."),
+    ]
+
+
+def test_a_header_is_known_through_marks_blanks_and_quotes(tmp_path: Path) -> None:
+    head = b"\xef\xbb\xbf\"Opened\" , 'Unit','Short text', ,Unit\r\n"
+    found = polled(tmp_path, head + b"13/09/2023,C,x,y,z\r\n")
+    assert only(found).metadata == {"column 4": "y", "Unit#5": "z"}
+
+
+def test_a_file_in_two_bytes_a_character_is_read(tmp_path: Path) -> None:
+    text = HEAD.decode() + "13/09/2023,C,Größe 温度,1\n"
+    assert only(polled(tmp_path, text.encode("utf-16"))).title == "Größe 温度"
+
+
+def test_a_declared_charset_is_used_where_the_bytes_are_no_utf8(
+    tmp_path: Path,
+) -> None:
+    rows = b"13/09/2023,C,\xcf\xf0\xe8\xe2\xe5\xf2,1\n"
+    entry = only(polled(tmp_path, HEAD + rows, encoding="cp1251"))
+    assert (entry.title, entry.flags) == ("Привет", ())
+    assert only(polled(tmp_path, HEAD + rows)).flags == ("charset_guess",)
+
+
+def test_a_file_without_a_header_names_its_columns(tmp_path: Path) -> None:
+    header = ["Opened", "Unit", "Short text", "Cost"]
+    found = polled(tmp_path, b"13/09/2023;C;x;1\n", header=header, delimiter=";")
+    assert only(found).title == "x"
+
+
+def test_a_last_row_without_its_end_waits_for_a_minute(tmp_path: Path) -> None:
+    found = polled(tmp_path, HEAD + b"13/09/2023,C,x,18")
+    assert found.entries == {}
+    os.utime(tmp_path / "orders.csv", ns=(0, 0))
+    found.poll()
+    assert only(found).metadata == {"Cost": "18"}
+    assert found.poll() == []
+
+
+def test_ids_are_columns_or_a_hash_and_its_number(tmp_path: Path) -> None:
+    rows = b"13/09/2023,C,x,1\n13/09/2023,C,x,1\n13/09/2023,D,,\n"
+    ids = list(polled(tmp_path, HEAD + rows).entries)
+    assert ids[1] == f"{ids[0]}#2"
+    found = polled(tmp_path, HEAD + rows, id_columns=["Unit", "Short text"])
+    first, second = found.entries
+    assert first == "C/x"
+    assert second.startswith("sha256:")
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n"])
+def test_a_file_without_a_header_is_no_empty_source(
+    data: bytes, tmp_path: Path
+) -> None:
+    found = polled(tmp_path, data)
+    os.utime(tmp_path / "orders.csv", ns=(0, 0))
+    with pytest.raises(IngestionError) as caught:
+        found.poll()
+    assert caught.value.reason == "unexpected_shape"
+
+
+def test_a_changed_file_is_read_again_and_an_unchanged_one_is_not() -> None:
+    stub = CSVStub()
+    try:
+        for number in range(1, 6):
+            stub.add(StubEntry(number, NOON))
+        found = Poller(stub.settings(), page_size=2)
+        assert found.ids(pages=1) == ["1", "2"]
+        assert found.ids() == ["3", "4", "5"]
+        assert found.ids() == []
+        stub.edit("4", text="Other\nlines")
+        assert found.ids() == ["1", "2", "3", "4", "5"]
+        assert found.entries["4"].text == "Other\nlines"
+        assert found.entries["4"].entry_time == NOON
+        stub.pack()
+        assert found.ids() == ["1", "2", "3", "4", "5"]
+    finally:
+        stub.close()
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not there")
+def test_ten_years_of_real_work_orders_are_read_whole() -> None:
+    args = {
+        "columns": {
+            "entry_time": "BscStartDate",
+            "title": "OriginalShorttext",
+            "category": "Asset",
+            "tags": "PMType",
+        },
+        "defaults": {"kind": "maintenance"},
+        "types": {"Cost": "number"},
+    }
+    path = SHARED / "excavator_work_orders.csv"
+    source = {"adapter": "generic_csv", "path": str(path), "args": args}
+    found = Poller(source, timezone="Australia/Perth")
+    assert len(found.poll()) == 5485
+    (refused,) = found.refused.values()
+    # The header is the first line.
+    assert refused.message == "'Cost' in line 3454 is no number."
+    assert len(found.entries) == 5484
+    assert sum("#" in one for one in found.entries) == 358
+    titles = [entry.title for entry in found.entries.values()]
+    assert sum('"' in title for title in titles) == 14

@@ -1,0 +1,213 @@
+"""Rows of delimited text as people and programs really write them."""
+
+from __future__ import annotations
+
+import csv
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import BinaryIO
+
+from shared.errors import IngestionError
+from shared.text import decoding
+from workers.adapters.file_state import Mark, Record
+from workers.adapters.file_text import MOST_LINE_BYTES, Line, Lines, beginning
+
+# A quoted field that spans more is a quote that was never closed.
+_MOST_LINES = 256
+_SETTLED_AFTER = timedelta(seconds=60)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNCLOSED = "unexpected end of data"
+
+# The reader's own limit is 128 KiB, and an error in the middle of a file.
+csv.field_size_limit(MOST_LINE_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How fields are told apart."""
+
+    delimiter: str = ","
+    quotechar: str = '"'
+    encoding: str | None = None
+    # Of a file without a header line.
+    header: tuple[str, ...] = ()
+
+    def strictly(self, text: str) -> list[str] | None:
+        """Return the fields as they are defined, or None where they are not.
+
+        Raises csv.Error where a quoted field is still open at the end.
+        """
+        try:
+            rows = list(
+                csv.reader(
+                    [text],
+                    strict=True,
+                    delimiter=self.delimiter,
+                    quotechar=self.quotechar,
+                )
+            )
+        except csv.Error as exc:
+            if str(exc) == _UNCLOSED:
+                raise
+            return None
+        return rows[0] if len(rows) == 1 else None
+
+    def leniently(self, text: str) -> list[str] | None:
+        """Return the fields as spreadsheets would guess them."""
+        try:
+            rows = csv.reader(
+                [text], delimiter=self.delimiter, quotechar=self.quotechar
+            )
+            return next(rows, None)
+        except csv.Error:
+            return None
+
+    def literally(self, text: str) -> list[str]:
+        """Return the fields of a line whose quotes mean nothing."""
+        return text.rstrip("\r\n").split(self.delimiter)
+
+
+class CSVForm:
+    """Reads rows under the names of their header; what is no row it keeps as bytes."""
+
+    def __init__(self, dialect: Dialect, now: Callable[[], datetime]) -> None:
+        self._dialect = dialect
+        self._now = now
+
+    def grows(self, name: str, first: bytes) -> bool:  # noqa: ARG002 - none does
+        """Tell that a changed file is read again, for its rows may change too."""
+        return False
+
+    def records(
+        self,
+        name: str,  # noqa: ARG002 - every name is read alike
+        stream: BinaryIO,
+        first: bytes,
+        start: Mark,
+    ) -> Iterator[Record | None]:
+        """Yield the rows as objects; a last one without its end waits for a minute."""
+        stream, begin, _ = beginning(stream, first)
+        rows = _Rows(Lines(stream, offset=begin, number=0), self._dialect)
+        header: list[str] = list(self._dialect.header)
+        rows.width = len(header)
+        rested = self._now() - (_EPOCH + timedelta(microseconds=start.mtime_ns // 1000))
+        for row in rows:
+            if not row.is_whole and rested < _SETTLED_AFTER:
+                yield None
+                return
+            if not header:
+                header = _names(row.fields)
+                rows.width = len(header)
+            elif row.fields is None:
+                yield Record(row.data, row.line, media_type="text/csv")
+            elif _clean(row.fields) != header:
+                # Zip ends with the header: what is beyond it is empty.
+                value = dict(zip(header, row.fields, strict=False))
+                yield Record(value, row.line, charset=row.charset)
+        if not header:
+            if rested < _SETTLED_AFTER:
+                yield None
+                return
+            message = "A file of rows has no header."
+            raise IngestionError(message, reason="unexpected_shape")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    fields: list[str] | None
+    data: bytes
+    line: int
+    charset: str | None
+    is_whole: bool
+
+
+class _Rows:
+    """The rows of some lines: a quoted field may hold line ends, within bounds."""
+
+    def __init__(self, lines: Lines, dialect: Dialect) -> None:
+        self._lines = lines
+        self._dialect = dialect
+        # Lines that were looked at, and belong to no row yet.
+        self._ahead: deque[Line] = deque()
+        self.width = 0
+
+    def __iter__(self) -> Iterator[_Row]:
+        while line := self._next():
+            if not line.data.strip():
+                continue
+            text, charset = self._text(line.data)
+            if line.is_cut:
+                fields, data = None, line.data[:MOST_LINE_BYTES]
+            elif self._dialect.quotechar not in text:
+                fields, data = self._dialect.literally(text), line.data
+            else:
+                fields, data = self._quoted(line, text)
+            yield _Row(self._fitting(fields), data, line.number, charset, line.is_whole)
+
+    def _next(self) -> Line | None:
+        return self._ahead.popleft() if self._ahead else next(self._lines, None)
+
+    def _quoted(self, line: Line, text: str) -> tuple[list[str] | None, bytes]:
+        try:
+            fields = self._dialect.strictly(text)
+        except csv.Error:
+            found = self._spanning(line, text)
+            if found is not None:
+                return found
+            fields = None
+        readings = (fields, self._dialect.literally(text))
+        for each in readings:
+            if each is not None and self._fitting(each) is not None:
+                return each, line.data
+        return self._dialect.leniently(text), line.data
+
+    def _spanning(self, line: Line, text: str) -> tuple[list[str], bytes] | None:
+        """Return a row over several lines; None where its quote is never closed."""
+        block, texts, size = [line], [text], len(text)
+        quotes = text.count(self._dialect.quotechar)
+        while quotes % 2 and len(block) < _MOST_LINES and size < MOST_LINE_BYTES:
+            following = self._next()
+            if following is None:
+                break
+            more, _ = self._text(following.data)
+            block.append(following)
+            texts.append(more)
+            size += len(more)
+            quotes += more.count(self._dialect.quotechar)
+        try:
+            fields = self._dialect.strictly("".join(texts))
+        except csv.Error:
+            fields = None
+        if fields is not None and self._fitting(fields) is not None:
+            return fields, b"".join(each.data for each in block)
+        self._ahead.extendleft(reversed(block[1:]))
+        return None
+
+    def _fitting(self, fields: list[str] | None) -> list[str] | None:
+        """Return fields that are as many as the header has; empty ones may follow."""
+        if fields is None or not self.width:
+            return fields
+        is_right = len(fields) >= self.width and not any(fields[self.width :])
+        return fields if is_right else None
+
+    def _text(self, data: bytes) -> tuple[str, str | None]:
+        try:
+            return data.decode("utf-8"), None
+        except UnicodeDecodeError:
+            found = decoding.decode(data, self._dialect.encoding)
+            return found.text, found.charset if found.guessed else None
+
+
+def _clean(fields: list[str]) -> list[str]:
+    return [field.strip(" \t\r\n\"'\ufeff") for field in fields]
+
+
+def _names(fields: list[str] | None) -> list[str]:
+    """Return the names of a header, each of them once."""
+    found: list[str] = []
+    for place, name in enumerate(_clean(fields or []), 1):
+        known = name or f"column {place}"
+        found.append(known if known not in found else f"{known}#{place}")
+    return found
