@@ -22,12 +22,15 @@ from api.schemas.lag import (
     stage_out,
     worker_out,
 )
+from api.schemas.sources import lag_out, run_out
 from shared import broker, migrations
 from shared.access.scope import Scope
 from shared.due import lag, overview
 from shared.due.overview import Overview
 from shared.entries import indexing, reading
 from shared.postgres import connection
+from shared.sources import overview as source_views
+from shared.sources.overview import SourceView
 from shared.version import VERSION
 
 if TYPE_CHECKING:
@@ -51,9 +54,10 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     with connection(ctx.pool) as conn:
         seen = _overview(ctx, conn, caller.scope)
         index = _index(ctx, conn, caller.scope)
+        sources = source_views.read(conn, caller.scope, ctx.settings.sources)
     body = {
         "as_of": timestamp(seen.as_of),
-        "sources": [],
+        "sources": [lag_out(one) for one in sources],
         "stages": [stage_out(one) for one in seen.stages],
         "index": index,
         "workers": [
@@ -61,7 +65,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
             for one in overview.by_queue(seen.processes, broker.QUEUE_OF.values())
         ],
         "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
-        "problems": seen.problems,
+        "problems": [*seen.problems, *_source_problems(sources)],
     }
     return _json(body)
 
@@ -119,18 +123,33 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         seen = _overview(ctx, conn, scope)
         entries = reading.total(conn, scope, reading.ListingFilter())
         todo = migrations.pending(conn)
+        sources = source_views.read(conn, scope, ctx.settings.sources)
     return {
         "migrations": {
             phase: [one.name for one in todo if one.phase == phase]
             for phase in ("pre", "post")
         },
         "entries": entries,
+        "sources": [_source(one) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],
         "chores": chores_out(seen),
         **paused_stages(seen.stages),
-        "problems": seen.problems,
+        "problems": [*seen.problems, *_source_problems(sources)],
     }
+
+
+def _source(one: SourceView) -> dict[str, Any]:
+    last = one.last_run
+    return {
+        **lag_out(one),
+        "paused": bool(one.state and one.state.paused),
+        "last_run": run_out(last, admin=False) if last else None,
+    }
+
+
+def _source_problems(sources: list[SourceView]) -> list[str]:
+    return [one.problem for one in sources if one.problem]
 
 
 def _is_admin(caller: Caller) -> bool:

@@ -99,6 +99,7 @@ class StatusOut(Loose):
     components: dict[str, Any]
     migrations: dict[str, list[str]]
     entries: int
+    sources: list[dict[str, Any]]
     workers: list[dict[str, Any]]
     upkeep: list[dict[str, Any]]
     chores: list[ChoreOut]
