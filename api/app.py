@@ -20,6 +20,7 @@ from api.gate import Gate
 from api.key_use import KeyUse
 from api.probes import Probes
 from api.routes import (
+    attachments,
     entries,
     health,
     maintenance,
@@ -33,6 +34,7 @@ from api.routes import (
 )
 from api.searches import Searches
 from api.sparing import Sparing
+from api.uploads import Uploads
 from shared import broker
 from shared import log as logs
 from shared.access.cursors import Signer
@@ -53,6 +55,7 @@ _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 _ROUTES = (
     root,
     entries,
+    attachments,
     search,
     sources,
     runs,
@@ -150,6 +153,7 @@ def _open(settings: Settings) -> ApiContext:
         backlog=Backlog(pool, settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
         stages=stages.of_settings(settings),
+        uploads=Uploads(settings, pool),
         key_use=key_use,
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
         entry_counts=Sparing(max),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from api.probes import Probes
     from api.searches import Searches
     from api.sparing import Sparing
+    from api.uploads import Uploads
     from shared.access.cursors import Signer
     from shared.access.limits import Limiter
     from shared.broker import BrokerClock, Nudger
@@ -52,6 +53,7 @@ class ApiContext:
     entry_counts: Sparing[tuple[int, int]]
     opensearch: OpenSearch | None
     stages: tuple[str, ...]
+    uploads: Uploads
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ log = get_logger()
 
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
 _TOO_LARGE = 413
+# What a form adds to the file in it.
+_FORM_BYTES = 65_536
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")
 
 
@@ -139,6 +141,8 @@ class _Passage:
 
     def _body_limit(self) -> int:
         path = self._scope["path"].removeprefix(self._settings.base_path)
+        if path.startswith("/v1/entries/") and path.endswith("/attachments"):
+            return self._settings.max_attachment_bytes + _FORM_BYTES
         if path.startswith("/v1/entries"):
             return self._settings.max_batch_bytes
         return self._settings.max_search_body_bytes

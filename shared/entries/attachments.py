@@ -15,9 +15,11 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry_rows import Revised
 from shared.uuid7 import uuid7
 
+# What a caller has sent hangs on the entry, and is in no draft of it.
 _GONE: LiteralString = """
     DELETE FROM attachment a
      WHERE a.tenant = %(tenant)s AND a.entry_id = ANY(%(entry_ids)s)
+       AND NOT starts_with(a.external_id, 'upload:')
        AND NOT EXISTS (
            SELECT FROM json_to_recordset(%(rows)s::json)
                        AS r (entry_id uuid, external_id text)
