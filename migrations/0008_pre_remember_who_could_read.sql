@@ -3,3 +3,6 @@
 ALTER TABLE entry
     ADD COLUMN past_readers text[] NOT NULL DEFAULT '{}',
     ADD COLUMN past_logbooks text[] NOT NULL DEFAULT '{}';
+-- Serves: the feed of changes, what may be seen since it was last asked.
+CREATE INDEX entry_visible_from ON entry (tenant, visible_from)
+    WHERE visible_from IS NOT NULL;

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from api import pushes
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRequest, DoorRoute
+from api.entry_bodies import MAX_REVISION, answer, bodies, names
 from api.errors import documented
 from api.schemas.entries import (
     EntryOut,
@@ -21,13 +22,14 @@ from api.schemas.entries import (
     PushBody,
     PushedEntries,
     PushedEntry,
-    entry_out,
+    RevisionPage,
+    revision_out,
 )
 from shared import patience
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.due import rows as due
-from shared.entries import reading, writable
+from shared.entries import reading, revisions, writable
 from shared.entries.entry import tombstone
 from shared.errors import (
     GoneError,
@@ -66,7 +68,7 @@ class PushRoute(DoorRoute):
             *("author", "category", "date_from", "date_to", "detail", "device"),
             *("end_date", "event_from", "event_to", "exclude_entry_ids", "fields"),
             *("has_attachment", "kind", "language", "level", "max_chars", "origin"),
-            *("quantity", "revision", "shift", "start_date", "system", "tags"),
+            *("quantity", "shift", "start_date", "system", "tags"),
             *("thread_id", "time_range"),
         }
     )
@@ -167,7 +169,8 @@ def list_entries(
     with connection(ctx.pool) as conn:
         found = reading.listing(conn, scope, wanted, limit=limit + 1, after=after)
         count = reading.total(conn, scope, wanted)
-    page, more = found[:limit], len(found) > limit
+        page, more = found[:limit], len(found) > limit
+        items = bodies(ctx, conn, scope, page)
     next_cursor = None
     if more:
         last = page[-1]
@@ -176,7 +179,7 @@ def list_entries(
         next_cursor = ctx.signer().make(place, binding)
     left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
     body = {
-        "items": [_out(ctx, entry) for entry in page],
+        "items": items,
         "cut": {"entries": len(left_off), "chars": sum(left_off)},
         "next_cursor": next_cursor,
         "total": count,
@@ -198,19 +201,51 @@ def get_entry(
     entry_id: UUID,
     caller: Caller,
     ctx: Ctx,
+    revision: Annotated[int | None, Query(ge=1, le=MAX_REVISION)] = None,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """The newest revision, text exactly as received."""
+    """The newest revision, or the one that is named, text exactly as received."""
     with connection(ctx.pool) as conn:
         entry = reading.current(conn, caller.scope, entry_id)
-    if entry is None:
-        raise NotFoundError
-    if entry.deleted_at is not None:
-        raise GoneError
-    tag = f'"r{entry.revision}"'
-    if _names(if_none_match, tag):
-        return Response(status_code=304, headers={"ETag": tag})
-    return _json(_out(ctx, entry), {"ETag": tag})
+        return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
+
+
+@router.get(
+    "/{entry_id}/revisions",
+    summary="List the revisions of one entry",
+    response_model=RevisionPage,
+    responses=documented(404, 410),
+    dependencies=[Depends(needs("read"))],
+)
+def list_revisions(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """Newest first, each with what it changed in title and text."""
+    limit = ctx.settings.default_limit if limit is None else limit
+    who = caller.scope.key_id or caller.scope.subject
+    binding = Binding("GET /v1/entries/revisions", str(entry_id), who, limit)
+    newest = MAX_REVISION
+    if cursor is not None:
+        (newest,) = ctx.signer().open(cursor, binding)
+    with connection(ctx.pool) as conn:
+        entry = reading.current(conn, caller.scope, entry_id)
+        if entry is None:
+            raise NotFoundError
+        if entry.deleted_at is not None:
+            raise GoneError
+        found = revisions.until(
+            conn, caller.scope.tenant, entry_id, newest, limit=limit + 1
+        )
+    older: list[revisions.Revision | None] = [*found[1:], None]
+    items = [revision_out(*pair) for pair in zip(found, older, strict=True)][:limit]
+    next_cursor = None
+    if len(found) > limit:
+        next_cursor = ctx.signer().make([found[limit].number], binding)
+    return _json({"items": items, "next_cursor": next_cursor})
 
 
 @router.delete(
@@ -238,19 +273,13 @@ def delete_entry(
         entry = reading.current(conn, caller.scope, entry_id)
         if entry is None:
             raise NotFoundError
-        if if_match is not None and not _names(if_match, f'"r{entry.revision}"'):
+        if if_match is not None and not names(if_match, f'"r{entry.revision}"'):
             message = f"The entry is at revision {entry.revision} by now."
             raise InvalidRequestError(message, code="revision_mismatch")
         tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=stages)
     for stage in stages:
         ctx.nudger.nudge(stage, [entry_id])
     return Response(status_code=204)
-
-
-def _names(header: str | None, tag: str) -> bool:
-    """Tell whether an If-Match or If-None-Match header names this revision."""
-    given = [one.strip().removeprefix("W/") for one in (header or "").split(",")]
-    return tag in given or "*" in given
 
 
 async def _wait_for_index(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
@@ -281,11 +310,5 @@ def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
         return due.any_due(conn, ids, list(ctx.stages))
 
 
-def _out(ctx: ApiContext, entry: reading.Entry) -> Any:
-    source = ctx.settings.sources.get(entry.source)
-    template = source.entry_url_template if source else None
-    return entry_out(entry, ctx.stages, template)
-
-
-def _json(body: Any, headers: dict[str, str] | None = None) -> Response:
-    return Response(json.dumps(body), media_type="application/json", headers=headers)
+def _json(body: Any) -> Response:
+    return Response(json.dumps(body), media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
@@ -19,8 +20,10 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from shared.entries.attachments import Attached
 from shared.entries.draft import KINDS
 from shared.entries.reading import Entry
+from shared.entries.revisions import Revision, difference
 
 # More names than any body has; each one that is unknown costs a kilobyte to refuse.
 MAX_FIELDS = 100
@@ -259,6 +262,34 @@ class EntryPage(BaseModel):
     total: int
 
 
+class RevisionOut(BaseModel):
+    """One state of an entry's content, and what it changed."""
+
+    revision: int
+    content_hash: str
+    editor: str
+    seen_at: datetime
+    diff: str = Field(description="Unified diff of title and text.")
+
+
+class RevisionPage(BaseModel):
+    """Revisions, newest first."""
+
+    items: list[RevisionOut]
+    next_cursor: str | None
+
+
+def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
+    """Return a revision's body; `older` is the one before it."""
+    return {
+        "revision": one.number,
+        "content_hash": one.content_hash.hex(),
+        "editor": one.editor,
+        "seen_at": timestamp(one.seen_at),
+        "diff": difference(older, one),
+    }
+
+
 def source_uri(tenant: str, source: str, external_id: str) -> str:
     """Return the name of an identity, unique for ever."""
     return f"logchord:{doc_key(tenant, source, external_id)}"
@@ -274,7 +305,13 @@ def permalink(source: str, external_id: str) -> str:
     return f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
 
 
-def entry_out(entry: Entry, known_stages: tuple[str, ...], template: str | None) -> Any:
+def entry_out(
+    entry: Entry,
+    known_stages: tuple[str, ...],
+    template: str | None,
+    linked: Sequence[tuple[str, UUID]] = (),
+    attached: Sequence[Attached] = (),
+) -> dict[str, Any]:
     """Return an entry's body, ready to be written as JSON."""
     stages: dict[str, str] = dict.fromkeys(known_stages, "done")
     stages.update(entry.due_stages)
@@ -307,8 +344,8 @@ def entry_out(entry: Entry, known_stages: tuple[str, ...], template: str | None)
         "entities": entry.entities,
         "thread_id": None if entry.thread_id is None else str(entry.thread_id),
         "reply_to": entry.reply_to,
-        "links": [],
-        "attachments": [],
+        "links": [{"kind": kind, "entry_id": str(other)} for kind, other in linked],
+        "attachments": [_attachment(one) for one in attached],
         "language": entry.language,
         "summary": None,
         "keywords": [],
@@ -321,6 +358,21 @@ def entry_out(entry: Entry, known_stages: tuple[str, ...], template: str | None)
         "readers": entry.readers,
         "visible_from": timestamp(entry.visible_from),
         "flags": entry.flags,
+    }
+
+
+def _attachment(one: Attached) -> dict[str, Any]:
+    return {
+        "attachment_id": str(one.id),
+        "filename": one.filename,
+        "media_type": one.media_type,
+        "declared_type": one.declared_type,
+        "bytes": one.size if one.size is not None else one.declared_bytes,
+        "sha256": None if one.sha256 is None else one.sha256.hex(),
+        "caption": one.caption,
+        "text_extracted": one.text_extracted,
+        "state": one.state,
+        "url": one.url,
     }
 
 

@@ -45,6 +45,12 @@ _CURRENT: LiteralString = """
        AND (e.visible_from IS NULL OR e.visible_from <= now())"""
 
 _ONE: LiteralString = _WHOLE + _CURRENT + " AND e.id = %(entry_id)s"
+_NAMED: LiteralString = (
+    _WHOLE + _CURRENT + " AND e.source = %(source)s AND e.external_id = %(external_id)s"
+)
+_THESE: LiteralString = " AND e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 1000"
+_SOME: LiteralString = _BRIEF + _CURRENT + _THESE
+_SOME_WHOLE: LiteralString = _WHOLE + _CURRENT + _THESE
 
 _FILTERS: LiteralString = """
        AND (%(sources)s::text[] IS NULL OR e.source = ANY(%(sources)s))
@@ -102,7 +108,9 @@ _TOTAL: LiteralString = (
 
 _CONTENTS: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.revision,
-           e.doc_version, r.title, r.text, r.text_format, e.authors, e.tags,
+           e.doc_version, r.title, coalesce(r.plain, r.text) AS text,
+           CASE WHEN r.plain IS NULL THEN r.text_format ELSE 'plain' END AS text_format,
+           e.language AS said_language, e.authors, e.tags,
            e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
            e.deleted_at IS NOT NULL AS deleted
@@ -167,8 +175,11 @@ class Content:
     revision: int
     doc_version: int
     title: str
+    # As it is read, without the markup that it may have come with.
     text: str
     text_format: str
+    # Only where the source says it.
+    said_language: str | None
     authors: list[str]
     tags: list[str]
     logbooks: list[str]
@@ -219,6 +230,29 @@ def current(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> Entry |
     """Return the newest revision, tombstones too; None when absent or not theirs."""
     with conn.cursor(row_factory=class_row(Entry)) as cur:
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
+
+
+def named(
+    conn: Connection[TupleRow], scope: Scope, source: str, external_id: str
+) -> Entry | None:
+    """Return the same by the name that survives a rebuild from the source."""
+    values = {"source": source, "external_id": external_id, **scope.params}
+    with conn.cursor(row_factory=class_row(Entry)) as cur:
+        return cur.execute(_NAMED, values).fetchone()
+
+
+def some(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    ids: Sequence[UUID],
+    *,
+    whole: bool = False,
+) -> dict[UUID, Entry]:
+    """Return those of these that are the caller's, their texts cut unless `whole`."""
+    values = {"ids": list(ids), **scope.params}
+    statement = _SOME_WHOLE if whole else _SOME
+    with conn.cursor(row_factory=class_row(Entry)) as cur:
+        return {row.entry_id: row for row in cur.execute(statement, values)}
 
 
 def listing(

@@ -1,0 +1,81 @@
+"""Entries as every route gives them: with what belongs to them, in one shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Response
+
+from api.schemas.entries import entry_out
+from shared.entries import attachments, links, revisions
+from shared.errors import GoneError, NotFoundError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from api.context import ApiContext
+    from shared.access.scope import Scope
+    from shared.entries.reading import Entry
+
+MAX_REVISION = 2**31 - 1
+
+
+def bodies(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entries: Sequence[Entry],
+) -> list[dict[str, Any]]:
+    """Return the bodies of entries that the caller may read, in the same order."""
+    ids = [entry.entry_id for entry in entries]
+    linked = links.of_entries(conn, scope, ids) if ids else {}
+    attached = attachments.of_entries(conn, scope.tenant, ids) if ids else {}
+    found = []
+    for entry in entries:
+        source = ctx.settings.sources.get(entry.source)
+        template = source.entry_url_template if source else None
+        key = entry.entry_id
+        found.append(
+            entry_out(
+                entry,
+                ctx.stages,
+                template,
+                linked.get(key, ()),
+                attached.get(key, ()),
+            )
+        )
+    return found
+
+
+def answer(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entry: Entry | None,
+    revision: int | None,
+    if_none_match: str | None,
+) -> Response:
+    """Answer with one entry, as it is or was; 304 to whoever has it already."""
+    if entry is None:
+        raise NotFoundError
+    if entry.deleted_at is not None:
+        raise GoneError
+    if revision is not None and revision != entry.revision:
+        old = revisions.at(conn, scope.tenant, entry.entry_id, revision)
+        if old is None:
+            raise NotFoundError
+        entry = revisions.as_it_was(entry, old)
+    headers = {"ETag": f'"r{entry.revision}"'}
+    if names(if_none_match, headers["ETag"]):
+        return Response(status_code=304, headers=headers)
+    (body,) = bodies(ctx, conn, scope, [entry])
+    return Response(json.dumps(body), media_type="application/json", headers=headers)
+
+
+def names(header: str | None, tag: str) -> bool:
+    """Tell whether an If-Match or If-None-Match header names this revision."""
+    given = [one.strip().removeprefix("W/") for one in (header or "").split(",")]
+    return tag in given or "*" in given

@@ -1,0 +1,149 @@
+"""What changed, in an order without gaps, for whoever keeps a copy.
+
+A change is told once every transaction that began before it has ended: what commits
+late would else come before what was told already. Of several changes of an entry the
+latest is told, and with it all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access.scope import Scope
+
+# So many are looked at in one statement, whoever may see them: a caller who sees one in
+# a million is answered in time, too.
+_LOOKED_AT = 1000
+
+# A restored backup counts its transactions anew: whatever was told before is over.
+_NOW: LiteralString = "SELECT epoch, now() FROM installation"
+_BEGIN = UUID(int=0)
+
+# What the caller was not told because its time had not come; nobody writes when it has.
+# Those of one moment come together, so that the moment is a place.
+_UNVEILED: LiteralString = """
+    SELECT e.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
+           e.revision, 'access' AS change, e.visible_from AS changed_at,
+           true AS visible, false AS was_visible
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND e.visible_from > %(at)s AND e.visible_from <= now()
+       AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+     ORDER BY e.visible_from
+     FETCH FIRST %(limit)s ROWS WITH TIES"""
+
+_SINCE: LiteralString = """
+    WITH looked_at AS MATERIALIZED (
+        SELECT e.changed_xid, e.id
+          FROM entry e
+         WHERE e.tenant = %(tenant)s
+           AND (e.changed_xid, e.id) > (%(xid)s::text::xid8, %(id)s::uuid)
+           AND e.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+         ORDER BY e.changed_xid, e.id
+         LIMIT %(looked_at)s)
+    SELECT l.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
+           e.revision, e.change, e.modified_at AS changed_at,
+           e.deleted_at IS NULL
+           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+           AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+           AND (e.visible_from IS NULL OR e.visible_from <= now()) AS visible,
+           -- Until it was deleted, or until it was closed to the caller.
+           (e.deleted_at IS NOT NULL
+            AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+            AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+            AND (e.visible_from IS NULL OR e.visible_from <= now()))
+           OR ((%(logbooks)s::text[] IS NULL OR e.past_logbooks && %(logbooks)s)
+               AND ('*' = ANY(e.past_readers)
+                    OR e.past_readers && %(principals)s::text[])) AS was_visible
+      FROM looked_at l
+      JOIN entry e ON e.id = l.id AND e.tenant = %(tenant)s
+     ORDER BY l.changed_xid, l.id
+     LIMIT %(looked_at)s"""
+
+
+class Place(NamedTuple):
+    """How far somebody has been told; it outlives every process."""
+
+    epoch: int = 0
+    # The last transaction, as text: it has more digits than a JSON number keeps.
+    xid: str = "0"
+    entry_id: UUID = _BEGIN
+    # Up to when entries were told whose time to be seen had come.
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An entry that is not as it was; for who may not see it any more, it is gone."""
+
+    xid: str
+    entry_id: UUID
+    source: str
+    external_id: str
+    revision: int
+    change: str
+    changed_at: datetime
+    visible: bool
+    was_visible: bool
+
+    @property
+    def told_as(self) -> str:
+        """Return what the caller is told that happened."""
+        return self.change if self.visible else "deleted"
+
+
+class Told(NamedTuple):
+    """Some changes, where they end, and whether there may be more behind them."""
+
+    changes: list[Change]
+    place: Place
+    more: bool
+
+
+def since(
+    conn: Connection[TupleRow], scope: Scope, after: Place, *, limit: int
+) -> Told:
+    """Return the changes behind a place, as far as the caller is concerned.
+
+    There may be none although more follow: what was looked at concerned others.
+    """
+    row = conn.execute(_NOW).fetchone()
+    epoch, now = row or (0, None)
+    place = after if after.epoch == epoch else Place(epoch)
+    told = _unveiled(conn, scope, place, limit) if place.at else []
+    if len(told) >= limit:
+        return Told(told, place._replace(at=told[-1].changed_at), more=True)
+    place = place._replace(at=now)
+    for one in (found := _looked_at(conn, scope, place)):
+        if len(told) >= limit:
+            return Told(told, place, more=True)
+        place = place._replace(xid=one.xid, entry_id=one.entry_id)
+        if one.visible or one.was_visible:
+            told.append(one)
+    return Told(told, place, more=len(found) == _LOOKED_AT)
+
+
+def _unveiled(
+    conn: Connection[TupleRow], scope: Scope, place: Place, limit: int
+) -> list[Change]:
+    values = {**scope.params, **_params(place), "limit": limit}
+    with conn.cursor(row_factory=class_row(Change)) as cur:
+        return cur.execute(_UNVEILED, values).fetchall()
+
+
+def _looked_at(conn: Connection[TupleRow], scope: Scope, place: Place) -> list[Change]:
+    values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
+    with conn.cursor(row_factory=class_row(Change)) as cur:
+        return cur.execute(_SINCE, values).fetchall()
+
+
+def _params(place: Place) -> dict[str, Any]:
+    return {"xid": place.xid, "id": place.entry_id, "at": place.at}
