@@ -21,10 +21,12 @@ from api.key_use import KeyUse
 from api.probes import Probes
 from api.routes import (
     attachments,
+    changes,
     entries,
     health,
     maintenance,
     me,
+    permalink,
     quarantine,
     root,
     runs,
@@ -56,6 +58,8 @@ _ROUTES = (
     root,
     entries,
     attachments,
+    changes,
+    permalink,
     search,
     sources,
     runs,
