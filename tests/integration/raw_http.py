@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 Answer = Callable[[socket.socket, bytes], None]
 
@@ -45,7 +46,7 @@ class RawServer:
             with suppress(TimeoutError):
                 conn, _ = self._listener.accept()
                 self.connections += 1
-                self._start(lambda conn=conn: self._serve(conn))  # type: ignore[misc]
+                self._start(partial(self._serve, conn))
 
     def _serve(self, conn: socket.socket) -> None:
         # The client hangs up whenever it has had enough.

@@ -75,7 +75,7 @@ def test_a_bomb_is_refused_before_it_has_unpacked(coding):
     plain = b"\0" * 20_000_000
     packed = gzip.compress(plain) if coding == "gzip" else zlib.compress(plain)
     del plain
-    given = []
+    given: list[int] = []
     unpacker = Unpacker(coding)
     tracemalloc.start()
     with pytest.raises(IngestionError) as caught:

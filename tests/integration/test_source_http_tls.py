@@ -1,0 +1,141 @@
+"""Certificates of a source are trusted by the system or by `ca_file`, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
+from shared.settings_sources import SourceSettings
+from shared.sources.io import make_io
+from tests.integration.raw_http import http, raw_server
+
+OK = http("200 OK", b"safe")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> Path:
+    """A certificate of our own for `localhost`, with its key."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        if os.environ.get("CI"):
+            pytest.fail("openssl is needed to make a certificate")
+        pytest.skip("openssl is not to be had here")
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        [
+            openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+            "-keyout", "key.pem", "-out", "cert.pem",
+        ],
+        cwd=folder, check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    return folder / "cert.pem"
+
+
+@contextmanager
+def tls_server(certificate: Path) -> Iterator[int]:
+    """Answers each connection once, within TLS."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    ending = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.1)
+
+        def serve() -> None:
+            while not ending.is_set():
+                # A client that trusts nobody hangs up in the middle of it.
+                with suppress(OSError):
+                    plain, _ = listener.accept()
+                    plain.settimeout(5)
+                    with context.wrap_socket(plain, server_side=True) as conn:
+                        conn.recv(65_536)
+                        conn.sendall(OK)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        ending.set()
+        thread.join(10)
+
+
+def asked(port: int, host: str = "localhost", **settings):
+    url = f"https://{host}:{port}/"
+    quick = {"adapter": "olog", "base_url": url, "max_retries": 0}
+    rules = SourceSettings(**{**quick, **settings})
+    lookup = lambda _host, _port: ["127.0.0.1"]  # noqa: E731
+    with make_io("ring", rules, lookup=lookup) as io:
+        return io.http.get(url)
+
+
+def test_a_private_authority_is_trusted_where_the_settings_name_it(certificate):
+    with tls_server(certificate) as port:
+        assert asked(port, ca_file=str(certificate)).body == b"safe"
+
+
+def test_a_certificate_that_nobody_vouches_for_is_critical(certificate):
+    with tls_server(certificate) as port:
+        with pytest.raises(IngestionError) as caught:
+            asked(port, max_retries=3)
+        assert not isinstance(caught.value, SourceUnreachableError)
+        assert (caught.value.reason, caught.value.retriable) == ("tls", False)
+
+
+def test_a_certificate_of_another_name_is_critical(certificate):
+    with tls_server(certificate) as port:
+        with pytest.raises(IngestionError) as caught:
+            asked(port, host="other.localhost", ca_file=str(certificate))
+        assert caught.value.reason == "tls"
+
+
+def test_a_server_that_speaks_no_tls_is_critical(certificate):
+    def plain(conn: socket.socket, _head: bytes) -> None:
+        conn.sendall(OK)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            conn, _ = listener.accept()
+            with conn:
+                conn.recv(1000)
+                plain(conn, b"")
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        with pytest.raises(IngestionError) as caught:
+            asked(listener.getsockname()[1])
+        thread.join(10)
+    assert caught.value.reason == "tls"
+
+
+def test_a_server_that_hangs_up_within_the_handshake_is_an_outage():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            conn, _ = listener.accept()
+            conn.recv(1000)
+            conn.close()
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        with pytest.raises(SourceUnreachableError):
+            asked(listener.getsockname()[1])
+        thread.join(10)
+
+
+def test_an_authority_that_cannot_be_read_is_a_wrong_setting(tmp_path):
+    (tmp_path / "none.pem").write_text("no certificate", encoding="utf-8")
+    for path in (tmp_path / "none.pem", tmp_path / "missing.pem"):
+        with raw_server(OK) as server, pytest.raises(ConfigurationError) as caught:
+            asked(server.port, ca_file=str(path))
+        assert caught.value.config_key == "sources.ring.ca_file"
