@@ -82,6 +82,9 @@ class ElogArgs(AdapterArgs):
         description="Who may read a logbook, by its name, `*` for those not named;"
         " null: whoever may read the source. A logbook that is not named is hidden.",
     )
+    date_attributes: tuple[str, ...] = Field(
+        (), description="Attributes that hold a date, which ELOG stores as a number."
+    )
     resolve_references: bool = Field(
         default=True,
         description="Read &#8364; as the character it stands for in texts that are not"
@@ -129,8 +132,6 @@ class Place:
     # Of the logbook itself, without a slash at its end; None: it has no address.
     url: str | None
     restricted: bool = False
-    # Attributes that hold epoch numbers, where the configuration is known.
-    dates: frozenset[str] = frozenset()
 
 
 def split(data: bytes) -> list[Block]:
@@ -176,7 +177,7 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: Place) -> Entry:
     written = _moment(head.get("date", ""), source)
     text_format = _FORMATS.get(head.get("encoding", "").lower(), "plain")
     body = text.read(_body(parts[1]), is_html=text_format == "html")
-    mapped = _Mapped(head, args, place, source)
+    mapped = _Mapped(head, args, source)
     return Entry(
         external_id=raw.external_id,
         entry_time=written.at,
@@ -193,7 +194,7 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: Place) -> Entry:
         readers=args.readers_of(place.logbook, restricted=place.restricted),
         reply_to=_parent(head, place.logbook),
         related=_related(body, place.logbook, raw.external_id),
-        attachments=_attachments(head.get("attachment", ""), place.url),
+        attachments=_attachments(head.get("attachment", ""), place),
         metadata=mapped.metadata,
         url=_page(raw.external_id, place),
         flags=(*written.flags, *text.flags),
@@ -230,9 +231,8 @@ class _Text:
 class _Mapped:
     """The configured attributes of a message, by what becomes of them."""
 
-    def __init__(
-        self, head: Mapping[str, str], args: ElogArgs, place: Place, source: Source
-    ) -> None:
+    def __init__(self, head: Mapping[str, str], args: ElogArgs, source: Source) -> None:
+        dates = {name.lower() for name in args.date_attributes}
         targets = {name.lower(): target for name, target in args.attributes.items()}
         self._separator = args.author_separator
         self._found: dict[str, list[str]] = {}
@@ -248,7 +248,7 @@ class _Mapped:
                 if self.event_time is None:
                     self.metadata[key] = value
             elif target == "metadata":
-                dated = _maybe_moment(value, source) if name in place.dates else None
+                dated = _maybe_moment(value, source) if name in dates else None
                 self.metadata[key] = dated.isoformat() if dated else value
             else:
                 self._found.setdefault(target, []).append(value)
@@ -357,19 +357,24 @@ def _related(body: str, logbook: str, own: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _attachments(names: str, url: str | None) -> tuple[AttachmentRef, ...]:
+def _attachments(names: str, place: Place) -> tuple[AttachmentRef, ...]:
     found: dict[str, AttachmentRef] = {}
     for stored in names.split(","):
         name = stored.strip()
-        parts = _STORED_NAME.fullmatch(name)
         if not name:
             continue
+        parts = _STORED_NAME.fullmatch(name)
         address = None
-        if url is not None:
-            address = f"{url}/{parts[1]}/{quoted(parts[2])}" if parts else None
-            address = address or f"{url}/{quoted(name)}"
-        filename = parts[2] if parts else name
-        found[name] = AttachmentRef(id=name, filename=filename, url=address)
+        if place.url is not None:
+            # What stands behind the seconds is a slash in an address.
+            path = f"{parts[1]}/{quoted(parts[2])}" if parts else quoted(name)
+            address = f"{place.url}/{path}"
+        found[name] = AttachmentRef(
+            # Without an address its logbook tells where it lies.
+            id=name if address else f"{place.logbook}/{name}",
+            filename=parts[2] if parts else name,
+            url=address,
+        )
     return tuple(found.values())
 
 

@@ -28,7 +28,7 @@ from shared.entries.adapter import (
 )
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError
-from workers.adapters import elog_block, elog_login
+from workers.adapters import elog_block, elog_login, elog_walk
 from workers.adapters.elog_block import Block, ElogArgs, Place
 from workers.adapters.elog_walk import Walk
 
@@ -321,7 +321,7 @@ class _Found:
     @property
     def key(self) -> tuple[int, int]:
         """Its place in the order of time; what has no time is oldest."""
-        return Walk.key(self.written, self.block.mid)
+        return elog_walk.key(self.written, self.block.mid)
 
 
 def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from shared.entries.adapter import Cursor, Window
 
-_CURSOR_FORMAT = 1
-_RECONCILE = timedelta(days=14)
+CURSOR_FORMAT = 1
+RECONCILE = timedelta(days=14)
 # No logbook is older; the last stretch is open, for what has no readable time.
 _OLDEST = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDEST_DAYS = 3650
@@ -56,19 +56,14 @@ class Walk:
         walk = cls(now, overlap, lower, top, days, days, upper=top)
         if since is None:
             return walk
-        walk.done = _time(since.get("at")) if _is_ours(since) else None
+        walk.done = read_time(since.get("at")) if _is_ours(since) else None
         kept = since.get("walk") if _is_ours(since) else None
         if isinstance(kept, Mapping) and walk._resume(kept, window):
             return walk
         if window is None:
             # What cannot be read is read again from where reconciling begins.
-            walk.lower = walk.done - overlap if walk.done else now - _RECONCILE
+            walk.lower = walk.done - overlap if walk.done else now - RECONCILE
         return walk
-
-    @staticmethod
-    def key(written: datetime | None, mid: int) -> tuple[int, int]:
-        """Return the place of a message in the order of time."""
-        return (_NO_TIME if written is None else int(written.timestamp()), mid)
 
     @property
     def asked_from(self) -> datetime | None:
@@ -124,21 +119,21 @@ class Walk:
         if is_over:
             at = self.began - self.overlap
             at = at if self.done is None else max(at, self.done)
-            return {"v": _CURSOR_FORMAT, "at": at.isoformat()}
+            return {"v": CURSOR_FORMAT, "at": at.isoformat()}
         walk: dict[str, Any] = {
             "book": self.book,
             "days": self.days,
             "after": None if self.after is None else list(self.after),
             "began": self.began.isoformat(),
-            "lower": _text(self.lower),
-            "top": _text(self.top),
-            "upper": _text(self.upper),
+            "lower": shown(self.lower),
+            "top": shown(self.top),
+            "upper": shown(self.upper),
         }
-        return {"v": _CURSOR_FORMAT, "at": _text(self.done), "walk": walk}
+        return {"v": CURSOR_FORMAT, "at": shown(self.done), "walk": walk}
 
     def _resume(self, kept: Mapping[str, Any], window: Window | None) -> bool:
         """Take over a walk that was broken off, if it is through this window."""
-        began, top = _time(kept.get("began")), _time(kept.get("top"))
+        began, top = read_time(kept.get("began")), read_time(kept.get("top"))
         book, days, after = kept.get("book"), kept.get("days"), kept.get("after")
         if began is None or not _is_count(book) or not _is_count(days):
             return False
@@ -146,15 +141,23 @@ class Walk:
             return False
         self.began, self.top, self.book = began, top, int(book or 0)
         self.days = min(max(1, int(days or 1)), _WIDEST_DAYS)
-        self.lower, self.upper = _time(kept.get("lower")), _time(kept.get("upper"))
+        self.lower, self.upper = (
+            read_time(kept.get("lower")),
+            read_time(kept.get("upper")),
+        )
         match after:
             case [int(second), int(mid)]:
                 self.after = (second, mid)
         return True
 
 
+def key(written: datetime | None, mid: int) -> tuple[int, int]:
+    """Return the place of a message in the order of time; without one it is oldest."""
+    return (_NO_TIME if written is None else int(written.timestamp()), mid)
+
+
 def _is_ours(since: Cursor) -> bool:
-    return since.get("v") == _CURSOR_FORMAT
+    return since.get("v") == CURSOR_FORMAT
 
 
 def _is_count(value: Any) -> bool:
@@ -162,11 +165,13 @@ def _is_count(value: Any) -> bool:
     return whole and 0 <= value <= _MOST
 
 
-def _text(time: datetime | None) -> str | None:
+def shown(time: datetime | None) -> str | None:
+    """Return a time as a cursor holds it."""
     return None if time is None else time.isoformat()
 
 
-def _time(value: Any) -> datetime | None:
+def read_time(value: Any) -> datetime | None:
+    """Return a time that a cursor holds; None: it holds none."""
     if not isinstance(value, str):
         return None
     try:
