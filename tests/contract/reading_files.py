@@ -32,25 +32,28 @@ class Poller:
         settings = SourceSettings.model_validate(self.given)
         clock = self.clock
         self.store = StoredMemory(self.memory)
-        io = make_io(
+        self.io = make_io(
             "polled",
             settings,
             memory=self.store,
             clock=(lambda: clock) if clock else None,
         )
-        return loading.open_source("polled", settings, io, max_entry_bytes=1_000_000)
+        return loading.open_source(
+            "polled", settings, self.io, max_entry_bytes=1_000_000
+        )
 
     def poll(self, *, pages: int | None = None, **asked: Any) -> list[RawItem]:
         """Return the items of the next run, or of its first pages."""
         adapter = self.open().adapter
         found: list[RawItem] = []
-        for number, page in enumerate(adapter.pages(self.cursor, **asked), 1):
-            self.memory.update(self.store.take_changes())
-            self.cursor = page.cursor
-            found += page.items
-            self._parse(adapter, page.items)
-            if number == pages:
-                break
+        with self.io:
+            for number, page in enumerate(adapter.pages(self.cursor, **asked), 1):
+                self.memory.update(self.store.take_changes())
+                self.cursor = page.cursor
+                found += page.items
+                self._parse(adapter, page.items)
+                if number == pages:
+                    break
         return found
 
     def ids(self, **asked: Any) -> list[str]:

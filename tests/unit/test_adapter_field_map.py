@@ -88,8 +88,8 @@ def test_a_time_of_parts_needs_them_all_and_its_parts_are_kept() -> None:
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        ({}, "no_time"),
-        ({"t": " "}, "no_time"),
+        ({}, "time_missing"),
+        ({"t": " "}, "time_missing"),
         ({"t": "soon"}, "time_unreadable"),
         ({"t": True}, "time_unreadable"),
         ({"t": []}, "time_unreadable"),

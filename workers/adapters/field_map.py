@@ -183,7 +183,7 @@ class FieldMap:
             flags += moment.flags
         if "entry_time" not in found:
             if not found.get("deleted"):
-                malformed("no_time", "The record tells no time of writing.")
+                malformed("time_missing", "The record tells no time of writing.")
             found["entry_time"] = None
         if found.get("reply_to") == external_id:
             del found["reply_to"]
@@ -208,10 +208,10 @@ class FieldMap:
         for field in self._composed:
             value = field.pick(record)
             known = None if value is None else field.read(value)
-            if known is None:
-                unused.update(at.tokens[0] for at in field.pointers if at.tokens)
-            else:
+            if known is not None:
                 _put(field.name, known, found, renamed)
+            elif value is None or field.name in _MAY_BE_ODD:
+                unused.update(at.tokens[0] for at in field.pointers if at.tokens)
         for key, value in record.items():
             if value is None:
                 continue
@@ -219,8 +219,8 @@ class FieldMap:
             for field in self._single.get(key, ()):
                 known = field.read(value)
                 if known is not None:
-                    is_read = True
                     _put(field.name, known, found, renamed)
+                is_read = is_read or known is not None or field.name not in _MAY_BE_ODD
             if not is_read and value != "":
                 self._leave(rest, key, value, unused)
         return found, rest, renamed
@@ -246,6 +246,8 @@ def _put(name: str, known: Any, found: dict[str, Any], renamed: dict[str, str]) 
         found[name] = known
 
 
+# What is none of our words for these is worth keeping; elsewhere it says nothing.
+_MAY_BE_ODD = frozenset(("kind", "origin", "text_format"))
 # Of a key: {} when the whole of it is taken, else what is taken below it.
 _Taken = dict[str, Any]
 _IGNORED: _Taken = {}

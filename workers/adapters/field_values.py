@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -33,6 +34,7 @@ _URLS = ("url", "href", "path", "link")
 _NAMES = ("filename", "fileName", "name", "title")
 _TYPES = ("declared_type", "type", "mime_type", "contentType")
 _SIZES = ("bytes", "size")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Parts(tuple[Any, ...]):
@@ -95,7 +97,7 @@ def names(value: Any) -> tuple[str, ...] | None:
 def many(value: Any, separator: str) -> tuple[str, ...] | None:
     """Return the words of a list, or of a text with separators; each of them once."""
     if type(value) is str and (not separator or separator not in value):
-        return (known,) if (known := value.strip()) else None
+        return (only,) if (only := value.strip()) else None
     if isinstance(value, Parts):
         found = (word for part in value for word in many(part, separator) or ())
         return tuple(dict.fromkeys(found)) or None
@@ -193,7 +195,7 @@ def _listed(value: Any, separator: str) -> list[Any]:
 def _attachment(value: Any, base: str | None) -> AttachmentRef:
     if not isinstance(value, dict):
         plainly = text(value)
-        name = basename(plainly) or plainly
+        name = _on_a_line(basename(plainly) or plainly)
         return AttachmentRef(id=plainly, filename=name, url=absolute(plainly, base))
     return _described(value, base)
 
@@ -207,13 +209,18 @@ def _described(value: dict[str, Any], base: str | None) -> AttachmentRef:
     thumbnail = _first(value, ("thumbnail_url", "thumbnail"))
     return AttachmentRef(
         id=known,
-        filename=name or known,
+        filename=_on_a_line(name or known),
         url=absolute(address, base) if address else None,
         declared_type=_first(value, _TYPES),
         bytes=_size(value),
         caption=_first(value, ("caption", "description")),
         thumbnail_url=absolute(thumbnail, base) if thumbnail else None,
     )
+
+
+def _on_a_line(name: str) -> str:
+    """Return a file's name without what ends a line or a text."""
+    return _CONTROL.sub("_", name)
 
 
 def _first(value: dict[str, Any], keys: tuple[str, ...]) -> str | None:
