@@ -35,6 +35,7 @@ COMMANDS = {
     "search": ("serve", "worker", "search"),
     "enhance": ("serve", "worker", "enhance.metadata,index"),
     "embed": ("serve", "worker", "enhance.embed"),
+    "ingest": ("serve", "worker", "ingest"),
     "chores": ("serve", "worker", "chores"),
     "upkeep": ("serve", "upkeep"),
     "flower": ("serve", "flower"),

@@ -31,6 +31,7 @@ COMMANDS = {
     "migrate": Entry("api.cli.migrate", "Bring the database's schema up to date."),
     "push": Entry("api.cli.push", "Send entries from a file."),
     "search": Entry("api.cli.search", "Search the logbooks."),
+    "ingest": Entry("api.cli.ingest", "Read sources now."),
     "source": Entry("api.cli.source", "See, check and run the sources."),
     "quarantine": Entry("api.cli.quarantine", "See, release or discard what failed."),
     "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),

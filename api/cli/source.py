@@ -9,6 +9,7 @@ from urllib.parse import quote
 import click
 
 from api.cli import http, output
+from api.cli.source_add import add
 
 if TYPE_CHECKING:
     import httpx
@@ -22,6 +23,9 @@ _SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 @click.group()
 def source() -> None:
     """See how sources stand; check, run, pause and resume them."""
+
+
+source.add_command(add)
 
 
 @source.command("list")

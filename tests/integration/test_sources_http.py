@@ -1,0 +1,206 @@
+"""Sources over HTTP and the command line, with the real processes behind them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import subprocess
+import sys
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.contract.stubs.olog import OlogStub
+from tests.fix_system import System
+from tests.waiting import until
+from workers.adapters.kit.stub import StubEntry
+
+BIN = Path(sys.executable).parent
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def entry(number: int, **fields: Any) -> StubEntry:
+    time = NOW - timedelta(minutes=30) + timedelta(seconds=number)
+    return StubEntry(number, time, f"Title {number}", f"Text {number}", **fields)
+
+
+@pytest.fixture(scope="module")
+def olog():
+    with closing(OlogStub()) as stub:
+        for number in range(1, 6):
+            stub.add(entry(number))
+        yield stub
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return tmp_path_factory.mktemp("configuration")
+
+
+def configuration(olog: OlogStub, **changes: Any) -> str:
+    source = {
+        **olog.settings(),
+        "poll_interval_seconds": 1,
+        "nudge_secret": "RING_NUDGE",
+        "require_initial_ingest": True,
+    }
+    return yaml.safe_dump({"sources": {"ring": {**source, **changes}}})
+
+
+@pytest.fixture(scope="module")
+def system(make_lasting_system, files: Path, olog: OlogStub):
+    file = files / "logchord.yaml"
+    file.write_text(configuration(olog), "utf-8")
+    system: System = make_lasting_system(
+        LOGCHORD_CONFIG=str(file), LOGCHORD_SOURCES="", RING_NUDGE="a-secret"
+    )
+    system.start("api", "ingest", "upkeep")
+    system.wait_ready()
+    return system
+
+
+@pytest.fixture
+def admin(system):
+    with system.client(system.key(scopes=("admin",))) as client:
+        yield client
+
+
+def source(client: Any) -> dict[str, Any]:
+    answer = client.get("/v1/sources/ring")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+@pytest.mark.requirement("O04", "O07")
+def test_a_source_is_read_without_anybody_asking(system, admin, olog):
+    until(lambda: source(admin)["entries"] >= 5, within_seconds=60)
+    found = source(admin)
+
+    assert found["adapter"] == "olog"
+    assert found["logbooks"] == ["Operations"]
+    until(lambda: source(admin)["complete_from"], within_seconds=60)
+
+    number = olog.add(entry(6))
+    until(lambda: source(admin)["entries"] == 6, within_seconds=60)
+    listed = admin.get("/v1/entries", params={"external_id": number}).json()["items"]
+    assert [one["title"] for one in listed] == ["Title 6"]
+
+
+def test_a_run_says_what_it_found(admin):
+    until(lambda: source(admin)["entries"] >= 5, within_seconds=60)
+    body = {"kind": "reconcile"}
+    answer = admin.post("/v1/sources/ring/trigger", json=body)
+    assert answer.status_code in {202, 409}, answer.text
+    found = admin.get("/v1/runs", params={"source": "ring"}).json()
+    assert found["items"][0]["source"] == "ring"
+    run = admin.get(f"/v1/runs/{found['items'][0]['run_id']}").json()
+    assert run["run_id"] == found["items"][0]["run_id"]
+    assert "cursor_before" in run
+
+
+def test_check_reads_a_page_and_stores_nothing(admin):
+    answer = admin.post("/v1/sources/ring/check")
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["ok"] is True
+    assert len(answer.json()["sample"]) == 3
+
+
+def test_a_paused_source_is_left_alone_until_it_is_resumed(admin, olog):
+    until(lambda: source(admin)["entries"] >= 5, within_seconds=60)
+    assert admin.post("/v1/sources/ring/pause").json()["paused"] is True
+    refused = admin.post("/v1/sources/ring/trigger", json={})
+    assert refused.json()["error"]["code"] == "source_paused"
+    assert "resume ring" in source(admin)["degraded"]
+    before = source(admin)["entries"]
+    olog.add(entry(50))
+
+    assert admin.post("/v1/sources/ring/resume").json()["paused"] is False
+
+    until(lambda: source(admin)["entries"] == before + 1, within_seconds=60)
+
+
+def test_a_signed_nudge_makes_the_tail_due_and_no_other_does(system, admin):
+    body = b'{"event": "new"}'
+
+    def post(signature: str) -> int:
+        headers = {"Logchord-Signature": signature}
+        with system.client("") as client:
+            answer = client.post(
+                "/v1/sources/ring/nudge", content=body, headers=headers
+            )
+        return int(answer.status_code)
+
+    def signed(at: int, secret: str = "a-secret") -> str:
+        message = str(at).encode() + b"." + body
+        mac = hmac.new(secret.encode(), message, hashlib.sha256).hexdigest()
+        return f"t={at},v1={mac}"
+
+    now = int(time.time())
+    assert post(signed(now)) == 202
+    assert post(signed(now, "another")) == 401
+    assert post(signed(now - 301)) == 401
+    assert post("") == 401
+
+
+def test_reload_takes_over_what_the_file_says(admin, files, olog):
+    file = files / "logchord.yaml"
+    before = file.read_text("utf-8")
+    try:
+        file.write_text(configuration(olog, poll_interval_seconds=2), "utf-8")
+        changed = admin.post("/v1/sources/reload").json()
+        assert changed["changed"] == ["ring"]
+
+        file.write_text(configuration(olog, adapter="nonsense"), "utf-8")
+        wrong = admin.post("/v1/sources/reload").json()
+        assert [one["name"] for one in wrong["invalid"]] == ["ring"]
+        assert source(admin)["adapter"] == "olog"
+    finally:
+        file.write_text(before, "utf-8")
+        admin.post("/v1/sources/reload")
+
+
+def test_who_may_read_sees_no_cursor_and_may_not_trigger(system):
+    with system.client(system.key(scopes=("read",))) as client:
+        assert "cursor" not in source(client)
+        refused = client.post("/v1/sources/ring/trigger", json={})
+        assert refused.status_code == 403
+        elsewhere = client.get("/v1/sources/nowhere")
+        assert elsewhere.status_code == 404
+
+
+def test_the_command_line_shows_and_runs_sources(system, admin):
+    environment = {
+        **system.environment,
+        "LOGCHORD_URL": system.url,
+        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
+    }
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [str(BIN / "logchord"), *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stdout
+
+    code, text = run("source", "list")
+    assert code == 0
+    assert "ring" in text
+    code, text = run("source", "show", "ring")
+    assert "complete back to" in text
+    code, text = run("source", "check", "ring")
+    assert (code, "It answers" in text) == (0, True)
+    code, text = run("ingest", "ring", "--no-wait", "--json")
+    assert code in {0, 1}
+    if code == 0:
+        assert json.loads(text)[0]["state"] == "done"
