@@ -24,6 +24,7 @@ _AUTHORITY = re.compile(r"(?i)https?://([^/?#\\]*+)")
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]*[a-z0-9_])?")
 _OTHER_DOTS = re.compile("[\u3002\uff0e\uff61]")
 _ALL_NUMERIC = re.compile(r"\d+|0x[0-9a-f]*")
+_SOCKS = re.compile(r"(?i)^socks5h?://")
 _MAX_PORT = 65_535
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 # What clouds tell about a machine, secrets included, outside of link-local.
@@ -116,7 +117,11 @@ class AllowList:
         self.own = self._configured("base_url", base_url) if base_url else None
         configured = [self._configured("allowed_origins", one) for one in others]
         self._origins = frozenset([*configured, *([self.own] if self.own else [])])
-        self.proxy = self._configured("proxy", proxy) if proxy else None
+        is_socks = proxy is not None and bool(_SOCKS.match(proxy))
+        plain = _SOCKS.sub("http://", proxy) if proxy else None
+        self.proxy = self._configured("proxy", plain) if plain else None
+        # The proxy itself, if it is one that only connects.
+        self.socks = self.proxy if is_socks else None
         self._allow_private = allow_private
         self._lookup = lookup or _look_up
         self._pinned: dict[tuple[str, int], tuple[float, list[str]]] = {}

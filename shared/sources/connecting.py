@@ -9,6 +9,7 @@ from __future__ import annotations
 import ssl
 import time
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import truststore
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
 from shared.settings_sources import SourceSettings
+from shared.sources import socks
 from shared.sources.addresses import AllowList
 
 CONNECT_SECONDS = 5.0
@@ -57,7 +59,7 @@ def make_pool(
         "keepalive_expiry": _KEEP_ALIVE_SECONDS,
         "network_backend": connector,
     }
-    if not settings.proxy:
+    if not settings.proxy or connector.has_socks:
         return httpcore.ConnectionPool(**rules)
     if settings.proxy.startswith("https:"):
         rules["proxy_ssl_context"] = _trust(source, settings.ca_file)
@@ -87,13 +89,33 @@ class Connector(httpcore.NetworkBackend):
         # Of the request at hand; a connection takes it over with each request.
         self.patience = Patience(0, 0, lambda: False)
 
+    @property
+    def has_socks(self) -> bool:
+        """Whether its connections lead through a SOCKS proxy."""
+        return self._allowed.socks is not None
+
     def connect_tcp(
         self,
         host: str,
         port: int,
         timeout: float | None = None,  # noqa: ARG002 - ours is the request's
-        local_address: str | None = None,  # noqa: ARG002
+        local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """Connect to a host, or have a SOCKS proxy do it."""
+        proxy = self._allowed.socks
+        place = (proxy.host, proxy.port) if proxy else (host, port)
+        stream = self._connected(*place, local_address, socket_options)
+        if proxy:
+            # What is not handed on is closed, whatever has ended the talk.
+            with ExitStack() as opened:
+                opened.callback(stream.close)
+                socks.tunnel(stream, host, port)
+                opened.pop_all()
+        return stream
+
+    def _connected(
+        self, host: str, port: int, local_address: str | None, options: Any
     ) -> httpcore.NetworkStream:
         """Try the addresses of a host, all of them within one time-out."""
         ends = time.monotonic() + min(CONNECT_SECONDS, self.patience.left())
@@ -102,7 +124,7 @@ class Connector(httpcore.NetworkBackend):
             share = _until(ends) / (len(addresses) - count + 1)
             try:
                 stream = self._sockets.connect_tcp(
-                    address, port, max(share, 0.01), None, socket_options
+                    address, port, max(share, 0.01), local_address, options
                 )
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
                 if count == len(addresses):
@@ -167,9 +189,12 @@ class Stream(httpcore.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore.NetworkStream:
         """Shake hands; a certificate that is not trusted is nothing to retry."""
-        left = min(self._patience.left(), CONNECT_SECONDS)
         try:
+            left = min(self._patience.left(), CONNECT_SECONDS)
             inner = self._inner.start_tls(ssl_context, server_hostname, left)
+        except (httpcore.ReadTimeout, SourceUnreachableError):
+            self.close()
+            raise
         except httpcore.ConnectError as exc:
             cause = exc.__cause__ or exc.__context__
             if isinstance(cause, ssl.SSLError) and not isinstance(cause, _CUT_OFF):

@@ -69,6 +69,42 @@ def tls_server(certificate: Path) -> Iterator[int]:
         thread.join(10)
 
 
+@contextmanager
+def tunnelling(*, to: int, is_socks: bool) -> Iterator[tuple[int, list[bytes]]]:
+    """A proxy that connects to one port, whatever it is asked for, and notes that."""
+    wanted: list[bytes] = []
+
+    def passed_on(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                target.sendall(data)
+        with suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            conn, _ = listener.accept()
+            with conn, socket.create_connection(("127.0.0.1", to)) as behind:
+                if is_socks:
+                    wanted.append(conn.recv(3))
+                    conn.sendall(b"\x05\x00")
+                    wanted.append(conn.recv(300))
+                    conn.sendall(b"\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+                else:
+                    wanted.append(conn.recv(65_536))
+                    conn.sendall(b"HTTP/1.1 200 Connected\r\n\r\n")
+                back = threading.Thread(target=passed_on, args=(behind, conn))
+                back.start()
+                passed_on(conn, behind)
+                back.join(10)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1], wanted
+        thread.join(10)
+
+
 def asked(port: int, host: str = "localhost", **settings):
     url = f"https://{host}:{port}/"
     quick = {"adapter": "olog", "base_url": url, "max_retries": 0}
@@ -81,6 +117,48 @@ def asked(port: int, host: str = "localhost", **settings):
 def test_a_private_authority_is_trusted_where_the_settings_name_it(certificate):
     with tls_server(certificate) as port:
         assert asked(port, ca_file=str(certificate)).body == b"safe"
+
+
+def test_a_proxy_connects_to_the_name_and_sees_nothing_more(certificate):
+    ca_file = str(certificate)
+    with (
+        tls_server(certificate) as port,
+        tunnelling(to=port, is_socks=False) as (proxy, wanted),
+    ):
+        reply = asked(443, ca_file=ca_file, proxy=f"http://127.0.0.1:{proxy}")
+        assert reply.body == b"safe"
+    assert wanted[0].startswith(b"CONNECT localhost:443 HTTP/1.1\r\n")
+    with (
+        tls_server(certificate) as port,
+        tunnelling(to=port, is_socks=True) as (proxy, wanted),
+    ):
+        reply = asked(443, ca_file=ca_file, proxy=f"socks5h://127.0.0.1:{proxy}")
+        assert reply.body == b"safe"
+    assert wanted == [b"\x05\x01\x00", b"\x05\x01\x00\x03\x09localhost\x01\xbb"]
+
+
+@pytest.mark.parametrize(
+    "says", [b"\x05\xff", b"\x04\x00", b"\x05\x00\x05\x05\x00\x01", b"\x05", b""]
+)
+def test_a_socks_proxy_that_refuses_is_an_outage(says):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            conn, _ = listener.accept()
+            with conn:
+                conn.recv(3)
+                conn.sendall(says)
+                conn.settimeout(5)
+                # Whatever it is asked next, it has said everything.
+                conn.recv(300) if len(says) > 2 else None
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        port = listener.getsockname()[1]
+        with pytest.raises(SourceUnreachableError) as caught:
+            asked(443, proxy=f"socks5://127.0.0.1:{port}")
+        thread.join(10)
+    assert caught.value.reason in {"proxy", "half_body"}
 
 
 def test_a_certificate_that_nobody_vouches_for_is_critical(certificate):

@@ -55,6 +55,7 @@ def test_a_file_a_folder_or_a_pattern_names_files(folder, below, pattern, names)
 def test_a_file_is_read_by_its_name(folder):
     files = of(folder)
     with files.open("2024/240514a.log") as file:
+        assert file.readable()
         assert file.read() == b"2024/240514a.log"
     found = files.stat("2024/240514a.log")
     assert found.size == 16
