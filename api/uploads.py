@@ -17,9 +17,9 @@ from shared.access import idempotency
 from shared.access.scope import Scope
 from shared.enrich.attachments import keeping, rows
 from shared.enrich.attachments.keeping import Received
-from shared.enrich.attachments.rows import Attachment
 from shared.enrich.attachments.store import FileStore, open_store
 from shared.entries import reading, writable
+from shared.entries.attachments import Attached
 from shared.errors import (
     ConflictError,
     GoneError,
@@ -174,7 +174,7 @@ class Uploads:
 
 def _added(
     conn: Connection[TupleRow], scope: Scope, entry_id: UUID, got: Received, name: str
-) -> Attachment:
+) -> Attached:
     external_id = rows.upload_id(got.sha256, name)
     one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
     if one is None:

@@ -21,10 +21,10 @@ from api.errors import CarriedError, documented
 from api.schemas.attachments import AttachmentList, AttachmentOut, attachment_out
 from api.uploads import Upload
 from shared.enrich.attachments import rows
-from shared.enrich.attachments.rows import Attachment
 from shared.enrich.attachments.sniff import shown_type
 from shared.enrich.attachments.store import FileStore
-from shared.entries import reading
+from shared.entries import attachments, reading
+from shared.entries.attachments import Attached
 from shared.errors import (
     GoneError,
     IngestionError,
@@ -76,8 +76,8 @@ def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
             raise NotFoundError
         if entry.deleted_at is not None:
             raise GoneError
-        found = rows.of_entries(conn, caller.scope.tenant, [entry_id])[entry_id]
-    items = [attachment_out(one) for one in found]
+        found = attachments.of_entries(conn, caller.scope.tenant, [entry_id])
+    items = [attachment_out(one) for one in found.get(entry_id, [])]
     return _json({"items": items, "next_cursor": None})
 
 
@@ -124,20 +124,21 @@ async def post_attachment(
 def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """The bytes as they are stored; only four kinds of pictures keep their type."""
     with connection(ctx.pool) as conn:
-        one = rows.one(conn, caller.scope, attachment_id)
-    if one is None:
+        found = rows.one(conn, caller.scope, attachment_id)
+    if found is None:
         raise NotFoundError
-    if one.is_deleted:
+    one, is_deleted = found
+    if is_deleted:
         raise GoneError
-    if one.state != "stored" or one.sha256 is None or one.bytes is None:
+    if one.state != "stored" or one.sha256 is None or one.size is None:
         raise _not_here(one)
     headers = {
         "Content-Disposition": _disposition(one.filename),
-        "Content-Length": str(one.bytes),
+        "Content-Length": str(one.size),
         "Content-Security-Policy": "sandbox",
         "X-Content-Type-Options": "nosniff",
     }
-    pieces = _opened(ctx.uploads.store, one.sha256, one.bytes)
+    pieces = _opened(ctx.uploads.store, one.sha256, one.size)
     media_type = shown_type(one.media_type)
     return StreamingResponse(pieces, headers=headers, media_type=media_type)
 
@@ -186,7 +187,7 @@ def _opened(store: FileStore, sha256: bytes, size: int) -> Iterator[bytes]:
     return pieces()
 
 
-def _not_here(one: Attachment) -> IngestionError:
+def _not_here(one: Attached) -> IngestionError:
     if one.state == "due":
         message = "The file is still to be fetched from its source; try again shortly."
         return SourceUnreachableError(message, reason="due", retry_after_seconds=5)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from shared.enrich.attachments.rows import Attachment
+from shared.entries.attachments import Attached
 
 
 class AttachmentOut(BaseModel):
@@ -35,14 +35,14 @@ class AttachmentList(BaseModel):
     next_cursor: None = None
 
 
-def attachment_out(one: Attachment) -> dict[str, Any]:
+def attachment_out(one: Attached) -> dict[str, Any]:
     """Return a file's body, ready to be written as JSON."""
     return {
         "attachment_id": str(one.id),
         "filename": one.filename,
         "media_type": one.media_type,
         "declared_type": one.declared_type,
-        "bytes": one.bytes,
+        "bytes": one.declared_bytes if one.size is None else one.size,
         "sha256": None if one.sha256 is None else one.sha256.hex(),
         "caption": one.caption,
         "text_extracted": one.text_extracted,

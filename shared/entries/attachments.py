@@ -45,14 +45,19 @@ _KEEP: LiteralString = """
                                                excluded.declared_bytes)
                         THEN excluded.state ELSE a.state END
     RETURNING a.entry_id, a.state = 'due'"""
-_OF_ENTRIES: LiteralString = """
+COLUMNS: LiteralString = """
     SELECT a.id, a.entry_id, a.external_id, a.position, a.filename, a.url,
            a.declared_type, a.declared_bytes, a.caption, a.thumbnail_url, a.state,
-           a.media_type, a.bytes AS size, a.sha256, a.text IS NOT NULL AS text_extracted
+           a.error, a.media_type, a.bytes AS size, a.sha256,
+           coalesce(a.text <> '', false) AS text_extracted"""
+_OF_ENTRIES: LiteralString = (
+    COLUMNS
+    + """
       FROM attachment a
      WHERE a.tenant = %(tenant)s AND a.entry_id = ANY(%(entry_ids)s)
      ORDER BY a.entry_id, a.position, a.id
      LIMIT 10000"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Attached:
     caption: str | None
     thumbnail_url: str | None
     state: str
+    # Why it is not here, or not all of it was read.
+    error: dict[str, Any] | None
     media_type: str | None
     size: int | None
     sha256: bytes | None

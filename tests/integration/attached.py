@@ -23,7 +23,8 @@ def zipped(
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            # Without a time: the same members are the same bytes.
+            archive.writestr(zipfile.ZipInfo(name), content, method)
     return file.getvalue()
 
 

@@ -58,9 +58,10 @@ def refused(data: bytes, bounds: Bounds = BOUNDS) -> str:
             "Vacuum\nGauge VG-7 read\thigh\na \tb",
         ),
         (attached.pdf(), "application/pdf", "Kicker 3 misfired"),
+        (b"<html><p>Arc 4 &amp; <b>BPM</b></p>", "text/html", "Arc 4 & BPM"),
         (attached.zipped({"a/x.txt": "1", "y": "2"}), "application/zip", "a/x.txt\ny"),
     ],
-    ids=["docx", "xlsx", "odt", "pdf", "zip"],
+    ids=["docx", "xlsx", "odt", "pdf", "html", "zip"],
 )
 def test_a_document_becomes_the_text_that_people_typed(data, kind, text):
     found = read(data)

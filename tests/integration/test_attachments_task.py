@@ -15,6 +15,7 @@ from shared.broker import ATTACHMENTS_STAGE, make_app
 from shared.due import rows as work
 from shared.enrich.attachments import keeping, rows
 from shared.enrich.attachments.store import open_store
+from shared.entries.attachments import Attached, of_entries
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.entries.incoming import AttachmentRef
@@ -108,9 +109,9 @@ def save(conn, *refs: AttachmentRef, text: str = "see file"):
     return saved.entry_id
 
 
-def found(conn, entry_id) -> dict[str, rows.Attachment]:
+def found(conn, entry_id) -> dict[str, Attached]:
     conn.rollback()
-    listed = rows.of_entries(conn, TENANT, [entry_id])[entry_id]
+    listed = of_entries(conn, TENANT, [entry_id])[entry_id]
     return {one.filename: one for one in listed}
 
 
@@ -153,7 +154,7 @@ def test_files_are_fetched_sniffed_stored_by_content_and_read(
         assert one.sha256 is not None
         name = one.sha256.hex()
         path = tmp_path / "attachments" / name[:2] / name[2:4] / name
-        assert path.stat().st_size == one.bytes
+        assert path.stat().st_size == one.size
     text = conn.execute("SELECT text FROM attachment WHERE filename LIKE '%docx'")
     assert "IPM4A07" in text.fetchone()[0]
 

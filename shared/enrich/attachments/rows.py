@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import TupleRow, class_row, dict_row
 
 from shared.access.scope import Scope
+from shared.entries.attachments import COLUMNS, Attached
 from shared.entries.incoming import AttachmentRef
 from shared.errors import LogchordError
 from shared.uuid7 import uuid7
@@ -41,20 +42,8 @@ _NOTE: LiteralString = """
     UPDATE attachment SET error = %(error)s::jsonb
      WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'due'"""
 
-_COLUMNS: LiteralString = """
-    SELECT a.id, a.entry_id, a.filename, a.url, a.declared_type, a.caption, a.state,
-           a.error, a.media_type, coalesce(a.bytes, a.declared_bytes) AS bytes,
-           a.sha256, coalesce(a.text <> '', false) AS text_extracted"""
-_OF_ENTRIES: LiteralString = (
-    _COLUMNS
-    + """
-      FROM attachment a
-     WHERE a.tenant = %(tenant)s AND a.entry_id = ANY(%(entry_ids)s)
-     ORDER BY a.entry_id, a.position, a.id
-     LIMIT 10000"""
-)
 _ONE: LiteralString = (
-    _COLUMNS
+    COLUMNS
     + """, e.deleted_at IS NOT NULL AS is_deleted
       FROM attachment a
       JOIN entry e ON e.id = a.entry_id
@@ -77,7 +66,7 @@ _ADD: LiteralString = """
            %(media_type)s, %(bytes)s, %(sha256)s, %(text)s, now()
         ON CONFLICT (entry_id, external_id) DO NOTHING"""
 _UPLOADED: LiteralString = (
-    _COLUMNS
+    COLUMNS
     + """
       FROM attachment a
      WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s
@@ -136,25 +125,6 @@ class Stored:
     error: LogchordError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """A file beside an entry, as its readers see it."""
-
-    id: UUID
-    entry_id: UUID
-    filename: str
-    url: str | None
-    declared_type: str | None
-    caption: str | None
-    state: str
-    error: dict[str, Any] | None
-    media_type: str | None
-    sha256: bytes | None
-    bytes: int | None
-    text_extracted: bool
-    is_deleted: bool = False
-
-
 def due(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[Due]:
     """Return the files of an entry that are to be fetched; none of a deleted one."""
     values = {"tenant": tenant, "entry_id": entry_id}
@@ -194,25 +164,17 @@ def note(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
     conn.execute(_NOTE, values)
 
 
-def of_entries(
-    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
-) -> dict[UUID, list[Attachment]]:
-    """Return the files of entries that the caller was found to see, in their order."""
-    values = {"tenant": tenant, "entry_ids": list(entry_ids)}
-    found: dict[UUID, list[Attachment]] = {entry_id: [] for entry_id in entry_ids}
-    with conn.cursor(row_factory=class_row(Attachment)) as cur:
-        for one in cur.execute(_OF_ENTRIES, values):
-            found[one.entry_id].append(one)
-    return found
-
-
 def one(
     conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
-) -> Attachment | None:
-    """Return a file, of tombstones too; None when absent or its entry not theirs."""
+) -> tuple[Attached, bool] | None:
+    """Return a file, and if its entry is deleted; None when absent or not theirs."""
     values = {"id": attachment_id, **scope.params}
-    with conn.cursor(row_factory=class_row(Attachment)) as cur:
-        return cur.execute(_ONE, values).fetchone()
+    with conn.cursor(row_factory=dict_row) as cur:
+        row = cur.execute(_ONE, values).fetchone()
+    if row is None:
+        return None
+    is_deleted = row.pop("is_deleted")
+    return Attached(**row), bool(is_deleted)
 
 
 def count(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> int:
@@ -230,10 +192,10 @@ def upload_id(sha256: bytes, filename: str) -> str:
 
 def uploaded(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID, external_id: str
-) -> Attachment | None:
+) -> Attached | None:
     """Return what was sent before under this name."""
     values = {"tenant": tenant, "entry_id": entry_id, "external_id": external_id}
-    with conn.cursor(row_factory=class_row(Attachment)) as cur:
+    with conn.cursor(row_factory=class_row(Attached)) as cur:
         return cur.execute(_UPLOADED, values).fetchone()
 
 
