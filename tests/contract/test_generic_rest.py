@@ -1,0 +1,341 @@
+"""REST lists in every style of paging, and what goes wrong with each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.entries.adapter import MAX_CURSOR_BYTES, Cursor, Page, Source, Window
+from shared.errors import IngestionError, MalformedEntryError
+from tests.contract.plain_io import PlainIO
+from tests.contract.stubs.generic_rest import RestStub
+from workers.adapters.generic_rest import GenericREST
+from workers.adapters.kit.stub import StubEntry, StubFile
+from workers.adapters.rest_settings import RestArgs
+
+NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
+STYLES = ["none", "offset", "page", "cursor", "link_header", "anchor"]
+
+MakeStub = Callable[..., RestStub]
+
+
+@pytest.fixture
+def io() -> Iterator[PlainIO]:
+    with PlainIO() as plain:
+        yield plain
+
+
+@pytest.fixture
+def make_stub() -> Iterator[MakeStub]:
+    stubs: list[RestStub] = []
+
+    def make(*options: Any, **named: Any) -> RestStub:
+        stubs.append(RestStub(*options, **named))
+        return stubs[-1]
+
+    yield make
+    for stub in stubs:
+        stub.close()
+
+
+def adapter(
+    stub: RestStub, io: PlainIO, *, page_size: int = 500, **args: Any
+) -> GenericREST:
+    source = Source(
+        "log",
+        base_url=stub.base_url,
+        timezone="Europe/Berlin",
+        page_size=page_size,
+        args=RestArgs.model_validate(stub.args() | args),
+    )
+    return GenericREST(source, io)
+
+
+def fill(stub: RestStub, count: int, *, first: int = 1) -> list[str]:
+    return [
+        stub.add(StubEntry(n, NOON + timedelta(minutes=n), title=f"T{n}"))
+        for n in range(first, first + count)
+    ]
+
+
+def walk(
+    rest: GenericREST, since: Cursor | None = None, window: Window | None = None
+) -> list[Page]:
+    pages = list(rest.pages(since, window))
+    for page in pages:
+        assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
+    return pages
+
+
+def ids(pages: list[Page]) -> list[str]:
+    return [item.external_id for page in pages for item in page.items]
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("page_size", [1, 7, 500])
+def test_every_style_brings_everything_and_then_the_overlap(
+    make_stub: MakeStub,
+    io: PlainIO,
+    style: str,
+    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+    page_size: int,
+):
+    stub = make_stub(style, newest_first=newest_first, cap=10)
+    known = fill(stub, 25)
+    rest = adapter(stub, io, page_size=page_size)
+
+    first = walk(rest)
+    later = stub.add(StubEntry(26, NOON + timedelta(minutes=26)))
+    second = walk(rest, first[-1].cursor)
+
+    assert sorted(ids(first)) == sorted(known)
+    assert not any(page.gaps for page in first)
+    assert {later} <= set(ids(second)) <= {later, *known[-3:]}
+
+
+@pytest.mark.parametrize("style", STYLES[1:])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_walk_is_resumed_behind_any_of_its_pages(
+    make_stub: MakeStub,
+    io: PlainIO,
+    style: str,
+    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+):
+    stub = make_stub(style, newest_first=newest_first, cap=4)
+    known = fill(stub, 18)
+    rest = adapter(stub, io)
+    whole = walk(rest)
+
+    for killed_after in range(1, len(whole)):
+        cursor = json.loads(json.dumps(whole[killed_after - 1].cursor))
+        stub.generation += killed_after % 2
+        resumed = walk(rest, cursor)
+        assert {*ids(whole[:killed_after]), *ids(resumed)} == set(known)
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_burst_of_one_second_is_not_cut_at_any_page(
+    make_stub: MakeStub,
+    io: PlainIO,
+    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+):
+    stub = make_stub(newest_first=newest_first, cap=5)
+    known = [stub.add(StubEntry(n, NOON)) for n in range(23)]
+    rest = adapter(stub, io)
+
+    whole = walk(rest)
+
+    assert set(ids(whole)) == set(known)
+    for killed_after in range(1, len(whole)):
+        resumed = walk(rest, whole[killed_after - 1].cursor)
+        assert {*ids(whole[:killed_after]), *ids(resumed)} == set(known)
+
+
+def test_entries_that_arrive_during_a_walk_are_there_after_the_next(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(newest_first=True, cap=5)
+    known = fill(stub, 20)
+    rest = adapter(stub, io)
+
+    first: list[Page] = []
+    for page in rest.pages(None):
+        first.append(page)
+        known += fill(stub, 1, first=100 + len(first))
+    second = walk(rest, first[-1].cursor)
+
+    assert {*ids(first), *ids(second)} == set(known)
+
+
+def test_an_entry_of_next_year_does_not_drag_the_cursor(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub()
+    ahead = stub.add(StubEntry(1, datetime.now(UTC) + timedelta(days=365)))
+    rest = adapter(stub, io)
+
+    first = walk(rest)
+    now = stub.add(StubEntry(2, datetime.now(UTC)))
+    second = walk(rest, first[-1].cursor)
+
+    assert ids(first) == [ahead]
+    assert now in ids(second)
+
+
+def test_a_window_is_asked_for_by_both_its_bounds(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub()
+    known = fill(stub, 30)
+    rest = adapter(stub, io)
+    window = Window(NOON + timedelta(minutes=10), NOON + timedelta(minutes=20))
+
+    assert rest.capabilities.windows
+    assert set(ids(walk(rest, None, window))) == set(known[9:20])
+
+
+def test_an_edit_is_seen_by_its_time_of_change(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(by_change=True, keeps_removed=True)
+    known = fill(stub, 5)
+    rest = adapter(stub, io)
+    first = walk(rest)
+    assert rest.capabilities.edits == "cursor"
+    assert rest.capabilities.deletes == "flagged"
+
+    stub.edit(known[1], text="Edited")
+    stub.delete(known[2])
+    second = walk(rest, first[-1].cursor)
+
+    entries = {raw.external_id: rest.parse(raw) for raw in second[0].items}
+    assert entries[known[1]].text == "Edited"
+    assert entries[known[2]].deleted
+
+
+def test_items_are_read_by_their_map(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub()
+    stub.add(StubEntry(1, NOON))
+    stub.add(
+        StubEntry(
+            2,
+            NOON,
+            title="RF trip",
+            tags=("RF", "Ring"),
+            reply_to=1,
+            files=(StubFile("a b.png", b"png"),),
+            metadata={"run": "7"},
+        )
+    )
+    rest = adapter(stub, io)
+
+    entry = rest.parse(walk(rest)[0].items[1])
+
+    assert entry.title == "RF trip"
+    assert entry.tags == ("RF", "Ring")
+    assert entry.reply_to == "e-1"
+    assert entry.authors == ("a.author",)
+    assert entry.logbooks == ("Operations",)
+    (file,) = entry.attachments
+    assert (file.filename, file.bytes) == ("a b.png", 3)
+    assert file.url == f"{stub.base_url}/files/e-2/0-a%20b.png"
+    assert entry.metadata == {"run": "7"}
+
+
+def test_a_spoiled_item_costs_itself(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub()
+    known = fill(stub, 3)
+    stub.malform(known[1])
+    rest = adapter(stub, io)
+
+    items = walk(rest)[0].items
+
+    assert [raw.external_id for raw in items] == known
+    with pytest.raises(MalformedEntryError):
+        rest.parse(items[1])
+    assert rest.parse(items[2]).title == "T3"
+
+
+def test_details_are_asked_for_one_by_one(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(detail=True, item_path="/entries/{id}", item_pointer="/entry")
+    known = fill(stub, 3)
+    rest = adapter(stub, io)
+
+    (page,) = walk(rest)
+
+    assert [rest.parse(raw).title for raw in page.items] == ["T1", "T2", "T3"]
+    assert sum("/entries/e-" in one for one in stub.requests()) == 3
+    stub.delete(known[0])
+    assert rest.fetch(known[0]) is None
+    assert not hasattr(adapter(make_stub(), io), "fetch")
+
+
+def test_a_list_may_be_asked_for_by_post(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(cap=2, method="POST")
+    known = fill(stub, 5)
+
+    assert ids(walk(adapter(stub, io))) == known
+
+
+def test_a_source_that_knows_no_paging_leaves_a_gap(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub("page", cap=5)
+    fill(stub, 12)
+    stub.ignores_paging = True
+
+    pages = walk(adapter(stub, io, total_pointer=None))
+
+    (gap,) = [gap for page in pages for gap in page.gaps]
+    assert "same page again" in gap.reason
+
+
+def test_fewer_than_the_source_counts_are_a_gap(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub("cursor", cap=5)
+    fill(stub, 12)
+    stub.fault("cut_listing")
+
+    pages = walk(adapter(stub, io))
+
+    (gap,) = [gap for page in pages for gap in page.gaps]
+    assert "counts 12 entries and sent 9" in gap.reason or "sent 10" in gap.reason
+
+
+def test_a_list_in_another_order_ends_the_run(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub(newest_first=True)
+    fill(stub, 5)
+
+    with pytest.raises(IngestionError) as caught:
+        walk(adapter(stub, io, order="created_asc"))
+
+    assert caught.value.reason == "unexpected_shape"
+
+
+@pytest.mark.parametrize("fault", ["html_error", "login_page"])
+def test_another_shape_is_no_empty_list(make_stub: MakeStub, io: PlainIO, fault: Any):
+    stub = make_stub()
+    fill(stub, 3)
+    stub.fault(fault, times=3)
+
+    with pytest.raises(IngestionError):
+        walk(adapter(stub, io))
+
+
+def test_a_list_elsewhere_is_another_shape(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub()
+    fill(stub, 3)
+
+    for pointer in ("/data", "/data/rows", "", "/data/list/0"):
+        with pytest.raises(IngestionError) as caught:
+            walk(adapter(stub, io, items_pointer=pointer))
+        assert caught.value.reason == "unexpected_shape"
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        {"v": 99, "since": "2024-06-10T12:00:00+00:00"},
+        {"v": 1, "since": 5, "walk": [1]},
+        {"v": 1, "walk": {"at": {"x": 1}, "upper": "never"}},
+    ],
+)
+def test_an_unknown_cursor_reads_everything(
+    make_stub: MakeStub, io: PlainIO, cursor: dict[str, Any]
+):
+    stub = make_stub()
+    known = fill(stub, 5)
+
+    assert ids(walk(adapter(stub, io), cursor)) == known
+
+
+def test_its_check_names_the_newest_and_what_cannot_be_read(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub(newest_first=True)
+    known = fill(stub, 5)
+    stub.malform(known[0])
+
+    report = adapter(stub, io).check()
+
+    assert report.newest == NOON + timedelta(minutes=5)
+    assert report.entries == 5
+    assert len(report.problems) == 1

@@ -1,0 +1,388 @@
+"""Any logbook that answers lists of JSON: described by settings, not by code."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
+from urllib.parse import quote
+from zoneinfo import ZoneInfo
+
+from shared.entries.adapter import (
+    AdapterDescriptor,
+    Capabilities,
+    Cursor,
+    Gap,
+    Page,
+    RawItem,
+    Reply,
+    Source,
+    SourceIO,
+    SourceReport,
+    Window,
+)
+from shared.entries.incoming import Entry
+from shared.errors import IngestionError, MalformedEntryError
+from workers.adapters import rest_answers, rest_paging
+from workers.adapters.field_map import FieldMap
+from workers.adapters.field_values import hash_id
+from workers.adapters.map_settings import Times, canonical, each
+from workers.adapters.pointer import Pointer
+from workers.adapters.rest_cursor import Place
+from workers.adapters.rest_paging import Pager
+from workers.adapters.rest_settings import RestArgs
+
+# Entries that are asked for one by one: so many fit between two signs of life.
+_DETAILS = 20
+_GONE = (404, 410)
+# A place that was remembered may be refused: its token is of yesterday.
+_REFUSED = (400, 404, 410, 416, 422)
+_SECOND = timedelta(seconds=1)
+# Clocks differ: what is written "tomorrow" by a source's own clock is not left out.
+_AHEAD = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """One item of a list, and the time by which the list is ordered."""
+
+    raw: RawItem
+    at: datetime | None
+
+
+class GenericREST:
+    """Walks a list of JSON in any of the usual styles of paging."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="generic_rest",
+        title="REST interface, described by settings",
+        version=1,
+        capabilities=Capabilities(
+            order="created_asc",
+            edits="rescan",
+            deletes="rescan",
+            replies="parent",
+            attachments="by_url",
+            readers="entry",
+            windows=True,
+            counts=True,
+        ),
+        args=RestArgs,
+    )
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        self._source = source
+        self._io = io
+        self._args: RestArgs = source.args
+        self._map = FieldMap.of(source, self._args, self._args.fields())
+        self._url = _joined(source.base_url or "", self._args.list_path)
+        self._overlap = timedelta(
+            seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
+        )
+        self._stamp = self._stamps()
+        # What the settings do not describe is not offered to the runtime.
+        if self._args.item_path:
+            self.fetch: Callable[[str], RawItem | None] = self._fetch
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What this source can tell, by its settings."""
+        args = self._args
+        named = {canonical(name) for name in args.map}
+        is_windowed = bool(args.params.since and args.params.until)
+        knows_edits = args.order.startswith("modified") and args.params.since
+        return replace(
+            self.descriptor.capabilities,
+            order=args.order,
+            edits="cursor" if knows_edits else "rescan",
+            deletes="flagged" if args.deleted_field else "rescan",
+            replies="parent" if "reply_to" in named else "none",
+            attachments="by_url" if "attachments" in named else "none",
+            readers="entry" if "readers" in named else "none",
+            windows=is_windowed,
+            counts=args.total_pointer is not None,
+        )
+
+    def pages(
+        self, since: Cursor | None, window: Window | None = None
+    ) -> Iterator[Page]:
+        """Yield the list from the cursor on, or what of it lies in the window."""
+        began = self._io.now()
+        place = self._begun(Place.of(since), window, began)
+        bounds = self._bounds(place, window)
+        pager = Pager(self._args, self._url, self._page_size)
+        counted: Counter[str] = Counter()
+        is_resumed = place.position is not None
+        last: datetime | None = None
+        kept = place.cursor()
+        while not self._io.is_cancelled():
+            reply = self._ask(pager.ask(place.position, bounds), is_resumed=is_resumed)
+            if reply is None:
+                place, is_resumed = replace(place, position=None), False
+                continue
+            is_resumed = False
+            document = reply.json()
+            items = rest_answers.items(self._args, document, reply)
+            total = rest_answers.total(self._args, document)
+            listed = self._listed(items, reply, counted)
+            ids = [one.raw.external_id for one in listed]
+            turn = pager.after(place.position, reply, document, ids, total)
+            if turn.problem is None:
+                last = self._in_order(listed, last)
+            is_end = turn.is_end or self._is_known(listed, place, window)
+            place = self._further(place, listed, began)
+            if is_end:
+                place = self._ended(place, ids)
+            else:
+                place = replace(place, position=turn.position)
+            before, kept = kept, self._kept(place, bounds, window).cursor()
+            page = Page(
+                items=(),
+                cursor=kept,
+                gaps=self._gaps(place, window, turn.problem),
+                total=total,
+                complete_to=began if is_end else None,
+            )
+            yield from self._chunks(listed, before, page)
+            if is_end:
+                return
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry of an item of the list."""
+        external_id = raw.external_id or self._map.external_id(raw.payload) or ""
+        return self._map.entry(raw.payload, external_id)
+
+    def check(self) -> SourceReport:
+        """Read the first page, and say what it holds."""
+        place = self._begun(Place(), None, self._io.now())
+        pager = Pager(self._args, self._url, min(self._page_size, 10))
+        reply = self._ask(pager.ask(None, self._bounds(place, None)), is_resumed=False)
+        assert reply is not None
+        document = reply.json()
+        listed = self._listed(
+            rest_answers.items(self._args, document, reply), reply, Counter()
+        )
+        problems = [problem for one in listed if (problem := self._problem(one.raw))]
+        times = [one.at for one in listed if one.at]
+        return SourceReport(
+            reachable=True,
+            authorised=True,
+            newest=max(times, default=None),
+            entries=rest_answers.total(self._args, document),
+            problems=tuple(dict.fromkeys(problems)),
+        )
+
+    @property
+    def _page_size(self) -> int:
+        return min(self._source.page_size, self.descriptor.max_records_per_page)
+
+    def _stamps(self) -> Callable[[Any], datetime | None]:
+        named = {canonical(name): at for name, at in self._args.map.items()}
+        selector = self._args.modified_field or named.get("entry_time", ())
+        pointers = [Pointer(text) for text in each(selector)]
+        times = Times.of(self._source, self._args)
+
+        def stamp(record: Any) -> datetime | None:
+            found = [pointer.first(record) for pointer in pointers]
+            if not found or None in found:
+                return None
+            value = found[0] if len(found) == 1 else " ".join(map(str, found))
+            try:
+                moment = times.read(value)
+            except MalformedEntryError:
+                # `parse` puts it aside; here it merely has no place in the order.
+                return None
+            return moment.at if moment else None
+
+        return stamp
+
+    def _begun(self, place: Place, window: Window | None, began: datetime) -> Place:
+        """Fix the upper bound of a walk that begins with the newest."""
+        if not self._args.is_descending or place.upper is not None:
+            return place
+        upper = window.end if window and window.end else began + _AHEAD
+        return replace(place, upper=upper)
+
+    def _bounds(self, place: Place, window: Window | None) -> dict[str, str]:
+        params = self._args.params
+        bounds: dict[str, str] = {}
+        lower = self._lower(place, window)
+        if params.since and lower:
+            bounds[params.since] = self._sent(lower)
+        upper = window.end if window else None
+        if self._args.is_descending:
+            upper = place.lowest or place.upper
+        if params.until and upper:
+            # Sent in whole seconds, and read by some as excluded.
+            bounds[params.until] = self._sent(upper + _SECOND)
+        return bounds
+
+    def _lower(self, place: Place, window: Window | None) -> datetime | None:
+        """Return from when on to ask: the cursor less its overlap, or the window."""
+        floor = window.start if window else self._source.history_start
+        if place.since is None:
+            lower = floor
+        else:
+            lower = place.since - self._overlap
+            lower = max(lower, floor) if floor and window else lower
+        if lower and self._args.since_bound == "exclusive":
+            lower -= _SECOND
+        return lower
+
+    def _sent(self, moment: datetime) -> str:
+        form = self._args.sent_time_format
+        seconds = int(moment.timestamp())
+        match form:
+            case "iso":
+                return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            case "s":
+                return str(seconds)
+            case "ms":
+                return str(seconds * 1000)
+        zone = ZoneInfo(self._source.timezone) if self._source.timezone else UTC
+        return moment.astimezone(zone).strftime(form)
+
+    def _ask(self, ask: rest_paging.Ask, *, is_resumed: bool) -> Reply | None:
+        """Ask for a page; None where a remembered place is no longer known."""
+        allow = _REFUSED if is_resumed else ()
+        if self._args.method == "POST":
+            body = json.dumps(dict(ask.params)).encode()
+            reply = self._io.http.post(ask.url, body=body, allow=allow)
+        else:
+            params = ask.params or None
+            reply = self._io.http.get(ask.url, params=params, allow=allow)
+        return None if is_resumed and reply.status in _REFUSED else reply
+
+    def _listed(
+        self, items: list[Any], reply: Reply, counted: Counter[str]
+    ) -> list[_Listed]:
+        listed = []
+        for item in items:
+            external_id = self._map.external_id(item) or self._numbered(item, counted)
+            raw = RawItem(external_id, item, fetched_at=reply.fetched_at)
+            listed.append(_Listed(raw, self._stamp(item)))
+        return listed
+
+    def _numbered(self, item: Any, counted: Counter[str]) -> str:
+        try:
+            own = hash_id(item)
+        except (RecursionError, ValueError):
+            own = hash_id(repr(type(item)).encode())
+        counted[own] += 1
+        return own if counted[own] == 1 else f"{own}#{counted[own]}"
+
+    def _in_order(
+        self, listed: list[_Listed], last: datetime | None
+    ) -> datetime | None:
+        """Hold an ascending source to its order: a cursor would skip what it breaks."""
+        if not self._args.is_ascending or not self._args.params.since:
+            return None
+        for one in listed:
+            if one.at is None:
+                continue
+            if last is not None and one.at < last:
+                raise IngestionError(
+                    f"The list is not in the order of {self._args.order}: look at"
+                    " `order` and at the parameters that ask for it.",
+                    reason="unexpected_shape",
+                )
+            last = one.at
+        return last
+
+    def _is_known(
+        self, listed: list[_Listed], place: Place, window: Window | None
+    ) -> bool:
+        """Tell whether a list that begins with the newest has come to what is here."""
+        if not self._args.is_descending:
+            return False
+        floor = self._lower(place, window)
+        times = [one.at for one in listed if one.at]
+        return bool(floor and times and max(times) < floor)
+
+    def _further(self, place: Place, listed: list[_Listed], began: datetime) -> Place:
+        """Move on by a page; never beyond now, whatever its entries claim (AD-08)."""
+        times = [one.at for one in listed if one.at]
+        if not times:
+            return place
+        newest = min(max(times), began - self._overlap)
+        if self._args.is_descending:
+            lowest = min([*times, place.lowest] if place.lowest else times)
+            newest = max(newest, place.newest) if place.newest else newest
+            return replace(place, lowest=lowest, newest=newest)
+        since = max(newest, place.since) if place.since else newest
+        if self._args.is_ascending and self._args.params.since:
+            return replace(place, since=since)
+        newest = max(since, place.newest) if place.newest else since
+        return replace(place, newest=newest)
+
+    def _kept(
+        self, place: Place, bounds: dict[str, str], window: Window | None
+    ) -> Place:
+        """Return what to remember: a position counts within its own bounds only."""
+        is_same = self._bounds(place, window) == bounds
+        return place if is_same else replace(place, position=None)
+
+    def _ended(self, place: Place, ids: list[str]) -> Place:
+        """Return the place once a walk has come to its end."""
+        since = place.since
+        if place.newest is not None:
+            since = max(place.newest, since) if since else place.newest
+        args = self._args
+        if args.paging != "anchor" or args.is_descending or args.params.since:
+            return Place(since=since)
+        # A list that only grows goes on behind the last one seen.
+        return Place(since=since, position=ids[-1] if ids else place.position)
+
+    def _chunks(
+        self, listed: list[_Listed], before: dict[str, Any], page: Page
+    ) -> Iterator[Page]:
+        """Yield the page; one that is larger than asked for comes in several."""
+        has_details = self._args.detail
+        most = min(self._page_size, _DETAILS) if has_details else self._page_size
+        for at in range(0, max(len(listed), 1), most):
+            raws = [one.raw for one in listed[at : at + most]]
+            if has_details:
+                raws = [self._detailed(raw) for raw in raws]
+            items = tuple(raws)
+            if at + most < len(listed):
+                yield Page(items, before, total=page.total)
+            else:
+                yield replace(page, items=items)
+
+    def _detailed(self, raw: RawItem) -> RawItem:
+        """Return the item as its own address tells it; one that is gone, as listed."""
+        own = self._map.external_id(raw.payload)
+        return (self._fetch(own) if own else None) or raw
+
+    def _fetch(self, external_id: str) -> RawItem | None:
+        path = (self._args.item_path or "").replace("{id}", quote(external_id, ""))
+        url = _joined(self._source.base_url or "", path)
+        reply = self._io.http.get(url, allow=_GONE)
+        if reply.status in _GONE:
+            return None
+        item = Pointer(self._args.item_pointer).first(reply.json())
+        if not isinstance(item, dict):
+            raise rest_answers.unexpected(reply, "the entry is no object")
+        return RawItem(external_id, item, fetched_at=reply.fetched_at)
+
+    def _gaps(
+        self, place: Place, window: Window | None, problem: str | None
+    ) -> tuple[Gap, ...]:
+        if problem is None:
+            return ()
+        start = window.start if window else place.since
+        return (Gap(start, window.end if window else None, problem),)
+
+    def _problem(self, raw: RawItem) -> str | None:
+        try:
+            self.parse(raw)
+        except MalformedEntryError as exc:
+            return exc.message
+        return None
+
+
+def _joined(base: str, path: str) -> str:
+    return f"{base.rstrip('/')}/{path.lstrip('/')}" if path else base
