@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 import httpx
+from pydantic import ValidationError
 
 from api.cli import http, output, source_file
 from api.cli.output import CommandError
@@ -90,9 +91,15 @@ def _probe(
     login = {"kind": "basic", "user": user, "secret": secret} if user else {}
     try:
         return SourceSettings.model_validate({**place, "auth": login})
-    except ValueError as exc:
-        reason = str(exc).splitlines()[2].strip() if "\n" in str(exc) else str(exc)
-        raise CommandError(reason, exit_code=output.USAGE) from exc
+    except ValidationError as exc:
+        raise CommandError(_reason(exc), exit_code=output.USAGE) from None
+
+
+def _reason(exc: ValidationError) -> str:
+    """Say what is wrong without repeating the value, which may hold a password."""
+    first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}."
 
 
 def _found(
@@ -151,9 +158,9 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
         raise CommandError(message, exit_code=output.USAGE)
     try:
         validated = SourceSettings.model_validate(source)
-    except ValueError as exc:
-        message = f"sources.{name} in {path}: {exc}"
-        raise ConfigurationError(message, config_key=f"sources.{name}") from exc
+    except ValidationError as exc:
+        message = f"sources.{name} for {path}: {_reason(exc)}"
+        raise ConfigurationError(message, config_key=f"sources.{name}") from None
     sources = {**settings.sources, name: validated}
     return settings.model_copy(update={"sources": sources})
 
