@@ -1,0 +1,184 @@
+"""What readers of markup write on: lines of text, lists, quotations and tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+# Deeper than people nest; what is deeper still is written at the last level.
+_DEEPEST_QUOTE = 4
+_DEEPEST_LIST = 4
+_DEEPEST_TABLE = 6
+# A cell longer than this is no cell but a part of a page laid out by a table.
+_TALLEST_CELL = 4
+
+
+class Sheet:
+    """Lines one under the other, never two of them blank outside of code."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._line: list[str] = []
+        self._prefix = ""
+        self._has_space = False
+        self.quotes = 0
+
+    def text(self, text: str) -> None:
+        """Go on in the line; blanks and line ends count as one blank."""
+        words = text.split()
+        if not words:
+            self._has_space = self._has_space or bool(text)
+            return
+        if self._line:
+            if self._has_space or text[0].isspace():
+                self._line.append(" ")
+        elif self._prefix:
+            self._line.append(self._prefix)
+            self._prefix = ""
+        self._line.append(" ".join(words))
+        self._has_space = text[-1].isspace()
+
+    def literal(self, text: str) -> None:
+        """Go on in the line with text whose blanks and line ends are kept."""
+        first, *others = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        self._literal_line(first)
+        for line in others:
+            self._end_line()
+            self._literal_line(line)
+
+    def attach(self, text: str) -> None:
+        """Put text directly behind what is written, whatever blanks came since."""
+        self._has_space = False
+        self.text(text)
+
+    def new_line(self) -> None:
+        """End the line, if there is anything in it."""
+        if self._line:
+            self._end_line()
+        self._has_space = False
+
+    def line_break(self) -> None:
+        """End the line; a second one leaves a blank line."""
+        if self._line:
+            self._end_line()
+        else:
+            self._leave_blank()
+        self._has_space = False
+
+    def paragraph(self) -> None:
+        """End the line and leave a blank one."""
+        self.new_line()
+        if not self._prefix:
+            self._leave_blank()
+
+    def item(self, mark: str, depth: int) -> None:
+        """Begin an item of a list; one without text leaves no trace."""
+        self.new_line()
+        self._prefix = "  " * (min(depth, _DEEPEST_LIST) - 1) + mark
+
+    def ends_in_word(self) -> bool:
+        """Whether a letter or a digit stands right before what comes next."""
+        return bool(self._line) and not self._has_space and self._line[-1][-1].isalnum()
+
+    def result(self) -> str:
+        """Return what was written, without blank lines around it."""
+        self.new_line()
+        return "\n".join(self._lines).strip("\n")
+
+    def _literal_line(self, line: str) -> None:
+        if not line:
+            return
+        if self._prefix:
+            self._line.append(self._prefix)
+            self._prefix, line = "", line.lstrip()
+        elif self._line and self._has_space:
+            self._line.append(" ")
+        self._has_space = False
+        self._line.append(line)
+
+    def _end_line(self) -> None:
+        marks = "> " * min(self.quotes, _DEEPEST_QUOTE)
+        self._lines.append((marks + "".join(self._line)).rstrip())
+        self._line = []
+
+    def _leave_blank(self) -> None:
+        if self._lines and self._lines[-1]:
+            self._lines.append("")
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that is being written, and the sheet around it."""
+
+    around: Sheet
+    row: list[str] = field(default_factory=list)
+    cell: Sheet | None = None
+
+
+class Page:
+    """A sheet on which tables may stand, and tables in their cells."""
+
+    def __init__(self) -> None:
+        self.sheet = Sheet()
+        self._tables: list[_Table] = []
+        # How many tables beyond the deepest are open.
+        self._too_deep = 0
+
+    def open_table(self) -> None:
+        """Begin a table on a line of its own."""
+        self.sheet.new_line()
+        if len(self._tables) < _DEEPEST_TABLE:
+            self._tables.append(_Table(self.sheet))
+        else:
+            self._too_deep += 1
+
+    def open_row(self) -> None:
+        """Begin a row, and end the one before it."""
+        if self._too_deep or not self._tables:
+            self.sheet.new_line()
+        else:
+            self._end_row(self._tables[-1])
+
+    def open_cell(self) -> None:
+        """Begin a cell, and end the one before it."""
+        if self._too_deep or not self._tables:
+            self.sheet.text(" ")
+            return
+        table = self._tables[-1]
+        self._end_cell(table)
+        table.cell = self.sheet = Sheet()
+
+    def close_table(self) -> None:
+        """End the innermost table; without one, nothing happens."""
+        if self._too_deep:
+            self._too_deep -= 1
+        elif self._tables:
+            self._end_row(self._tables[-1])
+            self._tables.pop()
+        self.sheet.new_line()
+
+    def result(self) -> str:
+        """Return the whole page, with tables that nobody has ended."""
+        self._too_deep = 0
+        while self._tables:
+            self.close_table()
+        return self.sheet.result()
+
+    def _end_cell(self, table: _Table) -> None:
+        if table.cell is not None:
+            table.row.append(table.cell.result())
+        table.cell, self.sheet = None, table.around
+
+    def _end_row(self, table: _Table) -> None:
+        self._end_cell(table)
+        cells = [cell.split("\n") for cell in table.row]
+        table.row = []
+        filled = [lines for lines in cells if lines != [""]]
+        self.sheet.new_line()
+        if len(cells) == 1 or any(len(lines) > _TALLEST_CELL for lines in filled):
+            for lines in filled:
+                self.sheet.literal("\n".join(lines))
+                self.sheet.new_line()
+        elif filled:
+            joined = [" ".join(filter(None, lines)) for lines in cells]
+            self.sheet.literal(" | ".join(joined))
+            self.sheet.new_line()
