@@ -20,14 +20,12 @@ from shared.sources import answers, failures
 from shared.sources.answers import HTTPReply
 from shared.sources.asking import Answer, Asker, Question
 from shared.sources.connecting import Patience
-from shared.sources.pace import Pace, jittered, pause
+from shared.sources.pace import OUR_OWN, Pace, jittered, pause
 
 # One request and its retries: less than a task's soft time limit.
 BUDGET_SECONDS = 40.0
 _MOST_WAIT_SECONDS = 60.0
 _RETRY_JITTER = 0.5
-# What would not be better for waiting: we are to stop, or are in our own way.
-_NOT_RETRIED = frozenset({"cancelled", "paced"})
 
 Params = Mapping[str, Any] | Sequence[tuple[str, Any]]
 T = TypeVar("T")
@@ -158,7 +156,7 @@ class SourceClient:
             reraise=True,
         )
         with self._of_source():
-            return attempts(ask, ends)
+            return attempts(_remembering(ask), ends)
 
     def _wait(self, state: tenacity.RetryCallState) -> float:
         """Wait as long as the source asks for; else longer every time."""
@@ -191,6 +189,11 @@ class SourceClient:
     ) -> Iterator[Answer]:
         """Take a turn, ask, and hold the answer open; within it, its time counts."""
         cancelled = self._run.is_cancelled
+        if time.monotonic() >= ends:
+            raise SourceUnreachableError(
+                "The time of this run is over; the next one goes on.",
+                reason="out_of_time",
+            )
         # A request within a stream of ours goes on in the stream's own turn.
         turn = nullcontext() if self._depth else self._pace.turn(ends, cancelled)
         with turn:
@@ -238,9 +241,23 @@ class SourceClient:
 
 
 def _may_succeed_later(error: BaseException) -> bool:
-    return (
-        isinstance(error, SourceUnreachableError) and error.reason not in _NOT_RETRIED
-    )
+    return isinstance(error, SourceUnreachableError) and error.reason not in OUR_OWN
+
+
+def _remembering(ask: Callable[[float], T]) -> Callable[[float], T]:
+    """Let a source's own failure stand when the next try is cut short by us."""
+    failed: list[SourceUnreachableError] = []
+
+    def again(ends: float) -> T:
+        try:
+            return ask(ends)
+        except SourceUnreachableError as exc:
+            if failed and exc.reason in OUR_OWN - {"cancelled"}:
+                raise failed[-1] from exc
+            failed.append(exc)
+            raise
+
+    return again
 
 
 def _conditions(known: Any) -> dict[str, str]:

@@ -18,6 +18,9 @@ from shared.errors import SourceUnreachableError
 LOOK_SECONDS = 0.1
 _JITTER = 0.1
 _MOST_REST_SECONDS = 3600.0
+# Reasons of SourceUnreachableError that are no fault of the source: it was not asked,
+# or not to the end, because of us.
+OUR_OWN = frozenset({"cancelled", "paced", "out_of_time"})
 
 IsOver = Callable[[], bool]
 

@@ -33,6 +33,7 @@ from shared.sources import (
 from shared.sources.admit import Rules
 from shared.sources.intake import Intake, LeaseLostError, Nudge, Stages, Steps
 from shared.sources.memory import StoredMemory
+from shared.sources.pace import OUR_OWN
 
 log = get_logger()
 
@@ -219,7 +220,7 @@ def take(means: Means, source: str, kind: str) -> Walk | None:
 
 def _waits(error: LogchordError | None) -> bool:
     """Tell whether nothing failed: it was not the run's turn, or it is to stop."""
-    return isinstance(error, IngestionError) and error.reason in {"paced", "cancelled"}
+    return isinstance(error, IngestionError) and error.reason in OUR_OWN
 
 
 def _is_ours(error: LogchordError) -> bool:

@@ -260,8 +260,17 @@ def test_a_run_that_is_over_asks_nothing():
     with raw_server(OK) as server:
         error, seconds = failure(server, run={"ends": time.monotonic() - 1})
         assert isinstance(error, SourceUnreachableError)
+        assert error.reason == "out_of_time"
         assert server.heads == []
         assert seconds < 2
+
+
+def test_a_failure_of_the_source_is_not_hidden_by_our_own_pace():
+    with raw_server(http("500 x")) as server:
+        run = {"budget_seconds": 3}
+        error, _ = failure(server, run=run, rate_per_second=0.1)
+        assert error.reason == "http_500"
+        assert len(server.heads) == 1
 
 
 @pytest.mark.parametrize(

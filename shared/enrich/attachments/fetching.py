@@ -38,7 +38,7 @@ _LINKED = frozenset({"address_refused", keeping.TOO_LARGE})
 _OF_THE_SOURCE = frozenset(
     {
         *("not_authorised", "login_required", "moved", "tls", "name_unknown"),
-        *("unusable_request", "no_path", "paced", "cancelled"),
+        *("unusable_request", "no_path", "paced", "cancelled", "out_of_time"),
     }
 )
 
