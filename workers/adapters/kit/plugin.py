@@ -6,6 +6,7 @@ imports everything from `workers.adapters.kit.suite`.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -17,15 +18,21 @@ import pytest
 from workers.adapters.kit import hooks
 
 if TYPE_CHECKING:
+    from shared.postgres import Pool
+    from workers.adapters.kit.keeping import Keeping
     from workers.adapters.kit.reading import Reading
     from workers.adapters.kit.subject import Registered, Subject
 
 _ROOM = __name__.rpartition(".")[0]
 pytest.register_assert_rewrite(
     f"{_ROOM}.suite",
+    f"{_ROOM}.reading",
+    f"{_ROOM}.keeping",
+    f"{_ROOM}.stored",
     *(f"{_ROOM}.{path.stem}" for path in Path(__file__).parent.glob("checks_*.py")),
 )
 
+SERVER_VARIABLE = "LOGCHORD_TEST_DATABASE_URL"
 PAGE = Path("docs") / "reference" / "adapters.md"
 _ROW = pytest.StashKey[str]()
 _SLOWEST = 5
@@ -94,14 +101,56 @@ def kit_reading(kit_subject: Subject) -> Iterator[Reading]:
         yield one
 
 
+@pytest.fixture(scope="session")
+def kit_server() -> str:
+    """The address of a Postgres with pgvector in which databases may be made."""
+    url = os.environ.get(SERVER_VARIABLE)
+    if not url:
+        pytest.skip(f"{SERVER_VARIABLE} names no Postgres to keep entries in")
+    return url
+
+
+@pytest.fixture(scope="session")
+def kit_database(kit_server: str) -> Iterator[str]:
+    """The address of a migrated database for this run, dropped behind it."""
+    from workers.adapters.kit.database import temporary
+
+    with temporary(kit_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def kit_pool(kit_database: str) -> Iterator[Pool]:
+    """Connections to the kit's database; its sources have names of their own in it."""
+    from shared.postgres import make_pool
+
+    pool = make_pool(kit_database, application="kit", size=4)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def kit_keeping(kit_subject: Subject, kit_pool: Pool) -> Iterator[Keeping]:
+    """The subject's adapter over a stub, with a store and the runtime between them."""
+    from workers.adapters.kit.keeping import keeping
+
+    with keeping(kit_subject, kit_pool) as one:
+        yield one
+
+
 @pytest.fixture
 def kit_check(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
     """One check of one subject, to be called."""
+    from workers.adapters.kit.keeping import keeping
     from workers.adapters.kit.reading import reading
 
     check, subject = request.param
-    with reading(subject) as one:
-        yield partial(check.run, one)
+    if check.on == "reading":
+        with reading(subject) as one:
+            yield partial(check.run, one)
+        return
+    with keeping(subject, request.getfixturevalue("kit_pool")) as kept:
+        yield partial(check.run, kept)
 
 
 @pytest.fixture

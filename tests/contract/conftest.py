@@ -1,0 +1,85 @@
+"""Every adapter of ours, each over the stub of its own name."""
+
+from __future__ import annotations
+
+import importlib
+import secrets
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import ModuleType
+
+import pytest
+
+from local.server import Server
+from tests.fix_servers import create_database, drop_database, of_database
+from workers.adapters.kit.stub import Stub
+from workers.adapters.kit.subject import Subject, registered
+
+STUBS = "tests.contract.stubs"
+# By its methods a class is known for a stub.
+VERBS = [name for name in vars(Stub) if not name.startswith("_")]
+
+
+def pytest_logchord_subjects(config: pytest.Config) -> list[Subject]:
+    """Name every registered adapter that has a module of stubs."""
+    return list(_subjects())
+
+
+@cache
+def _subjects() -> tuple[Subject, ...]:
+    found: list[Subject] = []
+    for name, one in registered().items():
+        if one.distribution != "logchord":
+            continue
+        try:
+            module = importlib.import_module(f"{STUBS}.{name}")
+        except ModuleNotFoundError as exc:
+            if exc.name != f"{STUBS}.{name}":
+                raise
+            continue
+        found += _of_module(name, module)
+    return tuple(found)
+
+
+def _of_module(name: str, module: ModuleType) -> Iterator[Subject]:
+    """Yield what a module of stubs is for: its one stub, and variants that it names."""
+    wall_time = getattr(module, "WALL_TIME", None)
+    yield Subject(name, _maker(module), wall_time=wall_time)
+    variants: dict[str, tuple[Callable[[], Stub], frozenset[str]]]
+    variants = getattr(module, "VARIANTS", {})
+    for variant, (make, rows) in variants.items():
+        yield Subject(name, make, variant, rows, wall_time)
+
+
+def _maker(module: ModuleType) -> Callable[[], Stub]:
+    if hasattr(module, "make_stub"):
+        maker: Callable[[], Stub] = module.make_stub
+        return maker
+    stubs = [
+        one
+        for one in vars(module).values()
+        if isinstance(one, type)
+        and one.__module__ == module.__name__
+        and all(verb in _has(one) for verb in VERBS if verb not in _TAKEN_OVER)
+    ]
+    assert len(stubs) == 1, (
+        f"{module.__name__} has {len(stubs)} stubs; name `make_stub`"
+    )
+    return stubs[0]
+
+
+# A stub may hand these on to the server that it stands on.
+_TAKEN_OVER = frozenset({"fault", "requests", "close"})
+
+
+def _has(kind: type) -> set[str]:
+    return {name for one in kind.__mro__ for name in vars(one)}
+
+
+@pytest.fixture(scope="session")
+def kit_database(postgres: Server, template: str) -> Iterator[str]:
+    """The kit's database in the server of this run, copied from its template."""
+    name = f"kit_{secrets.token_hex(6)}"
+    create_database(postgres.url, name, template)
+    yield of_database(postgres.url, name)
+    drop_database(postgres.url, name)

@@ -1,0 +1,164 @@
+"""Rows about what goes wrong: the server, a poller, a rival."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Mapping
+from typing import Any
+
+from shared.postgres import connection
+from shared.sources import operate, runs
+from shared.sources.runs import IngestionRun
+from workers.adapters.kit.keeping import TENANT, Keeping
+from workers.adapters.kit.stub import FaultMode
+
+UNREACHABLE, FAILED = "source_unreachable", "ingestion_failed"
+# What each fault is to be called; an endless answer may be either.
+_FAULTS: dict[FaultMode, frozenset[str]] = {
+    "500": frozenset({UNREACHABLE}),
+    "429": frozenset({UNREACHABLE}),
+    "hang": frozenset({UNREACHABLE}),
+    "half_body": frozenset({UNREACHABLE}),
+    "wrong_length": frozenset({UNREACHABLE}),
+    "redirect_loop": frozenset({FAILED}),
+    "endless": frozenset({FAILED, UNREACHABLE}),
+    "html_error": frozenset({FAILED}),
+    "login_page": frozenset({FAILED}),
+}
+# A wrong shape is asked for once more before it is believed.
+_TIMES: Mapping[FaultMode, int] = {
+    "redirect_loop": 4,
+    "html_error": 2,
+    "login_page": 2,
+}
+_RECOVERIES = 3
+_RETRY_AFTER_SECONDS = 2.0
+_CAP_BYTES = 4_000_000
+_QUICK: dict[str, Any] = {
+    "request_timeout_seconds": 0.5,
+    "max_response_bytes": _CAP_BYTES,
+    "poll_interval_seconds": 1,
+}
+FAILURES = 10
+_WAITS = (1, 2, 4, 8, 8)
+_JITTER = 0.35
+
+
+def server_faults(keeping: Keeping) -> None:
+    """ADP21: each fault has its class and its wait; the cursor stays, memory too."""
+    tried = [mode for mode in _FAULTS if _survives(keeping, mode)]
+    assert {"500", "hang", "half_body"} <= set(tried), f"the stub knows only {tried}"
+    _recovers_within_a_run(keeping)
+
+
+def _survives(keeping: Keeping, mode: FaultMode) -> bool:
+    with keeping.anew() as one:
+        one.changes = dict(_QUICK)
+        ids = set(one.add(*one.some(3)))
+        one.load()
+        with one.stock() as stock:
+            cursor = stock.cursors().get(runs.TAIL)
+        ids |= set(one.add(one.fresh()))
+        try:
+            one.stub.fault(mode, times=_TIMES.get(mode, 1))
+        except LookupError:
+            return False
+        before = _peak_bytes()
+        run = one.run()
+        assert _code(run) in _FAULTS[mode], f"{mode} is called {run.error}"
+        assert _peak_bytes() - before < 4 * _CAP_BYTES, f"{mode} takes memory"
+        with one.stock() as stock:
+            assert stock.cursors().get(runs.TAIL) == cursor, f"{mode} moves the cursor"
+            wait = stock.waits()[runs.TAIL]
+        if mode == "429":
+            assert wait > _RETRY_AFTER_SECONDS * (1 - _JITTER), "Retry-After is heeded"
+        assert _recovers(one), f"{mode} is never over"
+        assert one.live() == ids
+    return True
+
+
+def _recovers(keeping: Keeping) -> bool:
+    return any(keeping.run().error is None for _ in range(_RECOVERIES))
+
+
+def _recovers_within_a_run(keeping: Keeping) -> None:
+    keeping.changes = {**_QUICK, "max_retries": 2}
+    ids = set(keeping.add(*keeping.some(3)))
+    keeping.load()
+    ids |= set(keeping.add(keeping.fresh()))
+    keeping.stub.fault("500")
+    run = keeping.run()
+    assert run.error is None, "one 500 is tried again within its run"
+    assert keeping.live() == ids
+
+
+def pollers(keeping: Keeping) -> None:
+    """ADP31: one fetches, a backfill beside a tail, backing off, paused, resumed."""
+    keeping.changes = {"page_size": 2, "poll_interval_seconds": 60}
+    ids = set(keeping.add(*keeping.some(6)))
+    keeping.load()
+    _check_one_poller(keeping)
+    _check_backfill_beside(keeping, ids)
+    _check_backing_off(keeping)
+
+
+def _check_one_poller(keeping: Keeping) -> None:
+    keeping.trigger(runs.TAIL)
+    first = keeping.take(runs.TAIL)
+    assert first is not None
+    assert keeping.take(runs.TAIL) is None, "two pollers at one source"
+    with keeping.stock() as stock:
+        stock.expire_leases()
+    second = keeping.take(runs.TAIL)
+    assert second is not None, "nobody goes on for a dead poller"
+    second.take_steps(float("inf"))
+    second.settle(None)
+
+
+def _check_backfill_beside(keeping: Keeping, ids: set[str]) -> None:
+    keeping.trigger(runs.BACKFILL)
+    keeping.go_on(runs.BACKFILL)
+    fresh = keeping.add(keeping.fresh())
+    run = keeping.run(runs.TAIL)
+    assert run.error is None, run.error
+    assert keeping.live() == {*ids, *fresh}, "a backfill holds up the tail"
+    while keeping.go_on(runs.BACKFILL):
+        pass
+
+
+def _check_backing_off(keeping: Keeping) -> None:
+    good = dict(keeping.changes)
+    keeping.changes |= _nowhere(keeping)
+    for number in range(1, FAILURES + 1):
+        run = keeping.run()
+        assert run.error is not None, "nobody is there to answer"
+        if number <= len(_WAITS):
+            with keeping.stock() as stock:
+                wait = stock.waits()[runs.TAIL] / 60
+            expected = _WAITS[number - 1]
+            assert abs(wait - expected) <= _JITTER * expected, f"{number}: {wait:.2f} x"
+    assert keeping.standing().paused, f"not paused after {FAILURES} failures"
+    keeping.changes = good
+    keeping.arrange()
+    with connection(keeping.pool) as conn:
+        operate.resume(conn, TENANT, keeping.name)
+    run = keeping.run()
+    assert run.error is None, run.error
+
+
+def _nowhere(keeping: Keeping) -> dict[str, Any]:
+    """Return settings by which the source is not to be found."""
+    settings = keeping.configured()
+    if settings.base_url is not None:
+        return {"base_url": "http://127.0.0.1:1"}
+    if settings.path is not None:
+        return {"path": f"{settings.path}-is-not-there"}
+    return {"args": {**settings.args, "dsn": "LOGCHORD_KIT_NO_DSN"}}
+
+
+def _code(run: IngestionRun) -> str:
+    return str((run.error or {}).get("code", ""))
+
+
+def _peak_bytes() -> int:
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,221 @@
+"""An adapter over a stub, with a real store and the runtime between them."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unittest import mock
+from uuid import UUID
+
+from shared.due import schedule
+from shared.errors import LogchordError
+from shared.postgres import Pool, connection
+from shared.settings import Settings
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, operate, runs, state, walk
+from shared.sources.intake import Stages
+from shared.sources.io import make_io
+from shared.sources.runs import Asked, IngestionRun
+from shared.sources.state import SourceState
+from shared.sources.walk import Means, Walk, Wanted
+from workers.adapters.kit.reading import Reading
+from workers.adapters.kit.stored import Stock
+from workers.adapters.kit.stub import StubEntry
+from workers.adapters.kit.subject import Subject
+
+TENANT = "default"
+SECRET_VARIABLE = "LOGCHORD_KIT_SECRET"  # noqa: S105 - a name
+STAGES = Stages(("metadata", "index"), ("index",))
+# Steps of one run; more than any of the kit's has.
+MAX_PARTS = 20_000
+_RUN_SECONDS = 300.0
+
+
+class Killed(BaseException):
+    """The process dies here; nothing of what follows in it happens."""
+
+
+class Keeping(Reading):
+    """One source that is configured, asked, and stored, all for real."""
+
+    def __init__(self, subject: Subject, pool: Pool) -> None:
+        super().__init__(subject)
+        self.pool = pool
+        self.name = _new_name(subject)
+        # What this test changes in the source's settings.
+        self.changes: dict[str, Any] = {}
+        self.on_nudge: Callable[[], None] | None = None
+        now = datetime.now(UTC).replace(second=0, microsecond=0)
+        # Inside every window that looks back, outside of every overlap.
+        self.recent = now - timedelta(days=2)
+
+    @contextmanager
+    def anew(self) -> Iterator[Keeping]:
+        """Return another source of this kind, over a stub that knows nothing yet."""
+        with keeping(self.subject, self.pool) as one:
+            yield one
+
+    @contextmanager
+    def under_another_name(self) -> Iterator[Keeping]:
+        """Return another source over the same stub, of which nothing is stored yet."""
+        name, self.name = self.name, _new_name(self.subject)
+        try:
+            yield self
+        finally:
+            self.name = name
+
+    def configured(self) -> SourceSettings:
+        """Return the source's settings as this test has them now."""
+        quick = {
+            "reconcile_days": 60,
+            "chunk_days": 3650,
+            "history_start": "2015-01-01T00:00:00Z",
+            "max_retries": 0,
+        }
+        return self.settings(**{**quick, **self.changes})
+
+    def arrange(self) -> None:
+        """Let the rows say what the settings say."""
+        settings = Settings(sources={self.name: self.configured()})
+        with connection(self.pool) as conn:
+            arranged = arrangement.arrange(conn, settings)
+        assert arranged.invalid == {}, arranged.invalid
+
+    def run(self, kind: str = runs.TAIL, asked: Asked | None = None) -> IngestionRun:
+        """Trigger a run, see it to its end, and return its row."""
+        run_id = self.trigger(kind, asked)
+        for _ in range(MAX_PARTS):
+            self.go_on(kind, seconds=_RUN_SECONDS)
+            run = self.row(run_id)
+            if run.ended_at is not None:
+                return run
+            self._make_due(kind)
+        message = f"the {kind} run of {self.name} has no end"
+        raise AssertionError(message)
+
+    def trigger(self, kind: str, asked: Asked | None = None) -> UUID:
+        """Ask for a run, and return its id; nothing is carried out yet."""
+        self.arrange()
+        with connection(self.pool) as conn:
+            return operate.trigger(conn, TENANT, self.name, kind, asked or Asked())
+
+    def take(self, kind: str) -> Walk | None:
+        """Take the lease of a run that is due."""
+        return walk.take(self._means(), self.name, kind)
+
+    def go_on(self, kind: str, *, seconds: float = 0.0) -> bool:
+        """Carry a run on for a while, at least by a step; tell whether it is open."""
+        one = self.take(kind)
+        assert one is not None, f"the {kind} run of {self.name} is not to be had"
+        error: LogchordError | None = None
+        try:
+            one.take_steps(time.monotonic() + seconds if seconds else 0.0)
+        except LogchordError as exc:
+            error = exc
+        one.settle(error)
+        return one.goes_on
+
+    def load(self) -> None:
+        """Bring in all there is: the history, then what is new."""
+        history = self.run(runs.BACKFILL)
+        assert history.error is None, history.error
+        tail = self.run()
+        assert tail.error is None, tail.error
+
+    def catch_up(self) -> None:
+        """Bring in whatever the source's capabilities promise: new, edited, deleted."""
+        for kind in (runs.TAIL, runs.RECONCILE):
+            run = self.run(kind)
+            assert run.error is None, run.error
+
+    def add(self, *entries: StubEntry) -> list[str]:
+        """Let the source have these entries, and return their ids."""
+        return [self.stub.add(entry) for entry in entries]
+
+    def some(self, count: int, **given: Any) -> list[StubEntry]:
+        """Return entries of consecutive minutes, two days old."""
+        made = []
+        for place in range(count):
+            number = self.number()
+            given.setdefault("tags", ())
+            when = self.recent + timedelta(minutes=place)
+            made.append(
+                StubEntry(
+                    number,
+                    **{
+                        "time": when,
+                        "title": f"Title {number}",
+                        "text": f"Text of entry {number}",
+                        **given,
+                    },
+                )
+            )
+        return made
+
+    def fresh(self, **given: Any) -> StubEntry:
+        """Return an entry of just now."""
+        now = datetime.now(UTC).replace(microsecond=0)
+        return self.some(1, **{"time": now, **given})[0]
+
+    @contextmanager
+    def stock(self) -> Iterator[Stock]:
+        """Look at what is stored."""
+        with connection(self.pool) as conn:
+            yield Stock(conn, TENANT, self.name)
+
+    def live(self) -> set[str]:
+        """Return the ids of what is stored and not deleted."""
+        with self.stock() as stock:
+            return stock.live()
+
+    def row(self, run_id: UUID) -> IngestionRun:
+        """Return the row of a run."""
+        with connection(self.pool) as conn:
+            run = runs.one(conn, TENANT, run_id)
+        assert run is not None
+        return run
+
+    def standing(self) -> SourceState:
+        """Return how the source stands."""
+        with connection(self.pool) as conn:
+            found = state.read(conn, TENANT, self.name)
+        assert found is not None
+        return found
+
+    def _make_due(self, kind: str) -> None:
+        # A part that waits for its turn is not waited for.
+        with connection(self.pool) as conn:
+            schedule.bring_forward(conn, self.name, kind, every_seconds=60)
+
+    def _means(self) -> Means:
+        return Means(Settings(), self.pool, STAGES, self._nudge, self._make_io)
+
+    def _nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
+        del stage, entry_ids
+        if self.on_nudge is not None:
+            self.on_nudge()
+
+    def _make_io(self, wanted: Wanted) -> Any:
+        return make_io(
+            wanted.source, wanted.settings, memory=wanted.memory, ends=wanted.ends
+        )
+
+
+@contextmanager
+def keeping(subject: Subject, pool: Pool) -> Iterator[Keeping]:
+    """Return a source whose stub is closed behind it."""
+    with mock.patch.dict(os.environ, {SECRET_VARIABLE: "kit-secret-never-shown"}):
+        one = Keeping(subject, pool)
+        try:
+            yield one
+        finally:
+            one.close()
+
+
+def _new_name(subject: Subject) -> str:
+    return f"kit_{subject.adapter}_{secrets.token_hex(4)}"
