@@ -28,7 +28,6 @@ from shared.entries.adapter import (
 )
 from shared.entries.incoming import Entry, TextFormat
 from shared.errors import IngestionError
-from shared.text import decoding
 from workers.adapters import field_values as values
 from workers.adapters import file_json
 from workers.adapters.field_map import FieldMap
@@ -206,7 +205,7 @@ class Als:
 
     def _items(self, start: int, end: int) -> list[RawItem]:
         reply, records = self._ask(start, end)
-        charset = _guessed(reply)
+        charset = file_json.guessed_charset(reply.body, reply.charset)
         repeats: dict[str, int] = {}
         found: list[tuple[float, RawItem]] = []
         for record in records:
@@ -256,11 +255,6 @@ def _records(reply: Reply) -> list[Any]:
         reason="unexpected_shape",
         technical=text[:_SHOWN],
     )
-
-
-def _guessed(reply: Reply) -> str | None:
-    found = decoding.decode(reply.body, reply.charset)
-    return found.charset if found.guessed else None
 
 
 def _hashed(record: Any) -> str:

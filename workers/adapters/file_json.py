@@ -149,6 +149,12 @@ def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
         return None, flags
 
 
+def guessed_charset(body: bytes, declared: str | None) -> str | None:
+    """Return the charset of an answer where it had to be guessed."""
+    found = decoding.decode(body, declared)
+    return found.charset if found.guessed else None
+
+
 class _Chained:
     """What was read already, and the rest."""
 

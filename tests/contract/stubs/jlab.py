@@ -1,0 +1,208 @@
+"""A JLab logbook as it answers: bodies only when asked for, and its own 180 days."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote, unquote
+
+from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from workers.adapters.kit.stub import StubEntry
+
+FOREIGN = "http://files.example.org/elsewhere"
+_API = "/api/elog/entries"
+_ALWAYS = ("lognumber", "title", "created", "tags")
+_DEFAULT_DAYS, _DEFAULT_PAGE, _MOST_PAGE = 180, 50, 100
+
+
+class JLabStub:
+    """Lists newest first; a reply is a comment, which moves nothing else."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, StubEntry] = {}
+        self._comments: dict[str, StubEntry] = {}
+        self._malformed: set[str] = set()
+        self._bytes: dict[tuple[str, str], bytes] = {}
+        self._files: dict[str, bytes] = {}
+        self._offset = timedelta()
+        # Entries that are counted and not shown.
+        self.hidden = 0
+        self._server = StubServer(self._answer)
+        self.fault = self._server.fault
+        self.requests = self._server.requests
+        self.close = self._server.close
+
+    def settings(self) -> Mapping[str, Any]:
+        return {"adapter": "jlab", "base_url": self._server.base_url}
+
+    def add(self, entry: StubEntry) -> str:
+        entry = replace(entry, time=entry.time + self._offset)
+        if entry.reply_to is None:
+            self._entries[str(entry.number)] = entry
+            return str(entry.number)
+        if str(entry.reply_to) not in self._entries:
+            # A comment stands below its entry, and nowhere else.
+            raise LookupError(entry.reply_to)
+        external_id = f"{entry.reply_to}#c:{self._digest(entry)}"
+        self._comments[external_id] = entry
+        return external_id
+
+    def edit(self, external_id: str, **changes: Any) -> str:
+        self._malformed.discard(external_id)
+        for name in changes:
+            self._bytes.pop((external_id, name), None)
+        if external_id in self._comments:
+            edited = replace(self._comments.pop(external_id), **changes)
+            return self.add(replace(edited, time=edited.time - self._offset))
+        self._entries[external_id] = replace(self._entries[external_id], **changes)
+        return external_id
+
+    def delete(self, external_id: str) -> None:
+        if self._comments.pop(external_id, None) is None:
+            del self._entries[external_id]
+
+    def malform(self, external_id: str) -> None:
+        self._malformed.add(external_id)
+
+    def set_bytes(self, external_id: str, field_name: str, data: bytes) -> None:
+        self._bytes[external_id, field_name] = data
+
+    def clock_offset(self, seconds: float) -> None:
+        self._offset = timedelta(seconds=seconds)
+
+    def _answer(self, request: StubRequest) -> StubAnswer:
+        path = unquote(request.path)
+        if path in self._files:
+            return StubAnswer(self._files[path], media_type="application/octet-stream")
+        if path == _API:
+            return self._list(request)
+        number = path.removeprefix(f"{_API}/")
+        if path.startswith(f"{_API}/") and number in self._entries:
+            return _ok({"entry": self._single(number)})
+        return StubAnswer(b'{"stat":"error","message":"not found"}', 404)
+
+    def _list(self, request: StubRequest) -> StubAnswer:
+        asked = dict(request.query)
+        fields = {value for name, value in request.query if name == "field"}
+        start, end = _range(asked)
+        page = int(asked.get("page", 0))
+        limit = min(int(asked.get("limit", _DEFAULT_PAGE)), _MOST_PAGE)
+        found = sorted(
+            (
+                external_id
+                for external_id, entry in self._entries.items()
+                if start <= entry.time.timestamp() <= end
+            ),
+            key=lambda one: (self._entries[one].time, int(one)),
+            reverse=True,
+        )
+        fault = self._server.listing_fault()
+        if fault == "empty_listing":
+            found = []
+        shown = found[page * limit : (page + 1) * limit]
+        records = [self._record(one, fields | set(_ALWAYS)) for one in shown]
+        answer = _ok(
+            {
+                "currentItems": len(records),
+                "totalItems": str(len(found) + self.hidden),
+                "pageLimit": limit,
+                "currentPage": page,
+                "pageCount": -(-len(found) // limit),
+                "entries": records,
+            }
+        )
+        body = answer.body
+        for (external_id, name), wire in self._bytes.items():
+            body = body.replace(_mark(external_id, name).encode(), wire)
+        return StubAnswer(body[: len(body) // 2] if fault == "cut_listing" else body)
+
+    def _record(self, external_id: str, fields: set[str]) -> dict[str, Any]:
+        entry = self._entries[external_id]
+        comments = [one for one in self._comments if one.startswith(f"{external_id}#")]
+        count = str(len(comments))
+        whole = {
+            "lognumber": external_id,
+            "title": self._marked(external_id, "title", entry.title),
+            "body": {
+                "format": "text",
+                "content": self._marked(external_id, "text", entry.text),
+            },
+            "author": entry.author,
+            "created": self._created(external_id, entry),
+            "books": [entry.logbook],
+            "tags": list(entry.tags),
+            "attachments": [self._file(entry, file) for file in entry.files],
+            # Either spelling occurs.
+            "numcomments" if entry.number % 2 else "numComments": count,
+            "entrymakers": [entry.author] if entry.author else [],
+        }
+        extra = {} if fields <= set(_ALWAYS) else dict(entry.metadata)
+        shown = {name for name in whole if name.lower() in fields}
+        return {name: whole[name] for name in whole if name in shown} | extra
+
+    def _single(self, number: str) -> dict[str, Any]:
+        entry = self._entries[number]
+        whole = self._record(number, {"author", "books", "tags", *_ALWAYS})
+        # Only here is the body made into HTML.
+        whole["body"] = {"format": "html", "content": f"<p>{entry.text}</p>"}
+        whole["comments"] = [
+            {
+                "title": comment.title,
+                "body": {"format": "text", "content": comment.text},
+                "author": comment.author,
+                "created": self._created(external_id, comment),
+                "attachments": [],
+            }
+            for external_id, comment in reversed(self._comments.items())
+            if external_id.startswith(f"{number}#")
+        ]
+        return whole
+
+    def _created(self, external_id: str, entry: StubEntry) -> Any:
+        if external_id in self._malformed:
+            return [entry.number]
+        seconds = int(entry.time.timestamp())
+        # Numbers are written as such, or as text.
+        stamp = seconds if entry.number % 2 else str(seconds)
+        return {
+            "timestamp": entry.raw_time or stamp,
+            "string": entry.time.strftime("%Y-%m-%d %H:%M"),
+        }
+
+    def _digest(self, entry: StubEntry) -> str:
+        created = entry.raw_time or int(entry.time.timestamp())
+        said = f"{entry.author or ''}\x1f{created}\x1f{entry.title}"
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    def _file(self, entry: StubEntry, file: Any) -> dict[str, str]:
+        path = f"/files/{entry.number}/{quote(file.filename, safe='')}"
+        found = {"type": "application/octet-stream", "caption": file.filename}
+        if file.foreign:
+            return {"url": f"{FOREIGN}{path}", **found}
+        if not file.missing:
+            self._files[unquote(path)] = file.content
+        return {"url": f"{self._server.base_url}{path}", **found}
+
+    def _marked(self, external_id: str, name: str, text: str) -> str:
+        return _mark(external_id, name) if (external_id, name) in self._bytes else text
+
+
+def _range(asked: Mapping[str, str]) -> tuple[float, float]:
+    now = datetime.now(UTC).timestamp()
+    start = float(asked.get("startdate", 0))
+    end = float(asked.get("enddate", now))
+    if not start or start > end:
+        return now - _DEFAULT_DAYS * 86_400, now
+    return start, end
+
+
+def _ok(data: Mapping[str, Any]) -> StubAnswer:
+    return StubAnswer(json.dumps({"stat": "ok", "data": data}).encode())
+
+
+def _mark(external_id: str, name: str) -> str:
+    return f"<<{external_id}:{name}>>"
