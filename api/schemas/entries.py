@@ -20,6 +20,8 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from api.schemas.attachments import AttachmentOut, attachment_out
+from shared.broker import ATTACHMENTS_STAGE
 from shared.entries.attachments import Attached
 from shared.entries.draft import KINDS
 from shared.entries.reading import Entry
@@ -229,7 +231,7 @@ class EntryOut(BaseModel):
     thread_id: UUID | None
     reply_to: str | None
     links: list[dict[str, Any]]
-    attachments: list[dict[str, Any]]
+    attachments: list[AttachmentOut]
     language: str | None
     summary: str | None
     keywords: list[str]
@@ -313,12 +315,6 @@ def entry_out(
     attached: Sequence[Attached] = (),
 ) -> dict[str, Any]:
     """Return an entry's body, ready to be written as JSON."""
-    stages: dict[str, str] = dict.fromkeys(known_stages, "done")
-    stages.update(entry.due_stages)
-    if "metadata" in entry.due_stages:
-        # The document is written once metadata has ended.
-        stages["index"] = stages.get("index", "due").replace("done", "due")
-    stages.update(dict.fromkeys(entry.quarantined_stages, "quarantined"))
     return {
         "entry_id": str(entry.entry_id),
         "source": entry.source,
@@ -345,7 +341,7 @@ def entry_out(
         "thread_id": None if entry.thread_id is None else str(entry.thread_id),
         "reply_to": entry.reply_to,
         "links": [{"kind": kind, "entry_id": str(other)} for kind, other in linked],
-        "attachments": [_attachment(one) for one in attached],
+        "attachments": [attachment_out(one) for one in attached],
         "language": entry.language,
         "summary": None,
         "keywords": [],
@@ -353,7 +349,7 @@ def entry_out(
         "content_hash": entry.content_hash.hex(),
         "deleted": entry.deleted_at is not None,
         "text_flags": entry.text_flags,
-        "stages": stages,
+        "stages": _stages(entry, known_stages, attached),
         "origin": entry.origin,
         "readers": entry.readers,
         "visible_from": timestamp(entry.visible_from),
@@ -361,18 +357,20 @@ def entry_out(
     }
 
 
-def _attachment(one: Attached) -> dict[str, Any]:
-    return {
-        "attachment_id": str(one.id),
-        "filename": one.filename,
-        "media_type": one.media_type,
-        "declared_type": one.declared_type,
-        "bytes": one.size if one.size is not None else one.declared_bytes,
-        "sha256": None if one.sha256 is None else one.sha256.hex(),
-        "caption": one.caption,
-        "text_extracted": one.text_extracted,
-        "state": one.state,
-        "url": one.url,
+def _stages(
+    entry: Entry, known: tuple[str, ...], attached: Sequence[Attached]
+) -> dict[str, str]:
+    stages: dict[str, str] = dict.fromkeys(known, "done")
+    stages.update(entry.due_stages)
+    if "metadata" in entry.due_stages:
+        # The document is written once metadata has ended.
+        stages["index"] = stages.get("index", "due").replace("done", "due")
+    stages.update(dict.fromkeys(entry.quarantined_stages, "quarantined"))
+    # One row of work for all files of the entry; each has come as far as it has.
+    of_files = stages.pop(ATTACHMENTS_STAGE, "due")
+    ends = {"stored": "done", "linked": "done", "failed": "quarantined"}
+    return stages | {
+        f"attachment:{one.id}": ends.get(one.state, of_files) for one in attached
     }
 
 

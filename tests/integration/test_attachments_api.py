@@ -313,6 +313,11 @@ def test_a_file_that_is_not_here_says_where_it_is(api, caller, entry, tenant):
     listed = caller.get(f"/v1/entries/{saved.entry_id}/attachments").json()["items"]
     assert [(one["state"], one["url"]) for one in listed] == [("due", where)]
     address = f"/v1/attachments/{listed[0]['attachment_id']}"
+    stage = f"attachment:{listed[0]['attachment_id']}"
+    whole = caller.get(f"/v1/entries/{saved.entry_id}").json()
+    assert whole["attachments"] == listed
+    assert whole["stages"][stage] == "due"
+    assert "attachments" not in whole["stages"]
 
     due = caller.get(address)
     with psycopg.connect(api.database) as conn:
@@ -321,6 +326,8 @@ def test_a_file_that_is_not_here_says_where_it_is(api, caller, entry, tenant):
             (saved.entry_id,),
         )
     linked = caller.get(address)
+    whole = caller.get(f"/v1/entries/{saved.entry_id}").json()
+    assert whole["stages"][stage] == "done"
 
     assert (due.status_code, code_of(due)) == (502, "source_unreachable")
     assert due.json()["error"]["severity"] == "RETRIABLE"
