@@ -102,7 +102,7 @@ class Asker:
             self._pool = None
 
     def _sent(self, question: Question, url: httpx.URL) -> httpcore.Response:
-        pairs = self._headers(question, url).items()
+        pairs = self._headers(question, url)
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
         )
@@ -116,21 +116,22 @@ class Asker:
             )
             return self._opened_pool().handle_request(request)
 
-    def _headers(self, question: Question, url: httpx.URL) -> dict[str, str]:
-        headers = {
-            "Host": url.netloc.decode("ascii"),
-            "User-Agent": USER_AGENT,
-            "Accept": "*/*",
-            "Accept-Encoding": "gzip, deflate",
-        }
+    def _headers(self, question: Question, url: httpx.URL) -> list[tuple[str, str]]:
+        headers = [
+            ("Host", url.netloc.decode("ascii")),
+            ("User-Agent", USER_AGENT),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip, deflate"),
+        ]
         if self._allowed.is_own(url):
-            headers |= self._login_headers()
+            headers += self._login_headers().items()
         # What an adapter adds may be a login, too: it does not follow elsewhere.
         if origin_of(url) == origin_of(question.url):
-            headers |= question.headers
+            headers += question.headers.items()
         if question.body is not None:
-            headers["Content-Length"] = str(len(question.body))
-        return headers
+            headers.append(("Content-Length", str(len(question.body))))
+        # Each goes once, however it is written; the last word is the adapter's.
+        return list({name.lower(): (name, of) for name, of in headers}.values())
 
     def _next(
         self, question: Question, url: httpx.URL, status: int, location: str

@@ -82,12 +82,9 @@ class PathFiles:
         parts = self._path.parts
         for count, part in enumerate(parts):
             if _MARKS.intersection(part):
-                return Path(*parts[:count]).resolve(strict=True), "/".join(
-                    parts[count:]
-                )
-        if self._path.resolve(strict=True).is_dir():
-            return self._path.resolve(), None
-        return self._path.parent.resolve(), self._path.name
+                return _real(Path(*parts[:count])), "/".join(parts[count:])
+        real = _real(self._path)
+        return (real, None) if real.is_dir() else (real.parent, real.name)
 
     def _opened(self, name: str) -> int:
         folder, _ = self._place()
@@ -101,16 +98,22 @@ class PathFiles:
 
     def _inside(self, folder: Path, name: str) -> Path:
         """Return where a file really lies, which must be in the folder."""
-        real = (folder / name).resolve(strict=True)
+        real = _real(folder / name)
         if not real.is_relative_to(folder):
             raise self._refused(name, "leads out of the source's folder")
         return real
 
     def _may_be_read(self, folder: Path, name: str) -> bool:
         try:
+            mode = (folder / name).lstat().st_mode
+            if not stat.S_ISLNK(mode):
+                return stat.S_ISREG(mode)
             return stat.S_ISREG(self._inside(folder, name).stat().st_mode)
-        except FileNotFoundError:
-            # It went away while it was listed.
+        except OSError as exc:
+            # It went away while it was listed, or leads nowhere; whatever else is
+            # wrong must not look as if the file had been deleted.
+            if exc.errno not in {errno.ENOENT, errno.ELOOP}:
+                raise
             return False
         except IngestionError:
             log.warning("source_file_refused", source=self._source, name=name)
@@ -192,6 +195,11 @@ class _Bytes(io.RawIOBase):
             return self._file.readinto(room) or 0
         except OSError as exc:
             self._files.give_up(exc)
+
+
+def _real(path: Path) -> Path:
+    """Follow every link; a circle of them is an OSError, as what is missing."""
+    return Path(os.path.realpath(path, strict=True))
 
 
 def _walk(folder: Path, depth: int | None) -> Iterator[str]:

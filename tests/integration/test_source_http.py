@@ -69,6 +69,20 @@ def test_an_answer_comes_with_what_it_says_of_itself():
     assert b"Accept-Encoding: gzip, deflate\r\n" in head
 
 
+def test_each_header_is_sent_once_and_the_adapter_has_the_last_word():
+    auth = {"kind": "header", "header": "Cookie", "secret": "RING"}
+    with (
+        raw_server(OK) as server,
+        io_of(server, run={"environ": {"RING": "a=1"}}, auth=auth) as io,
+    ):
+        io.http.get(server.url, headers={"accept": "text/plain", "COOKIE": "b=2"})
+        lines = server.heads[0].lower().split(b"\r\n")
+    assert [one for one in lines if one.startswith(b"accept:")] == [
+        b"accept: text/plain"
+    ]
+    assert [one for one in lines if one.startswith(b"cookie:")] == [b"cookie: b=2"]
+
+
 def test_one_connection_serves_many_requests():
     with raw_server(OK) as server, io_of(server) as io:
         for _ in range(5):

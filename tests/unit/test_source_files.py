@@ -105,8 +105,11 @@ def test_a_link_is_followed_within_the_folder_only(folder):
     (folder / "out.log").symlink_to(folder.parent / "secret")
     (folder / "away").symlink_to(folder.parent)
     (folder / "loop").symlink_to(folder / "loop")
-    names = of(folder).names("*.log")
-    assert names == ["in.log"]
+    (folder / "dangling").symlink_to(folder / "nothing")
+    names = of(folder).names("*")
+    assert names == ["in.log", "top.jsonl"]
+    with pytest.raises(SourceUnreachableError), of(folder).open("loop"):
+        pass
     for name in ("out.log", "away/secret"):
         with pytest.raises(IngestionError) as caught, of(folder).open(name):
             pass
@@ -117,6 +120,14 @@ def test_the_folder_itself_may_be_a_link(folder, tmp_path):
     (tmp_path / "link").symlink_to(folder)
     with of(tmp_path / "link").open("top.jsonl") as file:
         assert file.read() == b"top.jsonl"
+
+
+def test_a_file_that_the_settings_name_may_be_a_link(folder, tmp_path):
+    (tmp_path / "current").symlink_to(folder / "2024/240514a.log")
+    files = of(tmp_path / "current")
+    assert files.names() == ["240514a.log"]
+    with files.open("240514a.log") as file:
+        assert file.read() == b"2024/240514a.log"
 
 
 def test_a_pipe_is_no_file_and_holds_nobody_up(folder):
