@@ -24,6 +24,27 @@ _FUTURE = timedelta(hours=24)
 _FORMATS = frozenset({"plain", "html", "markdown", "elcode", "textile"})
 
 
+# The fields of an entry that are texts, and those that hold several.
+_SINGLE = (
+    "external_id",
+    "title",
+    "text",
+    "text_format",
+    "version",
+    "editor",
+    "level",
+    "category",
+    "shift",
+    "kind",
+    "language",
+    "reply_to",
+    "supersedes",
+    "thread_key",
+    "url",
+)
+_SEVERAL = ("authors", "logbooks", "tags", "readers", "related", "flags")
+
+
 class Rules:
     """What every entry of one source has to keep to."""
 
@@ -180,6 +201,8 @@ def _other(external_id: str | None, own: str) -> str | None:
 
 def _mend(entry: Entry) -> tuple[Entry, bool]:
     """Return the entry with every text storable, and whether anything was replaced."""
+    if _is_clean(entry):
+        return entry, False
     changes: dict[str, Any] = {}
     for name in Entry.__dataclass_fields__:
         value = getattr(entry, name)
@@ -188,6 +211,27 @@ def _mend(entry: Entry) -> tuple[Entry, bool]:
             if mended is not value:
                 changes[name] = mended
     return (replace(entry, **changes), True) if changes else (entry, False)
+
+
+def _is_clean(entry: Entry) -> bool:
+    """Tell at one look that nothing needs to be mended, as of nearly every entry."""
+    if entry.attachments:
+        return False
+    single = (getattr(entry, name) or "" for name in _SINGLE)
+    several = (one for name in _SEVERAL for one in getattr(entry, name) or ())
+    try:
+        whole = "\n".join(
+            (*single, *several, *entry.metadata, *entry.metadata.values())
+        )
+    except TypeError:
+        # Something in it is no text: it is looked at one by one.
+        return False
+    if "\x00" in whole:
+        return False
+    try:
+        return whole.isascii() or bool(whole.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def _mended(value: Any) -> Any:

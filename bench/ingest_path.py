@@ -1,0 +1,214 @@
+"""The path of an adapter, measured: a file of JSON lines, through the real runtime."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from bench import logbook
+from bench.rig import Ground
+from shared.due import schedule
+from shared.postgres import Pool, connection, make_pool
+from shared.settings import Settings
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, runs, walk
+from shared.sources.intake import Stages
+from shared.sources.io import make_io
+from shared.sources.runs import IngestionRun
+from shared.sources.walk import Means, Wanted
+
+TENANT, NAME = "default", "bench"
+# What a default installation makes due for an entry.
+STAGES = Stages(("metadata", "embed:bench"), ("embed:bench", "index"))
+_MEGA = 1_000_000
+_NEVER_SECONDS = 100_000.0
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast so many entries went one way."""
+
+    name: str
+    entries: int
+    seconds: float
+    # Of the process that does it, at its largest.
+    memory_mb: float = 0.0
+    note: str = ""
+
+    @property
+    def per_second(self) -> float:
+        """Entries a second."""
+        return self.entries / max(self.seconds, 1e-9)
+
+
+def write_file(path: Path, count: int) -> None:
+    """Write so many entries as lines of JSON."""
+    with path.open("wb") as file:
+        file.writelines(logbook.lines(count))
+
+
+def adapter_path(ground: Ground, count: int) -> list[Rate]:
+    """Take a file in: anew, then read again unchanged in two ways."""
+    folder = ground.home / f"files-{count}"
+    folder.mkdir()
+    path = folder / "logbook.jsonl"
+    write_file(path, count)
+    name = f"{NAME}-{count}"
+    with closing(_pool(ground)) as pool:
+        settings = _configured(pool, name, path)
+        taken = _run(settings, pool, name, runs.TAIL, f"adapter, {count:,}")
+        _expect(pool, name, count)
+        untouched = _run(settings, pool, name, runs.TAIL, "read again, untouched")
+        # Another inode and time: the file has to be read, and nothing in it is new.
+        copy = folder / "copy"
+        copy.write_bytes(path.read_bytes())
+        copy.replace(path)
+        before = _due(pool)
+        again = _run(settings, pool, name, runs.TAIL, f"read again, {count:,}")
+        if _due(pool) != before:
+            message = "reading unchanged entries again has made work due"
+            raise AssertionError(message)
+    return [
+        replace(taken, entries=count),
+        replace(again, entries=count),
+        replace(untouched, entries=count, note="nothing is read"),
+    ]
+
+
+def bare_copy(ground: Ground, count: int) -> Rate:
+    """Copy the same rows into a table without an index."""
+    rows = [
+        (one["id"], one["title"], one["text"], one["author"], one["timestamp"])
+        for one in logbook.entries(count)
+    ]
+    with psycopg.connect(ground.url) as conn:
+        conn.execute("CREATE TEMP TABLE bare (a text, b text, c text, d text, e text)")
+        conn.commit()
+        began = time.perf_counter()
+        with conn.cursor().copy("COPY bare FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+        conn.commit()
+        return Rate(f"bare COPY, {count:,}", count, time.perf_counter() - began)
+
+
+def bare_inserts(ground: Ground, count: int) -> Rate:
+    """Insert the same rows one by one, in one transaction each thousand."""
+    with psycopg.connect(ground.url) as conn:
+        conn.execute("CREATE TEMP TABLE one (a text, b text, c text, d text, e text)")
+        conn.commit()
+        began = time.perf_counter()
+        for number, one in enumerate(logbook.entries(count)):
+            row = (one["id"], one["title"], one["text"], one["author"])
+            conn.execute(
+                "INSERT INTO one VALUES (%s, %s, %s, %s, %s)", (*row, one["timestamp"])
+            )
+            if number % 1000 == 0:
+                conn.commit()
+        conn.commit()
+        return Rate(f"bare INSERTs, {count:,}", count, time.perf_counter() - began)
+
+
+def parse_only(count: int) -> Rate:
+    """Parse, validate and hash, and store nothing: what Python alone allows."""
+    from shared.entries.adapter import RawItem
+    from shared.sources import loading
+    from shared.sources.admit import Rules
+
+    settings = Settings()
+    source = SourceSettings(adapter="generic_json", path="/nowhere", timezone="UTC")
+    io = make_io(NAME, source)
+    opened = loading.open_source(NAME, source, io, max_entry_bytes=1_000_000)
+    rules = Rules(settings, NAME, source, opened.descriptor.version)
+    now = io.now()
+    items = [RawItem(one["id"], one) for one in logbook.entries(count)]
+    began = time.perf_counter()
+    for item in items:
+        rules.draft(opened.adapter.parse(item), item, now=now).content_hash()
+    return Rate(f"parse and hash, {count:,}", count, time.perf_counter() - began)
+
+
+def _configured(pool: Pool, name: str, path: Path) -> Settings:
+    source = SourceSettings.model_validate(
+        {
+            "adapter": "generic_json",
+            "path": str(path),
+            "timezone": "UTC",
+            "require_initial_ingest": False,
+            "page_size": 1000,
+        }
+    )
+    settings = Settings(sources={name: source})
+    with connection(pool) as conn:
+        arranged = arrangement.arrange(conn, settings)
+    if arranged.invalid:
+        raise next(iter(arranged.invalid.values()))
+    return settings
+
+
+def _run(settings: Settings, pool: Pool, name: str, kind: str, told: str) -> Rate:
+    with connection(pool) as conn:
+        schedule.bring_forward(conn, name, kind, every_seconds=_NEVER_SECONDS)
+    means = Means(settings, pool, STAGES, lambda *_: None, _open_io)
+    memory = _Memory()
+    began = time.perf_counter()
+    while True:
+        taken = walk.take(means, name, kind)
+        if taken is None:
+            break
+        memory.look()
+        taken.take_steps(time.monotonic() + 15)
+        memory.look()
+        taken.settle(None)
+        if not taken.goes_on:
+            break
+    return Rate(told, 0, time.perf_counter() - began, memory.most_mb)
+
+
+class _Memory:
+    """The most that this process has held."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process(os.getpid())
+        self.most_mb = 0.0
+
+    def look(self) -> None:
+        """Look now."""
+        held = self._process.memory_info().rss / _MEGA
+        self.most_mb = max(self.most_mb, held)
+
+
+def _open_io(wanted: Wanted):  # noqa: ANN202 - a real SourceIO
+    return make_io(wanted.source, wanted.settings, memory=wanted.memory)
+
+
+def _pool(ground: Ground) -> Pool:
+    return make_pool(ground.url, application="bench", size=2)
+
+
+def _expect(pool: Pool, name: str, count: int) -> None:
+    with connection(pool) as conn:
+        run: IngestionRun = runs.listing(conn, TENANT, limit=1, source=name)[0]
+    if run.added != count:
+        message = f"{run.added} of {count} entries came in: {run.error}"
+        raise AssertionError(message)
+
+
+def _due(pool: Pool) -> int:
+    with connection(pool) as conn:
+        row = conn.execute("SELECT coalesce(sum(want), 0) FROM work").fetchone()
+    return int(row[0]) if row else 0
+
+
+def compressed(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a packed file."""
+    with gzip.open(path) as file:
+        yield from file
