@@ -38,6 +38,7 @@ RECONCILE_SOURCE = "chores.reconcile_source"
 REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
+REMOVE_FILES = "chores.remove_files"
 
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
@@ -50,6 +51,7 @@ QUEUE_OF = {
     REPARSE_SOURCE: "chores",
     EXPIRE: "chores",
     RECONCILE_INDEX: "chores",
+    REMOVE_FILES: "chores",
 }
 
 _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}

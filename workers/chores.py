@@ -20,6 +20,8 @@ from shared.due import batches, expiry, maintenance
 from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
+from shared.enrich.attachments import keeping
+from shared.enrich.attachments.store import open_store
 from shared.errors import CapacityError, LogchordError
 from shared.log import get_logger
 from shared.opensearch import filling, reconcile
@@ -28,6 +30,9 @@ from workers.context import Context
 from workers.task import attempt, is_everybodys, task
 
 log = get_logger()
+
+# Of the store of attached files: one step each.
+_FOLDERS = 256
 
 Effect = Callable[[Connection[TupleRow]], Progress]
 # What is slow happens before, outside every transaction; the effect is committed.
@@ -46,6 +51,12 @@ def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     _carry_out(ctx, maintenance.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
 
 
+@task(broker.REMOVE_FILES)
+def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Remove stored files that no entry names any more; the others stay."""
+    _carry_out(ctx, maintenance.REMOVE_FILES, maintenance_id, _prepare_removal)
+
+
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
     return functools.partial(
         expiry.forget,
@@ -62,6 +73,17 @@ def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     return reconcile.prepare(
         client, base, ctx.pool, chore.cursor, chore.done, chore.total
     )
+
+
+def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
+    store = open_store(ctx.settings)
+    place = int((chore.cursor or {}).get("next", 0))
+    if place == 0:
+        store.sweep()
+    done = chore.done + keeping.remove_unused(ctx.pool, store, f"{place:02x}")
+    goes_on = place + 1 < _FOLDERS and store.is_there()
+    cursor = {"next": place + 1} if goes_on else None
+    return lambda _: Progress(cursor, done)
 
 
 def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:

@@ -44,7 +44,11 @@ INDEX_SECONDS = 5.0
 CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
 SCHEDULE_SECONDS = 1.0
 # How often the installation does each of its chores.
-CHORES = {maintenance.EXPIRE: 3600.0, maintenance.RECONCILE_INDEX: 86_400.0}
+CHORES = {
+    maintenance.EXPIRE: 3600.0,
+    maintenance.RECONCILE_INDEX: 86_400.0,
+    maintenance.REMOVE_FILES: 86_400.0,
+}
 
 
 def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:

@@ -21,6 +21,7 @@ from shared.errors import LogchordError, NotFoundError, WorkerLostError
 from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
+REMOVE_FILES = "remove_files"
 KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0

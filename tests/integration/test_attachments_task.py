@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import secrets
 import tempfile
 from datetime import UTC, datetime
@@ -12,17 +14,19 @@ import psycopg
 import pytest
 
 from shared.broker import ATTACHMENTS_STAGE, make_app
+from shared.due import maintenance
 from shared.due import rows as work
 from shared.enrich.attachments import keeping, rows
-from shared.enrich.attachments.store import open_store
+from shared.enrich.attachments.store import FileStore, open_store
 from shared.entries.attachments import Attached, of_entries
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.entries.incoming import AttachmentRef
+from shared.errors import SourceUnreachableError
 from shared.settings import Settings
 from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.integration import attached
-from workers import attachments
+from workers import attachments, chores
 from workers.context import Context, Resources
 
 TENANT = "default"
@@ -395,3 +399,43 @@ def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):
     assert keeping.delete_file_if_unused(ctx.pool, store, sha256)
     assert files_of(ctx.settings.home) == []
     assert keeping.delete_file_if_unused(ctx.pool, store, sha256)
+
+
+def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", b"b"))
+    attachments.extract_attachment(ctx, [entry_id])
+    assert len(files_of(ctx.settings.home)) == 2
+    conn.execute("DELETE FROM attachment WHERE filename = 'a'")
+    maintenance.open_chore(conn, maintenance.REMOVE_FILES)
+    conn.commit()
+    half = ctx.settings.home / "attachments" / "incoming" / "half"
+    half.write_bytes(b"half")
+    young = half.with_name("young")
+    young.write_bytes(b"young")
+    os.utime(half, (0, 0))
+
+    chores.remove_files(ctx)
+
+    left = files_of(ctx.settings.home)
+    assert {one.read_bytes() for one in left} == {b"b", b"young"}
+    conn.rollback()
+    ended = conn.execute("SELECT state, done FROM maintenance").fetchone()
+    assert ended == ("done", 1)
+
+
+def test_a_store_elsewhere_keeps_reads_and_removes(tmp_path):
+    store = FileStore(f"memory://{tmp_path.name}")
+    sha256 = hashlib.sha256(b"content").digest()
+    with tempfile.TemporaryFile() as file:
+        file.write(b"content")
+        for _ in range(2):
+            store.put(file, sha256, 7)
+
+    assert store.contents(sha256.hex()[:2]) == [sha256]
+    with store.open(sha256) as opened:
+        assert opened.read() == b"content"
+    assert store.sweep() == 0
+    store.delete(sha256)
+    assert not store.has(sha256, 7)
+    with pytest.raises(SourceUnreachableError):
+        store.open(sha256).__enter__()

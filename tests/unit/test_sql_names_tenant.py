@@ -49,6 +49,7 @@ FOR_EVERY_TENANT = {
     ("shared/access/keys.py", "_NOTE_USE"),
     # The same bytes lie once, whoever has them; a file goes with its last row.
     ("shared/enrich/attachments/rows.py", "_IS_USED"),
+    ("shared/enrich/attachments/rows.py", "_UNUSED"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/jobs/closing.py", "_OVERDUE"),
 }

@@ -21,6 +21,7 @@ from shared.postgres import Pool, connection
 from shared.settings import Settings
 
 TOO_LARGE = "too_large"
+_HASHES_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +100,18 @@ def delete_file_if_unused(pool: Pool, store: FileStore, sha256: bytes) -> bool:
             return False
         store.delete(sha256)
     return True
+
+
+def remove_unused(pool: Pool, store: FileStore, prefix: str) -> int:
+    """Remove what no row names any more of one folder; return how many.
+
+    What has just been stored, and is still to be named, is stored again where it is
+    missed.
+    """
+    removed = 0
+    found = store.contents(prefix)
+    for start in range(0, len(found), _HASHES_AT_ONCE):
+        with connection(pool) as conn:
+            unused = rows.unused(conn, found[start : start + _HASHES_AT_ONCE])
+        removed += sum(delete_file_if_unused(pool, store, one) for one in unused)
+    return removed

@@ -76,6 +76,11 @@ _UPLOADED: LiteralString = (
 _LOCK_CONTENT: LiteralString = "SELECT pg_advisory_xact_lock(%(key)s)"
 _IS_USED: LiteralString = """
     SELECT EXISTS (SELECT FROM attachment WHERE sha256 = %(sha256)s)"""
+_UNUSED: LiteralString = """
+    SELECT stored.sha256 FROM unnest(%(hashes)s::bytea[]) AS stored (sha256)
+     WHERE NOT EXISTS (SELECT FROM attachment a WHERE a.sha256 = stored.sha256)
+     ORDER BY stored.sha256
+     LIMIT 10000"""
 _HASHES: LiteralString = """
     SELECT DISTINCT sha256 FROM attachment
      WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)
@@ -234,6 +239,12 @@ def is_used(conn: Connection[TupleRow], sha256: bytes) -> bool:
     """Tell whether any row of any tenant names this content."""
     row = conn.execute(_IS_USED, {"sha256": sha256}).fetchone()
     return row is not None and bool(row[0])
+
+
+def unused(conn: Connection[TupleRow], stored: Sequence[bytes]) -> list[bytes]:
+    """Return which of these contents no row of any tenant names."""
+    found = conn.execute(_UNUSED, {"hashes": list(stored)})
+    return [bytes(row[0]) for row in found]
 
 
 def hashes(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -25,6 +26,7 @@ log = get_logger()
 STORE_UNAVAILABLE = "store_unavailable"
 
 _CHUNK = 1_048_576
+_HASH = re.compile(r"[0-9a-f]{64}")
 _INCOMING = "incoming"
 # What a killed writer has left; whoever still writes is done long before.
 _LEFT_OVER = timedelta(hours=24)
@@ -75,6 +77,21 @@ class FileStore:
         """Remove the content; what is not there is removed already."""
         with _translated(), suppress(FileNotFoundError):
             self._fs.rm(self._path(sha256))
+
+    def is_there(self) -> bool:
+        """Tell whether anything was ever stored."""
+        with _translated():
+            return bool(self._fs.exists(self._root))
+
+    def contents(self, prefix: str) -> list[bytes]:
+        """Return every content whose hash begins with these two letters."""
+        with _translated():
+            try:
+                paths = self._fs.find(f"{self._root}/{prefix}")
+            except FileNotFoundError:
+                return []
+        names = sorted(str(path).rpartition("/")[2] for path in paths)
+        return [bytes.fromhex(name) for name in names if _HASH.fullmatch(name)]
 
     def sweep(self) -> int:
         """Remove what killed writers have left of files; return how many."""
