@@ -170,7 +170,9 @@ class AllowList:
         address = _unwrapped(ipaddress.ip_address(text.partition("%")[0]))
         by_name = host == "localhost" or host.endswith(".localhost")
         if address.is_loopback:
-            return None if by_name else "this machine, which must be asked for as such"
+            return (
+                None if by_name else "this machine; if it is meant, write `localhost`"
+            )
         if (
             by_name
             or address.is_unspecified
