@@ -34,6 +34,7 @@ COMMANDS = {
     "ingest": Entry("api.cli.ingest", "Read sources now."),
     "source": Entry("api.cli.source", "See, check and run the sources."),
     "quarantine": Entry("api.cli.quarantine", "See, release or discard what failed."),
+    "purge": Entry("api.cli.purge", "Remove an entry without a trace."),
     "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),
     "config": Entry("api.cli.config", "Show every setting in force, and why."),
 }

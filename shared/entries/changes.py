@@ -42,19 +42,31 @@ _UNVEILED: LiteralString = """
 
 _SINCE: LiteralString = """
     WITH looked_at AS MATERIALIZED (
-        SELECT e.changed_xid, e.id
-          FROM entry e
-         WHERE e.tenant = %(tenant)s
-           AND (e.changed_xid, e.id) > (%(xid)s::text::xid8, %(id)s::uuid)
-           AND e.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
-         ORDER BY e.changed_xid, e.id
+        (SELECT e.changed_xid AS xid, e.id
+           FROM entry e
+          WHERE e.tenant = %(tenant)s
+            AND (e.changed_xid, e.id) > (%(xid)s::text::xid8, %(id)s::uuid)
+            AND e.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+          ORDER BY e.changed_xid, e.id
+          LIMIT %(looked_at)s)
+        UNION ALL
+        (SELECT p.changed_xid, p.entry_id
+           FROM purged p
+          WHERE p.tenant = %(tenant)s AND p.entry_id IS NOT NULL
+            AND (p.changed_xid, p.entry_id) > (%(xid)s::text::xid8, %(id)s::uuid)
+            AND p.changed_xid < pg_snapshot_xmin(pg_current_snapshot())
+          ORDER BY p.changed_xid, p.entry_id
+          LIMIT %(looked_at)s)
+         ORDER BY 1, 2
          LIMIT %(looked_at)s)
-    SELECT l.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
-           e.revision, e.change, e.modified_at AS changed_at,
+    SELECT t.xid::text AS xid, t.entry_id, t.source, t.external_id, t.revision,
+           t.change, t.changed_at, t.visible, t.was_visible
+      FROM (
+    SELECT l.xid, e.id, e.source, e.external_id, e.revision, e.change, e.modified_at,
            e.deleted_at IS NULL
            AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
            AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-           AND (e.visible_from IS NULL OR e.visible_from <= now()) AS visible,
+           AND (e.visible_from IS NULL OR e.visible_from <= now()),
            -- Until it was deleted, or until it was closed to the caller.
            (e.deleted_at IS NOT NULL
             AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
@@ -62,10 +74,20 @@ _SINCE: LiteralString = """
             AND (e.visible_from IS NULL OR e.visible_from <= now()))
            OR ((%(logbooks)s::text[] IS NULL OR e.past_logbooks && %(logbooks)s)
                AND ('*' = ANY(e.past_readers)
-                    OR e.past_readers && %(principals)s::text[])) AS was_visible
+                    OR e.past_readers && %(principals)s::text[]))
       FROM looked_at l
       JOIN entry e ON e.id = l.id AND e.tenant = %(tenant)s
-     ORDER BY l.changed_xid, l.id
+     UNION ALL
+    SELECT l.xid, p.entry_id, p.source, p.external_id, p.revision, 'deleted',
+           p.purged_at, false,
+           (%(logbooks)s::text[] IS NULL OR p.logbooks && %(logbooks)s)
+           AND ('*' = ANY(p.readers) OR p.readers && %(principals)s::text[])
+      FROM looked_at l
+      JOIN purged p ON p.tenant = %(tenant)s AND p.changed_xid = l.xid
+                   AND p.entry_id = l.id
+      ) AS t (xid, entry_id, source, external_id, revision, change, changed_at, visible,
+              was_visible)
+     ORDER BY t.xid, t.entry_id
      LIMIT %(looked_at)s"""
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.entries import attachments, payloads
+from shared.entries import attachments, payloads, reading
 from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone_many
@@ -257,6 +257,28 @@ def test_an_unchanged_delivery_keeps_no_second_payload(conn, save):
     save(draft(raw=RawItem("A-1", {"n": 1, "seen": 2})))
 
     assert conn.execute("SELECT count(*) FROM raw_payload").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    ("text_format", "text", "read"),
+    [
+        ("html", "<p>Pump <b>7</b> tripped</p>", "Pump 7 tripped"),
+        ("elcode", "Pump [b]7[/b] tripped", "Pump 7 tripped"),
+        # What only looks like markup stays as it was written.
+        ("plain", "<p>Pump <b>7</b>", "<p>Pump <b>7</b>"),
+    ],
+)
+def test_stages_read_the_text_without_its_marks_and_the_original_is_kept(
+    conn, save, text_format, text, read
+):
+    (saved,) = save(draft(text=text, text_format=text_format))
+
+    content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    assert (content.text, content.text_format) == (read, "plain")
+    assert conn.execute("SELECT text, text_format FROM revision").fetchone() == (
+        text,
+        text_format,
+    )
 
 
 def pump(**fields) -> AttachmentRef:

@@ -1,0 +1,87 @@
+"""What people call an entry: by key, by address, or by its facility's own number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import LiteralString
+from urllib.parse import unquote
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+_URI = "logchord:"
+_PERMALINK = "/e/"
+
+_BY_ID: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.external_id
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""
+_BY_NAME: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.external_id
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+       AND e.external_id = %(external_id)s"""
+_BY_NUMBER: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.external_id
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.external_id = %(external_id)s
+     ORDER BY e.source
+     LIMIT 20"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """An entry that was meant; without an `entry_id` it is only a name."""
+
+    source: str
+    external_id: str
+    entry_id: UUID | None = None
+
+
+def find(conn: Connection[TupleRow], tenant: str, ref: str) -> list[Ref]:
+    """Return what is meant: none, one, or several with the same bare number."""
+    values: dict[str, object] = {"tenant": tenant, "external_id": ref}
+    try:
+        values["entry_id"] = UUID(ref)
+        found = _rows(conn, _BY_ID, values)
+    except ValueError:
+        found = []
+    for name in names(tenant, ref):
+        if not found:
+            named = {"source": name.source, "external_id": name.external_id}
+            found = _rows(conn, _BY_NAME, {**values, **named})
+    return found or _rows(conn, _BY_NUMBER, values)
+
+
+def names(tenant: str, ref: str) -> Iterator[Ref]:
+    """Yield the identities that a ref spells out, whether there is such an entry."""
+    if ref.startswith(_URI):
+        parts = ref.removeprefix(_URI).split("/", 2)
+        if (
+            len(parts) == len(("tenant", "source", "id"))
+            and unquote(parts[0]) == tenant
+        ):
+            yield Ref(unquote(parts[1]), unquote(parts[2]))
+        return
+    address = ref.partition("?")[0].partition("#")[0]
+    if _PERMALINK in address:
+        source, _, rest = address.partition(_PERMALINK)[2].partition("/")
+        if source and rest:
+            yield Ref(unquote(source), unquote(_without_revision(rest)))
+    source, slash, external_id = ref.partition("/")
+    if slash and source and external_id:
+        yield Ref(source, external_id)
+
+
+def _without_revision(text: str) -> str:
+    name, at, revision = text.rpartition("@")
+    return name if at and revision.isdigit() else text
+
+
+def _rows(
+    conn: Connection[TupleRow], statement: LiteralString, values: dict[str, object]
+) -> list[Ref]:
+    with conn.cursor(row_factory=class_row(Ref)) as cur:
+        return cur.execute(statement, values).fetchall()

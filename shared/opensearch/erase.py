@@ -1,0 +1,55 @@
+"""One document taken out of the index at once, and a look whether it is gone."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from opensearchpy import OpenSearch
+
+from shared.opensearch import mapping
+from shared.opensearch.client import translated_errors
+
+_TIMEOUT_SECONDS = 10
+_NOT_FOUND = 404
+
+
+def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
+    """Delete a document for good; a write still on its way has a lower version.
+
+    Once segments are merged nothing of it is left in the index's files either.
+    """
+    with translated_errors():
+        for index in _indices(client, base):
+            client.delete(
+                index=index,
+                id=str(entry_id),
+                params={
+                    "version": version,
+                    "version_type": "external",
+                    "request_timeout": _TIMEOUT_SECONDS,
+                },
+                ignore=[_NOT_FOUND],
+            )
+            client.indices.refresh(
+                index=index, params={"request_timeout": _TIMEOUT_SECONDS}
+            )
+
+
+def count(client: OpenSearch, base: str, entry_id: UUID) -> int:
+    """Return in how many documents an entry is found, tombstones included."""
+    body = {"query": {"term": {"entry_id": str(entry_id)}}}
+    found = 0
+    with translated_errors():
+        for index in _indices(client, base):
+            answer = client.count(
+                index=index, body=body, params={"request_timeout": _TIMEOUT_SECONDS}
+            )
+            found += int(answer["count"])
+    return found
+
+
+def _indices(client: OpenSearch, base: str) -> list[str]:
+    """Return every index behind the two names: while one is rebuilt, there are two."""
+    names = ",".join((mapping.read_alias(base), mapping.write_alias(base)))
+    answer = client.indices.get_alias(name=names, ignore=[_NOT_FOUND])
+    return sorted(name for name in answer if name not in {"error", "status"})
