@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
+from api.pushes import first_stages
 from api.schemas.quarantine import (
     AsideOut,
     AsidePage,
@@ -28,6 +29,7 @@ from shared.due.quarantine import Aside, Released, Which
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.log import get_logger
 from shared.postgres import connection
+from shared.sources import again, rejected
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -118,7 +120,11 @@ def retry_many(
     def release(conn: Connection[TupleRow]) -> Released:
         whose = lag.reach(conn, caller.scope.watched)
         which = Which(whose, source=body.source, stage=body.stage, code=body.code)
-        return quarantine.release(conn, which, limit=body.limit)
+        released = quarantine.release(conn, which, limit=body.limit)
+        if body.stage not in {None, rejected.STAGE}:
+            return released
+        left = body.limit - released.released
+        return _read_again(ctx, conn, caller, released, which, left)
 
     asked = ("POST /v1/quarantine/retry", body.model_dump_json())
     return _released(ctx, caller, release, asked, idempotency_key)
@@ -141,6 +147,8 @@ def retry_one(
 
     def release(conn: Connection[TupleRow]) -> Released:
         which, found = _find(conn, caller, quarantine_id)
+        if found.stage == rejected.STAGE:
+            return _read_again(ctx, conn, caller, Released(0, [], []), which, 1)
         if found.entry_id is None:
             message = "A message is not sent again: its sender does that; discard it."
             raise InvalidRequestError.field("quarantine_id", "message", message)
@@ -177,6 +185,34 @@ def discard(
         by=_who(caller),
     )
     return Response(status_code=204)
+
+
+def _read_again(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    caller: CallerInfo,
+    released: Released,
+    which: Which,
+    limit: int,
+) -> Released:
+    """Read once more what a source sent; what still cannot be read stays aside."""
+    if limit <= 0:
+        return released
+    stages = first_stages(ctx)
+    entries = again.read_again(
+        conn,
+        ctx.settings,
+        caller.scope.tenant,
+        stages,
+        limit=limit,
+        aside_id=which.id,
+        source=which.source,
+        code=which.code,
+    )
+    if not entries:
+        return released
+    touched = sorted({*released.stages, *stages})
+    return Released(released.released + len(entries), released.resumed, touched)
 
 
 def _find(

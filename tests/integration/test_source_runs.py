@@ -11,6 +11,7 @@ from shared.due import schedule
 from shared.errors import ConflictError
 from shared.postgres import connection
 from shared.sources import runs, state
+from shared.sources.again import read_again
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
 from workers.adapters.kit.stub import StubEntry
@@ -134,6 +135,10 @@ def test_one_bad_item_costs_itself_and_is_kept_with_its_reason(runtime, olog):
         ).fetchall()
     assert row == [(bad, "ingestion_failed", True)]
 
+    with connection(runtime.pool) as conn:
+        # The same payload, read by the same parser: it stays where it is.
+        still = read_again(conn, runtime.settings, TENANT, ["metadata"], limit=10)
+    assert still == []
     olog.edit(bad, text="Mended")
     mended = runtime.run(NAME)
     assert mended.added == 1

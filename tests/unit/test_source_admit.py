@@ -63,7 +63,6 @@ def test_every_field_that_holds_text_is_looked_at():
     assert {one.name for one in fields(Entry)} == named | others | {"deleted"}
 
 
-@pytest.mark.requirement("AD-22")
 def test_an_entry_that_cannot_be_stored_costs_itself_and_says_why():
     assert refusal(replace(ENTRY, title=" ", text="\n")) == "empty_entry"
     assert refusal(replace(ENTRY, external_id="")) == "external_id"
@@ -99,7 +98,6 @@ def test_more_than_a_day_ahead_is_stored_and_flagged():
     assert draft(replace(ENTRY, entry_time=NOW + timedelta(hours=23))).flags == ()
 
 
-@pytest.mark.requirement("AD-30")
 def test_who_writes_is_the_sources_word_else_its_rule():
     rule = {"machine_when": {"author": "^(alarm|logger)$", "level": "^auto"}}
     robot = replace(ENTRY, authors=("alarm",), level="automatic")

@@ -1,0 +1,97 @@
+"""Items that could not be read, tried once more from the payloads that were kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import LogchordError, MalformedEntryError
+from shared.log import get_logger
+from shared.settings import Settings
+from shared.sources import loading, rejected, state
+from shared.sources.admit import Rules
+from shared.sources.arrangement import configured
+from shared.sources.io import make_io
+from shared.sources.loading import Opened
+
+log = get_logger()
+
+_WHICH: LiteralString = """
+    SELECT id, source FROM quarantine
+     WHERE tenant = %(tenant)s AND stage = 'ingest'
+       AND (%(id)s::uuid IS NULL OR id = %(id)s)
+       AND (%(source)s::text IS NULL OR source = %(source)s)
+       AND (%(code)s::text IS NULL OR error ->> 'code' = %(code)s)
+     ORDER BY id DESC
+     LIMIT %(limit)s"""
+
+
+def read_again(
+    conn: Connection[TupleRow],
+    settings: Settings,
+    tenant: str,
+    stages: Sequence[str],
+    *,
+    limit: int,
+    aside_id: UUID | None = None,
+    source: str | None = None,
+    code: str | None = None,
+) -> list[UUID]:
+    """Store what can be read by now and return the entries; the rest stays aside."""
+    values = {"tenant": tenant, "id": aside_id, "source": source, "code": code}
+    found = conn.execute(_WHICH, {**values, "limit": limit}).fetchall()
+    opened: dict[str, Opened | None] = {}
+    drafts: list[EntryDraft] = []
+    for one_id, name in found:
+        if name not in opened:
+            opened[name] = _open(conn, settings, tenant, str(name))
+        draft = _read(conn, settings, opened[name], tenant, one_id)
+        if draft is not None:
+            drafts.append(draft)
+    saved = save_page(conn, tenant, drafts, stages=stages, editor="retry")
+    for draft in drafts:
+        rejected.forget(conn, tenant, draft.source, [draft.external_id])
+    return [one.entry_id for one in saved]
+
+
+def _open(
+    conn: Connection[TupleRow], settings: Settings, tenant: str, name: str
+) -> Opened | None:
+    standing = state.read(conn, tenant, name)
+    if standing is None:
+        return None
+    source = configured(standing.config)
+    most = settings.max_entry_bytes
+    try:
+        # Nothing is asked: to parse needs the settings alone.
+        with make_io(name, source) as io:
+            return loading.open_source(name, source, io, max_entry_bytes=most)
+    except LogchordError as exc:
+        log.warning("source_not_opened", source=name, code=exc.error_code)
+        return None
+
+
+def _read(
+    conn: Connection[TupleRow],
+    settings: Settings,
+    opened: Opened | None,
+    tenant: str,
+    aside_id: UUID,
+) -> EntryDraft | None:
+    item = rejected.read(conn, tenant, aside_id)
+    if opened is None or item is None:
+        return None
+    version = opened.descriptor.version
+    rules = Rules(settings, opened.name, opened.settings, version)
+    try:
+        entry = opened.adapter.parse(item)
+        return rules.draft(entry, item, now=datetime.now(UTC))
+    except MalformedEntryError:
+        return None

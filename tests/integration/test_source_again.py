@@ -1,0 +1,58 @@
+"""What could not be read is kept as received, and read once more when asked."""
+
+from __future__ import annotations
+
+import json
+
+from shared.postgres import connection
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, rejected, runs
+from shared.sources.again import read_again
+from tests.integration.fix_sources import TENANT, Runtime
+
+NAME = "sheets"
+LINES = [
+    {"id": "1", "timestamp": "2026-03-02T05:10:00Z", "title": "A", "text": "One"},
+    {"id": "2", "timestamp": "2026-03-02 05:10:00", "title": "B", "text": "Two"},
+    {"id": "3", "timestamp": "no time at all", "title": "C", "text": "Three"},
+]
+
+
+def configure(runtime: Runtime, path: str, **changes: str) -> None:
+    source = SourceSettings.model_validate(
+        {"adapter": "generic_json", "path": path, "require_initial_ingest": False}
+        | changes
+    )
+    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
+    with connection(runtime.pool) as conn:
+        arranged = arrangement.arrange(conn, runtime.settings)
+    assert not arranged.invalid, arranged.invalid
+
+
+def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in LINES), "utf-8")
+    configure(runtime, str(path))
+    run = runtime.run(NAME, runs.TAIL)
+    assert (run.added, run.quarantined) == (1, 2)
+
+    configure(runtime, str(path), timezone="Europe/Zurich")
+    with connection(runtime.pool) as conn:
+        read = read_again(
+            conn, runtime.settings, TENANT, ["metadata"], limit=10, source=NAME
+        )
+
+    assert len(read) == 1
+    assert set(runtime.texts(NAME)) == {"1", "2"}
+    with connection(runtime.pool) as conn:
+        left = conn.execute(
+            "SELECT external_id, error -> 'details' ->> 'reason', excerpt"
+            " FROM quarantine WHERE stage = %s",
+            [rejected.STAGE],
+        ).fetchall()
+        due = conn.execute(
+            "SELECT count(*) FROM work WHERE entry_id = ANY(%s)", [read]
+        ).fetchone()
+    assert [row[:2] for row in left] == [("3", "time_unreadable")]
+    assert "no time at all" in left[0][2]
+    assert due == (1,)
