@@ -12,10 +12,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows as due
+from shared.enrich.places import places
 from shared.entries.entry import INDEX_STAGE
 from shared.entries.reading import Content
 from shared.log import get_logger
-from shared.text import languages
+from shared.text import languages, markup
 from shared.text.analyser import (
     ANALYSER_VERSION,
     Analysis,
@@ -30,8 +31,6 @@ log = get_logger()
 # Written like devices, and none.
 _SUBSTANCES = frozenset({"co2", "h2o", "sf6", "n2", "o2", "h2", "he3", "he4", "ln2"})
 _MIN_DEVICE_LETTERS = 2
-# Possessive and bounded: no text makes it go back far.
-_TAG = re.compile(r"<[a-zA-Z/!][^<>]{0,2000}+>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +83,8 @@ _SHOWN_ANEW: LiteralString = """
 
 def extract(content: Content, expected_language: str | None) -> Extracted:
     """Return what is found in an entry; analysis that fails leaves a plain split."""
-    text = content.text
-    if content.text_format == "html":
-        # As many blanks as the tag had characters: names stand where they stood.
-        text = _TAG.sub(lambda tag: " " * len(tag[0]), text)
+    # Of what an older release has written, the marks are still there.
+    text = markup.to_plain(content.text, content.text_format)
     sections = Sections(content.title, text, content.tags, content.authors)
     try:
         language = languages.detect(f"{content.title}\n{text}", expected_language)
@@ -100,7 +97,8 @@ def extract(content: Content, expected_language: str | None) -> Extracted:
         analysis = plain_split(sections)
     if analysis.cut:
         log.warning("text_cut", entry_id=str(content.entry_id))
-    return Extracted(language, analysis, _entities(content.text, analysis.names))
+    marked = content.marked or content.text
+    return Extracted(language, analysis, _entities(text, analysis.names, marked))
 
 
 def store(
@@ -139,17 +137,21 @@ def store(
     return True
 
 
-def _entities(text: str, names: Iterable[Token]) -> list[dict[str, Any]]:
+def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, Any]]:
+    """Return what a text calls by name, and where in the text as it came."""
+    tokens = [token for token in names if _is_entity(token, text)]
+    written = [text[token.start : token.end] for token in tokens]
+    found: list[tuple[int, int] | None] = [(one.start, one.end) for one in tokens]
+    if marked != text:
+        found = places(written, marked)
     return [
         {
             "kind": token.kind,
-            "name": text[token.start : token.end],
+            "name": name,
             "canonical": token.term,
-            "start": token.start,
-            "end": token.end,
+            **(dict(zip(("start", "end"), place, strict=True)) if place else {}),
         }
-        for token in names
-        if _is_entity(token, text)
+        for token, name, place in zip(tokens, written, found, strict=True)
     ]
 
 

@@ -110,6 +110,7 @@ _CONTENTS: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, e.source, e.external_id, e.revision,
            e.doc_version, r.title, coalesce(r.plain, r.text) AS text,
            CASE WHEN r.plain IS NULL THEN r.text_format ELSE 'plain' END AS text_format,
+           CASE WHEN r.plain IS NOT NULL THEN r.text END AS marked,
            e.language AS said_language, e.authors, e.tags,
            e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
@@ -178,6 +179,8 @@ class Content:
     # As it is read, without the markup that it may have come with.
     text: str
     text_format: str
+    # The text as it came, where that is another.
+    marked: str | None
     # Only where the source says it.
     said_language: str | None
     authors: list[str]

@@ -25,6 +25,7 @@ class Row:
     kind: str
     origin: str
     title: str
+    # As it is read: what chunks are parts of.
     text: str
     url: str | None
     authors: list[str]
@@ -38,8 +39,8 @@ class Row:
 
 _ROWS: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
-           r.title, r.text, e.url, e.authors, e.logbooks, e.tags, e.metadata,
-           e.entry_time, e.event_time, e.thread_id
+           r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
+           e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s

@@ -150,12 +150,65 @@ def test_a_text_that_cannot_be_analysed_stays_findable_by_its_words(
     assert finds("cavities tripped", "unknown")
 
 
+def names_in(conn) -> list[tuple]:
+    (found,) = conn.execute("SELECT entities FROM entry_metadata").fetchone()
+    return [(one["name"], one.get("start"), one.get("end")) for one in found]
+
+
 def test_tags_of_html_are_no_words_and_names_keep_their_places(conn, save, enrich):
     enrich(save('<p class="note">see <b>HCM03</b></p>', text_format="html"))
 
     assert conn.execute("SELECT stream FROM entry_text").fetchone() == ("see hcm3",)
-    entities = conn.execute("SELECT entities FROM entry_metadata").fetchone()[0]
-    assert (entities[0]["start"], entities[0]["name"]) == (23, "HCM03")
+    assert names_in(conn) == [("HCM03", 23, 28)]
+
+
+def test_what_links_and_pictures_say_is_found_and_their_marks_are_not(
+    conn, save, enrich, finds
+):
+    enrich(
+        save(
+            '<p class="emphatic">Orbit <a href="http://log.example/HCM03" target="up">'
+            'jumped</a> <img src="scope.png" alt="oscilloscope" width="300"></p>'
+            "<script>tracking()</script>",
+            text_format="html",
+        )
+    )
+
+    assert finds("orbit jumped")
+    assert finds("oscilloscope")
+    assert not any(finds(word) for word in ("emphatic", "target", "width", "tracking"))
+    assert names_in(conn)[0] == ("HCM03", 54, 59)
+
+
+@pytest.mark.parametrize(
+    ("text_format", "text", "expected"),
+    [
+        ("markdown", "see **HCM03** and HCM03", [(6, 11), (18, 23)]),
+        ("elcode", "[b]HCM03[/b] <off>", [(3, 8)]),
+        # A mark runs through it: found, but nowhere to be shown.
+        ("html", "<p>HCM<b>03</b> is off</p>", [(None, None)]),
+        # Nothing but text, though it is called HTML.
+        ("html", "set <HCM03> to 5", [(5, 10)]),
+    ],
+)
+def test_names_are_placed_in_the_text_as_it_came(
+    conn, save, enrich, text_format, text, expected
+):
+    enrich(save(text, text_format=text_format))
+
+    assert names_in(conn) == [("HCM03", *one) for one in expected]
+
+
+def test_html_that_an_older_release_has_kept_without_its_text_is_read_all_the_same(
+    conn, save, enrich
+):
+    entry_id = save('<p class="note">see <b>HCM03</b></p>', text_format="html")
+    conn.execute("UPDATE revision SET plain = NULL")
+
+    enrich(entry_id)
+
+    assert conn.execute("SELECT stream FROM entry_text").fetchone() == ("see hcm3",)
+    assert names_in(conn) == [("HCM03", 23, 28)]
 
 
 @pytest.mark.parametrize(
