@@ -19,9 +19,16 @@ from shared.entries import writable
 from shared.entries.admit import Rules
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import Saved, save_page
-from shared.errors import InvalidRequestError, LogchordError, NotFoundError
+from shared.errors import (
+    GoneError,
+    InvalidRequestError,
+    LogchordError,
+    NotFoundError,
+)
 from shared.postgres import connection
 from shared.text import door
+
+_PURGED = "An entry of this name was purged; it stays away, whoever sends it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,7 @@ def push(
             editor=scope.subject,
         )
         of_index = dict(zip(admitted, saved, strict=True))
+        _refuse_purged(of_index, rejected, alone=_is_alone(body))
         if isinstance(body, EntryIn):
             status = 201 if saved[0].status == "created" else 200
             verdict = Verdict(status, _item(scope.tenant, saved[0]))
@@ -97,6 +105,18 @@ def _refuse_hidden(
                 raise NotFoundError
             rejected[index] = NotFoundError()
             del admitted[index]
+
+
+def _refuse_purged(
+    saved: dict[int, Saved], rejected: dict[int, LogchordError], *, alone: bool
+) -> None:
+    """Tell of what was purged that it is gone; it was not stored."""
+    for index, one in list(saved.items()):
+        if one.status == "purged":
+            if alone:
+                raise GoneError(_PURGED)
+            rejected[index] = GoneError(_PURGED)
+            del saved[index]
 
 
 def _admitted(
@@ -165,7 +185,7 @@ def first_stages(ctx: ApiContext) -> list[str]:
 
 
 def _after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:
-    changed = [one for one in saved if one.status != "unchanged"]
+    changed = [one for one in saved if one.status in {"created", "updated"}]
     ids = list(dict.fromkeys(one.entry_id for one in changed))
     if ids:
         for stage in first_stages(ctx):

@@ -91,7 +91,7 @@ _UNIQUE_KEY = Header(
     status_code=200,
     responses={
         201: {"model": PushedEntry, "description": "The entry is new."},
-        **documented(409),
+        **documented(409, 410),
     },
     dependencies=[Depends(needs("ingest"))],
 )

@@ -7,8 +7,10 @@ import time
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
+from shared.entries import purge
 from tests.fix_system import System
 
 
@@ -197,3 +199,19 @@ def test_a_reply_shows_its_parent_and_their_thread(caller: httpx.Client) -> None
     assert shown["links"] == [{"kind": "reply", "entry_id": parent["entry_id"]}]
     both = caller.get("/v1/entries").json()["items"]
     assert {one["thread_id"] for one in both} == {shown["thread_id"]}
+
+
+def test_what_was_purged_is_refused_and_costs_its_neighbours_nothing(
+    caller: httpx.Client, api: System, tenant: str
+) -> None:
+    push(caller, "1")
+    with psycopg.connect(api.database) as conn:
+        purge.purge(conn, tenant, "api", "1")
+
+    alone = caller.post("/v1/entries", json={"external_id": "1", "text": "x"})
+    assert (alone.status_code, alone.json()["error"]["code"]) == (410, "entry_deleted")
+    entries = [{"external_id": name, "text": "x"} for name in ("1", "2")]
+    many = caller.post("/v1/entries", json={"entries": entries}).json()
+    assert [one["status"] for one in many["items"]] == ["rejected", "created"]
+    assert many["counts"]["rejected"] == 1
+    assert changes(caller)["items"][0]["change"] == "deleted"
