@@ -1,0 +1,31 @@
+"""An entry with markup is embedded and shown as it is read, span by span."""
+
+from __future__ import annotations
+
+from shared.access.scope import Scope
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.of_entry import embed
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.results.hydrate import hydrate
+from shared.results.passage import passage
+
+TENANT = "default"
+HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" * 80
+
+
+def test_a_result_shows_of_a_page_what_was_embedded_and_no_tags(conn) -> None:
+    draft = EntryDraft("api", "A-1", HTML, text_format="html")
+    (saved,) = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
+    content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+
+    found = embed(content, HashingEncoder())
+    row = hydrate(conn, [saved.entry_id], Scope(TENANT, "anna"), 1000)[saved.entry_id]
+
+    assert len(found.chunks) > 1
+    for chunk in found.chunks:
+        shown = passage(row.text, "pump", (chunk.start, chunk.end))
+        assert shown == chunk.text
+        assert "<" not in shown
+    assert "was loud & hot." in row.text
