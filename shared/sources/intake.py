@@ -183,7 +183,9 @@ class Intake:
             try:
                 draft = self.read_one(item, now)
             except MalformedEntryError as exc:
-                bad.append(Rejected(item, exc))
+                # What its author has not finished is read once it is.
+                if exc.reason != "pending":
+                    bad.append(Rejected(item, exc))
                 continue
             if draft is None:
                 gone.append(item.external_id)
