@@ -22,8 +22,10 @@ MEDIA_TYPE = "text/x-elog"
 # Digits alone on their line: a body that quotes the mark inside a line splits nothing.
 _START = re.compile(rb"^\$@MID@\$: *+(\d{1,18})[ \t\r]*+$", re.MULTILINE)
 _SEPARATOR = re.compile(rb"^={40}\r*+$", re.MULTILINE)
-_LINE_END = re.compile(rb"\r*+\n")
+# From its first \r on, or a run of them would be walked once for each.
+_LINE_END = re.compile(rb"(?<!\r)\r*+\n")
 _DATE = re.compile(rb"^Date:([^\n]{0,200})", re.MULTILINE)
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _STORED_NAME = re.compile(r"(\d{6}_\d{6})[_/](.+)", re.DOTALL)
 # elog:123, elog:Book/123, elog:123/1 (a file of it).
 _LINK = re.compile(r"\belog:/?+([^\s/\[\]<>\"'()]{1,128}+)(?:/(\d{1,18}+))?+")
@@ -372,7 +374,7 @@ def _attachments(names: str, place: Place) -> tuple[AttachmentRef, ...]:
         found[name] = AttachmentRef(
             # Without an address its logbook tells where it lies.
             id=name if address else f"{place.logbook}/{name}",
-            filename=parts[2] if parts else name,
+            filename=_CONTROLS.sub("_", parts[2] if parts else name),
             url=address,
         )
     return tuple(found.values())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +16,7 @@ from shared.errors import MalformedEntryError
 from shared.text import moments
 
 _GROUP = "Log Entry Group"
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -179,6 +181,7 @@ def _attachments(
     found = []
     for item in _objects(log, "attachments"):
         filename, number = _text(item, "filename"), _text(item, "id")
+        shown = _CONTROLS.sub("_", filename)
         declared = _text(item, "fileMetadataDescription")
         if number:
             path = f"attachment/{quoted(number)}"
@@ -187,7 +190,7 @@ def _attachments(
         found.append(
             AttachmentRef(
                 id=number or filename,
-                filename=filename or number,
+                filename=shown or number,
                 url=f"{api}/{path}",
                 declared_type=declared if "/" in declared else None,
             )

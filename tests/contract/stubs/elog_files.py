@@ -81,8 +81,14 @@ class ElogFolderStub:
         self.logbooks.offset = timedelta(seconds=seconds)
 
     def fault(self, mode: FaultMode, times: int = 1) -> None:
-        """Refuse: files have no such faults."""
-        raise LookupError(f"files are not read {mode}, let alone {times} times")
+        """Take files away, as a disk that is not mounted does, or half of each."""
+        if mode not in {"empty_listing", "cut_listing"}:
+            raise LookupError(f"files are not read {mode}, let alone {times} times")
+        for name, book in self.logbooks.books.items():
+            kept = len(book) // 2 if mode == "cut_listing" else 0
+            for number in list(book)[kept:]:
+                del book[number]
+            self._rewrite(name)
 
     def requests(self) -> Sequence[str]:
         """Return nothing: nobody asks files."""

@@ -33,7 +33,14 @@ class Message:
     def files(self) -> Mapping[str, StubFile]:
         """Return its files by the names that they are stored under."""
         prefix = f"{self.written:%y%m%d_%H%M%S}"
-        return {f"{prefix}_{_plain(one.filename)}": one for one in self.entry.files}
+        found: dict[str, StubFile] = {}
+        for one in self.entry.files:
+            name = f"{prefix}_{_plain(one.filename)}"
+            while name in found:
+                stem, dot, suffix = name.rpartition(".")
+                name = f"{stem}_1{dot}{suffix}"
+            found[name] = one
+        return found
 
     def block(self) -> bytes:
         """Return the message as elogd writes it."""
@@ -78,6 +85,7 @@ class Logbooks:
 
     def __init__(self) -> None:
         self.books: dict[str, dict[int, Message]] = {}
+        self._replies: dict[tuple[str, int], list[int]] = {}
         self.offset = timedelta()
         self.zone = ZoneInfo(SERVER_ZONE)
 
@@ -86,12 +94,14 @@ class Logbooks:
         book = self.books.setdefault(entry.logbook, {})
         written = (entry.time + self.offset).astimezone(self.zone)
         book[entry.number] = Message(entry, written)
-        for number, other in book.items():
-            if other.entry.reply_to == entry.number != number:
-                book[entry.number].children.append(number)
-        parent = book.get(entry.reply_to) if entry.reply_to is not None else None
-        if parent is not None and entry.number not in parent.children:
-            parent.children.append(entry.number)
+        early = self._replies.get((entry.logbook, entry.number), [])
+        book[entry.number].children += [number for number in early if number in book]
+        if entry.reply_to is not None:
+            known = self._replies.setdefault((entry.logbook, entry.reply_to), [])
+            known.append(entry.number)
+            parent = book.get(entry.reply_to)
+            if parent is not None and entry.number not in parent.children:
+                parent.children.append(entry.number)
         return f"{entry.logbook}/{entry.number}"
 
     def edit(self, external_id: str, changes: Mapping[str, Any]) -> str:
