@@ -169,18 +169,12 @@ class Settings(Section):
     max_attachment_bytes: int = Field(
         52_428_800, ge=1, description="A larger file beside an entry gets 413."
     )
-    max_attachments_per_entry: int = Field(
-        50, ge=1, description="More files beside one entry get 422."
-    )
+    max_attachments_per_entry: int = Field(50, ge=1, description="More get 422.")
     max_unpacked_bytes: int = Field(
         104_857_600, ge=1, description="An archive that unpacks to more gets 422."
     )
-    max_archive_members: int = Field(
-        1000, ge=1, description="An archive of more members gets 422."
-    )
-    max_archive_ratio: int = Field(
-        100, ge=1, description="An archive that is packed more tightly gets 422."
-    )
+    max_archive_members: int = Field(1000, ge=1, description="More get 422.")
+    max_archive_ratio: int = Field(100, ge=1, description="Packed tighter gets 422.")
     max_metadata_keys: int = Field(64, ge=1, description="More keys get 422.")
     max_metadata_depth: int = Field(8, ge=1, description="Deeper metadata get 422.")
     max_external_id_chars: int = Field(

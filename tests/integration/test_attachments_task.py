@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import tempfile
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ from shared.entries.entry import save_page, tombstone
 from shared.entries.incoming import AttachmentRef
 from shared.errors import SourceUnreachableError
 from shared.settings import Settings
+from shared.uuid7 import uuid7
 from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.integration import attached
 from workers import attachments, chores
@@ -408,11 +408,9 @@ def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server)
     conn.execute("DELETE FROM attachment WHERE filename = 'a'")
     maintenance.open_chore(conn, maintenance.REMOVE_FILES)
     conn.commit()
-    half = ctx.settings.home / "attachments" / "incoming" / "half"
-    half.write_bytes(b"half")
-    young = half.with_name("young")
-    young.write_bytes(b"young")
-    os.utime(half, (0, 0))
+    incoming = ctx.settings.home / "attachments" / "incoming"
+    (incoming / "0190f0c2-0000-7000-8000-000000000000").write_bytes(b"half")
+    (incoming / str(uuid7())).write_bytes(b"young")
 
     chores.remove_files(ctx)
 

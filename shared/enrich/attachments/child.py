@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from shared.enrich.attachments import sniff
 from shared.enrich.attachments.archive import Archive, Limits
 from shared.errors import InvalidRequestError
-from shared.text import decoding
+from shared.text import decoding, markup
 
 _MEGABYTE = 1024 * 1024
 _NICE = 10
@@ -160,8 +160,6 @@ def _read_text(file: BinaryIO, output: Output) -> None:
 
 
 def _read_html(file: BinaryIO, output: Output) -> None:
-    from shared.text import markup
-
     most = output.most_bytes * _MARKUP_PER_TEXT
     output.add(markup.to_plain(_beginning(file, most), "html"))
 

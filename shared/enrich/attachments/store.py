@@ -9,10 +9,11 @@ import io
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
+from uuid import UUID
 
 from fsspec.core import url_to_fs
 
@@ -29,7 +30,9 @@ _CHUNK = 1_048_576
 _HASH = re.compile(r"[0-9a-f]{64}")
 _INCOMING = "incoming"
 # What a killed writer has left; whoever still writes is done long before.
-_LEFT_OVER = timedelta(hours=24)
+_LEFT_OVER_SECONDS = 86_400
+# The bits of a UUIDv7 that stand below its milliseconds.
+_BELOW_TIME = 80
 
 
 class FileStore:
@@ -50,15 +53,17 @@ class FileStore:
                 return
             self._fs.makedirs(f"{self._root}/{_INCOMING}", exist_ok=True)
             coming = f"{self._root}/{_INCOMING}/{uuid7()}"
+            is_whole = False
             try:
                 file.seek(0)
                 self._write(file, coming)
                 self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
                 self._fs.mv(coming, path)
-            except BaseException:
-                with suppress(OSError):
-                    self._fs.rm(coming)
-                raise
+                is_whole = True
+            finally:
+                if not is_whole:
+                    with suppress(OSError):
+                        self._fs.rm(coming)
 
     def has(self, sha256: bytes, size: int) -> bool:
         """Tell whether the content is here, and whole."""
@@ -95,14 +100,14 @@ class FileStore:
 
     def sweep(self) -> int:
         """Remove what killed writers have left of files; return how many."""
-        before = datetime.now(UTC) - _LEFT_OVER
+        before = time.time() - _LEFT_OVER_SECONDS
         removed = 0
         with _translated(), suppress(FileNotFoundError):
-            for name in self._fs.ls(f"{self._root}/{_INCOMING}", detail=False):
-                with suppress(FileNotFoundError, NotImplementedError):
-                    if _aware(self._fs.modified(name)) < before:
-                        self._fs.rm(name)
-                        removed += 1
+            for path in self._fs.ls(f"{self._root}/{_INCOMING}", detail=False):
+                begun = _begun(str(path).rpartition("/")[2])
+                if begun is not None and begun < before:
+                    self._fs.rm(path)
+                    removed += 1
         return removed
 
     def _path(self, sha256: bytes) -> str:
@@ -132,8 +137,12 @@ def open_store(settings: Settings) -> FileStore:
     return FileStore(configured or str(settings.home / "attachments"))
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _begun(name: str) -> float | None:
+    """Return when a file was begun to be written: its name tells."""
+    try:
+        return (UUID(name).int >> _BELOW_TIME) / 1000
+    except ValueError:
+        return None
 
 
 @contextmanager
