@@ -28,8 +28,8 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]+|$)")
 _BULLET = re.compile(r"^([ \t]*+)[*+-][ \t]++")
 _BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
-# A line that begins with one of these may be a rule, a fence or part of a table.
-_BLOCK_MARKS = frozenset("|-:=*_`~")
+# A line of nothing else is no text, but a rule, or a part of a heading or a table.
+_RULES = "|-:=*_ \t"
 _INDENTED = ("    ", "\t")
 _SHORTEST_RULE = 3
 
@@ -64,36 +64,37 @@ class _Blocks:
 
     def _line(self, line: str) -> None:
         self._is_table = self._is_table and "|" in line
-        first = line.lstrip()[:1]
-        if not first:
-            self._lines.append("")
-        elif first in _BLOCK_MARKS:
-            self._marked(line)
-        elif self._is_table:
-            self._lines.append(_row(inline(line)))
-        elif line.startswith(_INDENTED):
-            self._lines.append(line.rstrip())
-        else:
-            self._lines += _plain_line(line)
-
-    def _marked(self, line: str) -> None:
-        """Read a line whose first character may make it more than text."""
         fence = _FENCE.match(line)
         if fence:
             self._fence = fence[1]
             self._lines.append(line)
-        elif _is_made_of(line, "|-:") and "|" in line and "-" in line:
-            self._begin_table()
-        elif self._is_table:
+        elif line.strip(_RULES):
+            self._words(line)
+        else:
+            self._ruled(line, {*line.replace("\t", " ")} - {" "})
+
+    def _words(self, line: str) -> None:
+        if self._is_table:
             self._lines.append(_row(inline(line)))
-        elif _is_made_of(line, "=") or _is_made_of(line, "-"):
-            self._underline(line)
-        elif any(_is_made_of(line, mark) for mark in "*_"):
-            self._rule(line)
         elif line.startswith(_INDENTED) and not _BULLET.match(line):
             self._lines.append(line.rstrip())
         else:
             self._lines += _plain_line(line)
+
+    def _ruled(self, line: str, marks: set[str]) -> None:
+        """Read a line that is blank or of nothing but marks."""
+        if not marks:
+            self._lines.append("")
+        elif {"|", "-"} <= marks <= {"|", "-", ":"}:
+            self._begin_table()
+        elif self._is_table:
+            self._lines.append(_row(line))
+        elif marks <= {"="} or marks <= {"-"}:
+            self._underline(line)
+        elif marks <= {"*"} or marks <= {"_"}:
+            self._rule(line)
+        else:
+            self._words(line)
 
     def _begin_table(self) -> None:
         """Drop the line between a table's head and its body."""
@@ -156,11 +157,6 @@ def _plain_line(line: str) -> list[str]:
 def _row(line: str) -> str:
     bare = line.strip().removeprefix("|").removesuffix("|")
     return " | ".join(cell.strip() for cell in bare.split("|"))
-
-
-def _is_made_of(line: str, marks: str) -> bool:
-    found = set(line) - {" ", "\t"}
-    return bool(found) and found <= set(marks)
 
 
 def _ends_of_code(text: str) -> dict[int, int]:
