@@ -52,6 +52,10 @@ class FileWalk:
         self._form = form
         self._identify = identify
         self._page_size = page_size
+        self._items: list[RawItem] = []
+        # Files whose last item is in this page, and those of the page before.
+        self._finished: dict[str, Mark] = {}
+        self._stored: dict[str, Mark] = {}
 
     def pages(self, since: Cursor | None) -> Iterator[Page]:
         """Yield what is new since the cursor; without one, everything."""
@@ -60,20 +64,36 @@ class FileWalk:
         if not names:
             message = "There is no file where the source's `path` points to."
             raise IngestionError(message, reason="no_file")
-        has_begun = place.is_full or place.name is not None
         for name in names:
             is_here = name == place.name
             if place.name is not None and not is_here and name < place.name:
                 continue
             if is_here and place.mark is None:
                 continue
-            for page in self._of_file(name, place, place.mark if is_here else None):
-                has_begun = True
-                yield page
+            yield from self._of_file(name, place, place.mark if is_here else None)
             if self._io.is_cancelled():
                 return
-        if has_begun:
-            yield Page((), Place(is_full=False).cursor())
+        if self._items:
+            yield self._page(Place(place.is_full, names[-1], None))
+        if place.is_full or place.name is not None or self._finished or self._stored:
+            self._remember()
+            yield self._page(Place(is_full=False))
+
+    def _page(self, place: Place) -> Page:
+        """Return what was gathered, and remember what is stored by then.
+
+        A file counts as read one page later than its last item: when that page is
+        asked for, whoever stores them has stored the one before whole.
+        """
+        for name, mark in self._stored.items():
+            self._io.memory.put(memory_key(name), mark.kept())
+        self._stored, self._finished = self._finished, {}
+        items, self._items = self._items, []
+        return Page(tuple(items), place.cursor())
+
+    def _remember(self) -> None:
+        self._stored |= self._finished
+        self._finished = {}
 
     def _of_file(
         self, name: str, place: Place, under_way: Mark | None
@@ -116,9 +136,7 @@ class FileWalk:
             ending = stream.read(known.tail_bytes) if is_there else b""
         if len(ending) != known.tail_bytes or digest(ending) != known.tail:
             return start
-        return replace(
-            known, size=stat.size, mtime_ns=stat.mtime_ns, inode=stat.inode
-        )
+        return replace(known, size=stat.size, mtime_ns=stat.mtime_ns, inode=stat.inode)
 
     def _read(
         self, name: str, place: Place, stat: FileStat, begun: Mark, first: bytes
@@ -129,7 +147,6 @@ class FileWalk:
         skipped = begun.count
         start = begun if can_skip else Mark.start(stat)
         with self._files.open(name) as stream:
-            items: list[RawItem] = []
             fetched_at = self._io.now()
             if can_skip:
                 advance(stream, begun.offset)
@@ -142,16 +159,13 @@ class FileWalk:
                     walk.pass_by(record)
                     skipped -= 1
                     continue
-                if len(items) == self._page_size:
-                    cursor = Place(place.is_full, name, walk.mark()).cursor()
-                    yield Page(tuple(items), cursor)
+                if len(self._items) == self._page_size:
+                    yield self._page(Place(place.is_full, name, walk.mark()))
                     if self._io.is_cancelled():
                         return
-                    items = []
                     fetched_at = self._io.now()
-                items.append(walk.item(name, record, fetched_at))
-        self._io.memory.put(memory_key(name), walk.mark().kept())
-        yield Page(tuple(items), Place(place.is_full, name, None).cursor())
+                self._items.append(walk.item(name, record, fetched_at))
+        self._finished[name] = walk.mark()
 
 
 class _Reading:
