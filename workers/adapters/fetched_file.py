@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from shared.entries.adapter import FileStat, SourceIO
+from shared.errors import IngestionError
 
 _NOT_MODIFIED = 304
 
@@ -30,6 +31,9 @@ class FetchedFile:
         reply = self._io.http.get(name, conditional=not anew)
         if reply.status == _NOT_MODIFIED:
             return None
+        if not reply.body.strip():
+            message = "The address answers with nothing, which is no list of records."
+            raise IngestionError(message, reason="unexpected_shape")
         self._body = reply.body
         digest = hashlib.sha256(reply.body).digest()
         return FileStat(len(reply.body), 0, int.from_bytes(digest[:6]))
