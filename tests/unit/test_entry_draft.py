@@ -1,0 +1,166 @@
+"""What makes a draft a new revision, and what only changes its row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.entries import payloads
+from shared.entries.adapter import RawItem
+from shared.entries.draft import EntryDraft
+from shared.entries.incoming import AttachmentRef
+from shared.entries.stored import News, Step, Stored
+from shared.uuid7 import uuid7
+
+THEN = datetime(2024, 5, 14, 6, 12, tzinfo=UTC)
+DRAFT = EntryDraft("olog", "1", "RF trip", title="RF", entry_time=THEN)
+FILE = AttachmentRef("1", "pump.png", "/1", bytes=10)
+
+CONTENT: list[dict[str, Any]] = [
+    {"title": "R"},
+    {"text": "RF  trip"},
+    {"text_format": "html"},
+    {"authors": ("jo",)},
+    {"logbooks": ("Ops",)},
+    {"entry_time": THEN + timedelta(seconds=1)},
+    {"event_time": THEN},
+    {"kind": "incident"},
+    {"shift": "OWL"},
+    {"level": "Problem"},
+    {"category": "RF"},
+    {"tags": ("RF",)},
+    {"metadata": {"a": "b"}},
+    {"language": "de"},
+    {"reply_to": "2"},
+    {"thread_key": "k"},
+    {"supersedes": "2"},
+    {"related": ("2",)},
+    {"attachments": (FILE,)},
+]
+ASIDE: list[dict[str, Any]] = [
+    {"url": "https://log.example.org/1"},
+    {"origin": "machine"},
+    {"readers": ()},
+    {"readers": ("jo",)},
+    {"visible_from": THEN},
+    {"flags": ("repaired",)},
+    {"text_flags": ("repaired",)},
+]
+FACTS: list[dict[str, Any]] = [
+    {"version": "2"},
+    {"modified_at": THEN},
+    {"stamp": "s"},
+    {"parsed_by": 2},
+]
+UNTOLD: list[dict[str, Any]] = [
+    {"editor": "jo"},
+    {"raw": RawItem("1", {})},
+]
+
+
+def stored(draft: EntryDraft, **fields: Any) -> Stored:
+    row = Stored(
+        id=uuid7(),
+        source=draft.source,
+        external_id=draft.external_id,
+        revision=1,
+        content_hash=draft.content_hash(),
+        aside_hash=draft.aside_hash(),
+        entry_time=THEN,
+        deleted=False,
+        delete_reason=None,
+        version=draft.version,
+        modified_at=draft.modified_at,
+        stamp=draft.stamp,
+        parsed_by=draft.parsed_by,
+        missing=False,
+        origin=draft.origin,
+        thread_id=None,
+    )
+    return row._replace(**fields)
+
+
+def step(changes: dict[str, Any], **fields: Any) -> Step:
+    return News.of(replace(DRAFT, **changes), THEN).step(stored(DRAFT, **fields))
+
+
+@pytest.mark.parametrize("changes", CONTENT, ids=str)
+def test_content_is_a_revision(changes):
+    assert step(changes) is Step.REVISION
+
+
+@pytest.mark.parametrize("changes", ASIDE, ids=str)
+def test_rights_address_origin_and_flags_change_the_row_alone(changes):
+    assert step(changes) is Step.ASIDE
+
+
+@pytest.mark.parametrize("changes", FACTS, ids=str)
+def test_what_only_the_source_counts_is_noted(changes):
+    assert step(changes) is Step.FACTS
+
+
+@pytest.mark.parametrize("changes", [{}, *UNTOLD], ids=str)
+def test_the_rest_is_nothing(changes):
+    assert step(changes) is Step.NOTHING
+
+
+def test_an_entry_that_is_listed_again_is_noted():
+    assert step({}, missing=True) is Step.FACTS
+
+
+def test_where_a_file_lies_is_no_content_and_its_size_is():
+    one = replace(DRAFT, attachments=(FILE,))
+    moved = replace(DRAFT, attachments=(replace(FILE, url="/2", caption="x"),))
+    grown = replace(DRAFT, attachments=(replace(FILE, bytes=11),))
+
+    assert one.content_hash() == moved.content_hash()
+    assert one.content_hash() != grown.content_hash()
+
+
+def test_the_same_moment_in_another_zone_is_the_same():
+    zone = timezone(timedelta(hours=2))
+    moved = replace(DRAFT, entry_time=THEN.astimezone(zone))
+
+    assert moved.content_hash() == DRAFT.content_hash()
+
+
+def test_the_order_of_readers_and_of_metadata_says_nothing():
+    one = replace(DRAFT, readers=("a", "b"), metadata={"x": "1", "y": "2"})
+    other = replace(DRAFT, readers=("b", "a"), metadata={"y": "2", "x": "1"})
+
+    assert one.content_hash() == other.content_hash()
+    assert one.aside_hash() == other.aside_hash()
+
+
+@given(title=st.text(max_size=5), text=st.text(max_size=5), cut=st.integers(0, 5))
+def test_no_border_between_title_and_text_can_be_moved(title, text, cut):
+    whole = title + text
+    moved = replace(DRAFT, title=whole[:cut], text=whole[cut:])
+    given_ = replace(DRAFT, title=title, text=text)
+
+    same = (moved.title, moved.text) == (given_.title, given_.text)
+    assert (moved.content_hash() == given_.content_hash()) is same
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters(exclude_categories=())),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(payload=st.binary(max_size=50) | JSON)
+def test_what_was_received_comes_back_equal(payload):
+    assert payloads.unpack(payloads.pack(payload)) == payload
