@@ -11,7 +11,7 @@ _BLOCK = re.compile(
     r"(?P<kind>h[1-6]|p|bq|bc|pre|div|notextile|fn\d{1,3})"
     r"(?:[<>=]|\([^()]*+\)|\{[^{}]*+\}|\[[^\[\]]*+\])*\.{1,2}(?:[ \t]+|$)"
 )
-_ITEM = re.compile(r"([*#]++)[ \t]+")
+_ITEM = re.compile(r"([*#]{1,6})[ \t]+")
 _CELL = re.compile(r"(?:_|[<>=^~]|[\\/]\d{1,3}|\{[^{}]*+\}|\([^()]*+\))+\.[ \t]+")
 _INLINE = re.compile(
     r"\"([^\"]*+)\":([^\s\"<>]++)"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text.markup import related_numbers, to_plain
+from shared.text.markup import to_plain
 
 FORMATS = ("html", "markdown", "elcode", "textile")
 
@@ -24,30 +24,6 @@ FORMATS = ("html", "markdown", "elcode", "textile")
 def test_a_plain_body_is_left_alone_whatever_it_looks_like(text: str) -> None:
     assert to_plain(text, "plain") == text
     assert to_plain(text, "unknown") == text
-
-
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("see elog:498 and elog:12.", ["498", "12"]),
-        ("elog:Linux+Demo/12 elog:Gun%20A/3", ["Linux Demo/12", "Gun A/3"]),
-        # The first file of entry 5, and the same entry again.
-        ("[url=elog:5/1]plot[/url] elog:5", ["5"]),
-        ('<a href="elog:7">x</a>', ["7"]),
-        ("myelog:3 elog:x elog: 4 elog:99999999999", []),
-    ],
-)
-def test_entries_that_a_text_links_to_are_found(text: str, numbers: list[str]) -> None:
-    assert related_numbers(text, "elcode") == numbers
-
-
-def test_the_entries_that_a_text_links_to_are_bounded() -> None:
-    text = " ".join(f"elog:{number}" for number in range(5000))
-    assert len(related_numbers(text, "elcode")) == 1000
-
-
-def test_a_book_is_named_as_it_stands_in_a_plain_body() -> None:
-    assert related_numbers("elog:A+B/1", "plain") == ["A+B/1"]
 
 
 _pieces = st.lists(
@@ -166,5 +142,4 @@ def test_a_hostile_text_costs_little(text: str, text_format: str) -> None:
 def seconds(text: str, text_format: str) -> float:
     began = time.process_time()
     to_plain(text, text_format)
-    related_numbers(text, text_format)
     return time.process_time() - began

@@ -106,6 +106,8 @@ def test_code_and_tables_in_markdown_are_kept(markdown: str, text: str) -> None:
         ("|_. PV|_. kV|\n|C3| *5*|", "PV | kV\nC3 | 5"),
         ("bc. x *y* z\n more\n\n*b* @a_b_c@", "x *y* z\n more\n\nb a_b_c"),
         ("bq. said", "> said"),
+        # A rule that somebody has typed is no list eighteen deep.
+        ("****************** UPDATE AT 16:15", "****************** UPDATE AT 16:15"),
     ],
 )
 def test_textile_loses_its_marks(textile: str, text: str) -> None:
