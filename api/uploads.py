@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import UUID
-
-from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from api.schemas.attachments import attachment_out
 from shared.access import idempotency
@@ -30,6 +27,10 @@ from shared.errors import (
 from shared.postgres import Pool, connection
 from shared.settings import Settings
 from shared.text import door
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
 
 MAX_NAME_CHARS = 255
 # Each is read by a process of its own, beside everything that answers requests.
@@ -131,14 +132,7 @@ class Uploads:
             one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
             if one is None:
                 return None
-            if asked is None:
-                return Accepted(200, attachment_out(one))
-            kept = idempotency.begin(conn, asked)
-            if kept is not None:
-                return Accepted(kept["status"], kept["body"], replayed=True)
-            answer = Accepted(200, attachment_out(one))
-            idempotency.end(conn, asked, {"status": 200, "body": answer.body})
-            return answer
+            return _answered(conn, asked, one, 200)
 
     def _keep(
         self,
@@ -151,35 +145,39 @@ class Uploads:
     ) -> Accepted:
         found = keeping.read(got, keeping.bounds_of(self._settings))
         with keeping.stored(self._pool, self.store, got) as conn:
-            kept = None if asked is None else idempotency.begin(conn, asked)
-            if kept is not None:
-                return Accepted(kept["status"], kept["body"], replayed=True)
             # An edit or a deletion that is on its way is waited for.
             writable.hold(conn, scope, entry_id)
             self._check_entry(conn, scope, entry_id)
+            external_id = rows.upload_id(got.sha256, name)
+            one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
+            if one is not None:
+                return _answered(conn, asked, one, 200)
             most = self._settings.max_attachments_per_entry
             if rows.count(conn, scope.tenant, entry_id) >= most:
                 message = f"An entry may have {most} files."
                 raise InvalidRequestError.field("file", "too_many", message)
-            is_new = rows.add(
-                conn, scope.tenant, entry_id, name, upload.declared_type, found
-            )
-            one = _added(conn, scope, entry_id, got, name)
-            answer = Accepted(201 if is_new else 200, attachment_out(one))
-            if asked is not None:
-                kept = {"status": answer.status, "body": answer.body}
-                idempotency.end(conn, asked, kept)
-        return answer
+            rows.add(conn, scope.tenant, entry_id, name, upload.declared_type, found)
+            one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
+            if one is None:
+                raise NotFoundError
+            return _answered(conn, asked, one, 201)
 
 
-def _added(
-    conn: Connection[TupleRow], scope: Scope, entry_id: UUID, got: Received, name: str
-) -> Attached:
-    external_id = rows.upload_id(got.sha256, name)
-    one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
-    if one is None:
-        raise NotFoundError
-    return one
+def _answered(
+    conn: Connection[TupleRow],
+    asked: idempotency.Request | None,
+    one: Attached,
+    status: int,
+) -> Accepted:
+    """Answer, or answer as before: the file named by the request says the rest."""
+    body = attachment_out(one)
+    if asked is None:
+        return Accepted(status, body)
+    kept = idempotency.begin(conn, asked)
+    if kept is not None:
+        return Accepted(kept["status"], body, replayed=True)
+    idempotency.end(conn, asked, {"status": status, "attachment_id": str(one.id)})
+    return Accepted(status, body)
 
 
 def _asked(

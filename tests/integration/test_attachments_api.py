@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from pathlib import Path
 
 import httpx
@@ -15,6 +16,7 @@ from shared.entries.entry import save_page
 from shared.entries.incoming import AttachmentRef
 from tests.integration import attached
 
+LAB = {"adapter": "olog", "base_url": "http://logbook.invalid"}
 BOUNDARY = "multipart/form-data; boundary=x"
 
 
@@ -233,9 +235,13 @@ def test_limits_hold_at_the_limit_and_one_beyond(make_system, tenant):
         LOGCHORD_MAX_ATTACHMENT_BYTES="1000",
         LOGCHORD_MAX_ATTACHMENTS_PER_ENTRY="2",
         LOGCHORD_MAX_ARCHIVE_MEMBERS="2",
+        LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": LAB}),
     )
     system.start("api")
     system.wait_ready()
+    with psycopg.connect(system.database) as conn:
+        draft = EntryDraft("lab", "1", "x")
+        (pulled,) = save_page(conn, tenant, [draft], stages=[], editor="test")
     with system.client(system.key(tenant=tenant)) as caller:
         pushed = caller.post("/v1/entries", json={"text": "x"}).json()
         entry = pushed["entry_id"]
@@ -248,6 +254,8 @@ def test_limits_hold_at_the_limit_and_one_beyond(make_system, tenant):
         many = attached.zipped({"1": "", "2": "", "3": ""})
         assert code_of(send(caller, entry, many)) == "unsafe_archive"
         assert send(caller, entry, attached.zipped({"1": "", "2": ""})).is_success
+        elsewhere = send(caller, pulled.entry_id, b"x")
+        assert (elsewhere.status_code, code_of(elsewhere)) == (409, "source_is_pull")
         third = send(caller, entry, b"3")
         assert (third.status_code, code_of(third)) == (422, "validation_failed")
 
