@@ -139,7 +139,8 @@ class Page:
     def _edit(self, changed: Sequence[EntryDraft]) -> None:
         if not changed:
             return
-        ids = [self.known[draft.identity].id for draft in changed]
+        # What is not there any more was purged since the look.
+        ids = [self.known.pop(draft.identity).id for draft in changed]
         # Only now nobody else can change them: compare again.
         self.known |= stored.lock(self.conn, self.tenant, ids)
         for draft in changed:
