@@ -54,9 +54,9 @@ def read(
     `formats` do not match is read only if day and month cannot be taken for each other.
     """
     if isinstance(value, str):
-        at = _usual(value)
-        if at is not None:
-            return Moment(_in_range(at))
+        usual = _usual(value)
+        if usual is not None:
+            return _of_aware(usual)
         text = " ".join(value[: 2 * _LONGEST].split())
         if len(text) > _LONGEST or len(value) > 2 * _LONGEST:
             raise _unreadable(value)
@@ -66,7 +66,10 @@ def read(
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return _of_number(value, unit)
     if isinstance(value, datetime):
-        return _placed(value, value.tzinfo or _naive(value, zone), fold)
+        if value.tzinfo is None:
+            return _placed(value, _naive(value, zone), fold)
+        # It knows itself which of two it is.
+        return _of_aware(value)
     if isinstance(value, date):
         midnight = datetime.combine(value, datetime.min.time())
         return _placed(midnight, _naive(value, zone), fold)
@@ -110,7 +113,7 @@ def _usual(text: str) -> datetime | None:
         at = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return at if at.tzinfo is not None and _is_near(at.year) else None
+    return at if at.tzinfo is not None else None
 
 
 def _by_pattern(text: str, pattern: str) -> datetime | None:
@@ -160,6 +163,12 @@ def _placed(wall: datetime, zone: tzinfo, fold: int) -> Moment:
         return Moment(_in_range(again if fold else first), ("time_ambiguous",))
     # By the offset from before the gap it comes out as much later as the gap is wide.
     return Moment(_in_range(first), ("time_nonexistent",))
+
+
+def _of_aware(at: datetime) -> Moment:
+    if not _is_near(at.year):
+        raise _out_of_range(at)
+    return Moment(_in_range(at))
 
 
 def _is_near(year: int) -> bool:

@@ -6,6 +6,7 @@ import time
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -187,6 +188,8 @@ def test_what_a_database_driver_returns_is_taken_as_it_is() -> None:
     )
     naive = datetime(2024, 10, 27, 2, 30)  # noqa: DTZ001 - as drivers return them
     assert read(naive, zone=BERLIN).flags == ("time_ambiguous",)
+    again = naive.replace(tzinfo=ZoneInfo(BERLIN), fold=1)
+    assert read(again, zone=CHICAGO) == Moment(utc(2024, 10, 27, 1, 30))
     assert read(date(2024, 6, 10), zone=BERLIN).at == utc(2024, 6, 9, 22)
 
 
