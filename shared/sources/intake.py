@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -79,10 +79,12 @@ class Intake:
         *,
         page: Page | None = None,
         listed_by: UUID | None = None,
+        again: bool = False,
     ) -> Counts:
         """Commit what these items say, and the cursor; then nudge.
 
-        A run that has reached its limit keeps the cursor of the page before.
+        A run that has reached its limit keeps the cursor of the page before. What it
+        reads `again` counts only where it has changed meanwhile.
         """
         items, cursor = self._within_limit(items, cursor)
         drafts, gone, bad = self._read(items)
@@ -106,6 +108,8 @@ class Intake:
                 listed = [IdStamp(item.external_id, item.stamp) for item in items]
                 listing.add(conn, listed_by, listed)
             counts = _counts(items, saved, len(deleted), len(bad), quarantined)
+            if again:
+                counts = replace(counts, seen=0, unchanged=0, rejected=0, quarantined=0)
             expected = page.total if page is not None else None
             runs.count(conn, self.run, counts, expected=expected)
             if page is not None:
@@ -170,7 +174,11 @@ class Intake:
             return items, cursor
         room = limit - self.seen
         self.is_cut = True
-        return (items, cursor) if room == len(items) else (items[:room], self.cursor)
+        if room == len(items):
+            return items, cursor
+        # What the adapter remembers of this page would hide its rest from the next run.
+        self.memory.discard_changes()
+        return items[:room], self.cursor
 
     def _read(
         self, items: Iterable[RawItem]

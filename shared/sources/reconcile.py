@@ -29,6 +29,11 @@ def steps(intake: Intake) -> Steps:
     list_all = functools.partial(
         compare.take_down if lists else _read_again, intake, window
     )
+    list_again = (
+        list_all
+        if lists
+        else functools.partial(_read_again, intake, window, again=True)
+    )
     intake.work_class = due.LIVE
     if not lists:
         with connection(intake.pool) as conn:
@@ -43,16 +48,18 @@ def steps(intake: Intake) -> Steps:
     if prunes and not intake.is_cut:
         with connection(intake.pool) as conn:
             listed = listing.count(conn, intake.run.id)
-        yield from prune.steps(intake, found, listed=listed, list_again=list_all)
+        yield from prune.steps(intake, found, listed=listed, list_again=list_again)
         place = {**place, "pruned_at": began.isoformat()}
     with connection(intake.pool) as conn:
         listing.clear(conn, intake.run.id)
         intake.keep(conn, place)
 
 
-def _read_again(intake: Intake, window: Window | None) -> Steps:
+def _read_again(intake: Intake, window: Window | None, *, again: bool = False) -> Steps:
     for page in intake.opened.adapter.pages(None, window):
-        yield intake.store(page.items, None, page=page, listed_by=intake.run.id)
+        yield intake.store(
+            page.items, None, page=page, listed_by=intake.run.id, again=again
+        )
         if intake.is_cut:
             return
 
