@@ -57,6 +57,14 @@ class FileStub:
             self.rewrite()
         return external_id
 
+    def add_many(self, entries: Sequence[StubEntry]) -> list[str]:
+        """Take entries in at once: what is written anew is written once."""
+        if self.appends():
+            return [self.add(entry) for entry in entries]
+        self._entries.update({str(entry.number): entry for entry in entries})
+        self.rewrite()
+        return [str(entry.number) for entry in entries]
+
     def edit(self, external_id: str, **changes: Any) -> str:
         self._malformed.discard(external_id)
         for name in changes:

@@ -122,8 +122,7 @@ def _check_backfill_beside(keeping: Keeping, ids: set[str]) -> None:
     run = keeping.run(runs.TAIL)
     assert run.error is None, run.error
     assert keeping.live() == {*ids, *fresh}, "a backfill holds up the tail"
-    while keeping.go_on(runs.BACKFILL):
-        pass
+    keeping.finish(runs.BACKFILL)
 
 
 def _check_backing_off(keeping: Keeping) -> None:

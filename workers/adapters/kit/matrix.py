@@ -38,12 +38,6 @@ def _asks_a_server(one: AdapterDescriptor) -> str | None:
     return "no server is asked over HTTP"
 
 
-def _reads_files_too(one: AdapterDescriptor) -> str | None:
-    if one.place == "either":
-        return None
-    return "its source has no form as files that could stand in for it"
-
-
 _EDITS = _unless(
     lambda can: can.edits not in {"append_only", "invisible"},
     "its source shows no edits",
@@ -69,7 +63,14 @@ ROWS = {
             _unless(lambda can: can.edit_makes_new_id, "an edit keeps its id"),
         ),
         Row("ADP9", "deletions", _DELETES),
-        Row("ADP10", "a listing that lies", _DELETES),
+        Row(
+            "ADP10",
+            "a listing that lies",
+            _unless(
+                lambda can: can.deletes in {"index", "rescan"},
+                "nothing is deleted because a listing lacks it",
+            ),
+        ),
         Row(
             "ADP11",
             "replies and threads",
@@ -108,7 +109,6 @@ ROWS = {
         Row("ADP27", "stopping between pages", _always),
         Row("ADP28", "page sizes", _always),
         Row("ADP29", "counts of a run", _always),
-        Row("ADP30", "a snapshot stands in", _reads_files_too),
         Row("ADP31", "two pollers, and backing off", _always),
         Row("ADP32", "every kind of run stores the same", _always),
     )
@@ -118,6 +118,11 @@ ROWS = {
 def not_applicable(row: str, descriptor: AdapterDescriptor) -> str | None:
     """Return why a row is not asked of an adapter, or None where it is."""
     return ROWS[row].rule(descriptor)
+
+
+def says(row: str, descriptor: AdapterDescriptor) -> str:
+    """Return the word for a row and an adapter."""
+    return YES if not_applicable(row, descriptor) is None else NOT_APPLICABLE
 
 
 def read(page: str) -> dict[str, dict[str, str]]:
@@ -139,7 +144,7 @@ def disagreement(
     said: dict[str, dict[str, str]], row: str, descriptor: AdapterDescriptor
 ) -> str | None:
     """Return how the page and the adapter differ about a row, or None."""
-    holds = YES if not_applicable(row, descriptor) is None else NOT_APPLICABLE
+    holds = says(row, descriptor)
     written = said.get(row, {}).get(descriptor.name, "nothing")
     if written == holds:
         return None

@@ -100,6 +100,14 @@ class Stub(Protocol):
 
 
 @runtime_checkable
+class AddsMany(Protocol):
+    """A stub that would write everything anew for each entry, and need not."""
+
+    def add_many(self, entries: Sequence[StubEntry]) -> Sequence[str]:
+        """Take entries in at once; return their external ids in the same order."""
+
+
+@runtime_checkable
 class WritesSnapshots(Protocol):
     """A stub that can also say what it holds as files in the source's format."""
 

@@ -1,0 +1,73 @@
+"""A package outside this repository brings an adapter and runs the kit on it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from workers.adapters.kit.matrix import ROWS
+
+PACKAGE = Path(__file__).parent / "outside_adapter"
+
+
+def run(
+    argv: list[str], folder: Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", *argv],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+@pytest.fixture
+def package(tmp_path):
+    """The package's sources in a folder of its own, as its facility has them."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    return Path(shutil.copytree(PACKAGE, tmp_path / "source", ignore=ignored))
+
+
+@pytest.fixture
+def installed(package, tmp_path):
+    """Where the built package is installed, beside what this run can import."""
+    built = run(["hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], package)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    target = tmp_path / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    # What is imported is what was installed.
+    shutil.rmtree(package / "logchord_acme")
+    return target
+
+
+@pytest.mark.timeout(300)
+def test_an_adapter_of_another_package_is_found_and_keeps_every_row(
+    package, installed, postgres
+):
+    done = run(
+        ["pytest", "-rs", "-p", "no:randomly", "-p", "no:cacheprovider", "-v"],
+        package,
+        PYTHONPATH=str(installed),
+        LOGCHORD_TEST_DATABASE_URL=postgres.url,
+        PYTHONWARNINGS="ignore",
+    )
+    assert done.returncode == 0, done.stdout[-6_000:]
+    passed = set(re.findall(r"::test_it_conforms\[(ADP\d+)-\S+\] PASSED", done.stdout))
+    absent = set(
+        re.findall(r"test_it_lacks_only\w+\[(ADP\d+)-acme\] SKIPPED", done.stdout)
+    )
+    assert passed | absent == set(ROWS)
+    assert absent == {"ADP8", "ADP10", "ADP12", "ADP22", "ADP26"}
+    assert "n/a: it has no attachments" in done.stdout
