@@ -21,7 +21,7 @@ from api.errors import CarriedError, documented
 from api.schemas.attachments import AttachmentList, AttachmentOut, attachment_out
 from api.uploads import Upload
 from shared.enrich.attachments import rows
-from shared.enrich.attachments.sniff import shown_type
+from shared.enrich.attachments.sniff import OCTETS, SHOWN_TYPES, shown_type
 from shared.enrich.attachments.store import FileStore
 from shared.entries import attachments, reading
 from shared.entries.attachments import Attached
@@ -115,7 +115,7 @@ async def post_attachment(
     responses={
         200: {
             "description": "Its bytes, never to be shown in place.",
-            "content": {"application/octet-stream": {}},
+            "content": {kind: {} for kind in (OCTETS, *sorted(SHOWN_TYPES))},
         },
         **documented(404, 410, 502),
     },
