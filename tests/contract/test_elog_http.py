@@ -268,10 +268,21 @@ def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> 
         assert "Nobody may read Operations" in report.problems[0]
         told = _adapter(stub, io, args={**login, "readers": {"*": ["ops"]}})
         assert _fetched(told, "Operations/1").readers == ("ops",)
-        with pytest.raises(IngestionError) as caught:
-            list(_adapter(stub, io).list_ids(None))
-        assert caught.value.reason == "login_required"
+        for redirects in (False, True):
+            stub.redirects_to_login = redirects
+            with pytest.raises(IngestionError) as caught:
+                list(_adapter(stub, io).list_ids(None))
+            assert caught.value.reason == "login_required"
     stub.close()
+
+
+def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
+    stub = ElogServerStub(user="operator", password="s3cret")
+    with PlainIO(max_retries=0) as io:
+        found = ElogHTTP.recognise(stub.base_url, io)
+    stub.close()
+    assert found is not None
+    assert found.asks == ("timezone", "user", "password", "logbooks")
 
 
 def test_files_are_linked_where_the_server_serves_them(
@@ -306,6 +317,18 @@ def test_a_draft_does_not_appear_until_it_is_finished(
     assert caught.value.reason == "pending"
     stub.edit("Operations/1", draft=False)
     assert _fetched(adapter, "Operations/1").title == "Title"
+
+
+def test_a_message_that_somebody_edits_waits_unless_the_settings_say_otherwise(
+    stub: ElogServerStub, io: PlainIO
+) -> None:
+    stub.add(_entry(1))
+    stub.logbooks.find("Operations/1").locked_by = "ana on console-3"
+    with pytest.raises(MalformedEntryError) as caught:
+        _fetched(_adapter(stub, io), "Operations/1")
+    assert caught.value.reason == "pending"
+    reading = _adapter(stub, io, args={"read_locked": True})
+    assert _fetched(reading, "Operations/1").title == "Title"
 
 
 @pytest.mark.parametrize(

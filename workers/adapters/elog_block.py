@@ -87,6 +87,11 @@ class ElogArgs(AdapterArgs):
     date_attributes: tuple[str, ...] = Field(
         (), description="Attributes that hold a date, which ELOG stores as a number."
     )
+    read_locked: bool = Field(
+        default=False,
+        description="Read a message that somebody has open for editing as it was last"
+        " saved, and do not wait for its end.",
+    )
     resolve_references: bool = Field(
         default=True,
         description="Read &#8364; as the character it stands for in texts that are not"
@@ -174,7 +179,7 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: Place) -> Entry:
         raise _malformed("no line of 40 = ends its head", "no_separator")
     text = _Text(raw.charset, resolve=args.resolve_references)
     head = _head(parts[0], text)
-    if head.get("draft"):
+    if head.get("draft") or (head.get("locked by") and not args.read_locked):
         raise _malformed("its author has not finished it", "pending")
     written = _moment(head.get("date", ""), source)
     text_format = _FORMATS.get(head.get("encoding", "").lower(), "plain")

@@ -172,6 +172,7 @@ class ElogFiles:
             settings={"path": url, "args": {"logbooks": sorted(books)}},
             confidence=0.95,
             why=f"{PurePosixPath(files[-1].name).name} holds messages of an ELOG",
+            asks=("timezone",),
         )
 
     def _is_wanted(self, walk: _Pass, file: LogFile) -> bool:

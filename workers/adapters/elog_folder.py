@@ -62,12 +62,12 @@ class Folder:
 
     @property
     def configuration(self) -> Configuration:
-        """What elogd.cfg says, where it lies among the logbooks."""
+        """What elogd.cfg says, where it lies at the top of the folder."""
         if self._configuration is None:
-            names = self._io.files.names(f"**/{_CONFIGURATION}")
+            names = self._io.files.names(_CONFIGURATION)
             self._configuration = Configuration()
             if names:
-                with self._io.files.open(min(names, key=len)) as file:
+                with self._io.files.open(names[0]) as file:
                     data = file.read(_MOST_CONFIGURATION_BYTES)
                 self._configuration = _configuration(decoding.decode(data).text)
         return self._configuration

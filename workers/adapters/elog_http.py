@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import ClassVar
 from urllib.parse import unquote, urlsplit
@@ -36,13 +36,12 @@ _LISTED = re.compile(
     rb"ID:[ \t]*+(\d{1,18})[ \t]++MD5:[ \t]*+([0-9A-Fa-f]{32})[ \t\r]*+"
 )
 _PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
+_SERVER = "ELOG HTTP"
 _ERROR = b'class="errormsg"'
 _LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
 _LOOKED_AT = 65_536
 _MOST_FOUND = 50
 _OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
-# Beyond one day's width the server's own zone cannot make a difference.
-_MARGIN = timedelta(days=1)
 
 
 class ElogHTTPArgs(ElogArgs):
@@ -191,10 +190,12 @@ class ElogHTTP:
             return _recognised(base, books)
         root = url.rstrip("/")
         try:
-            text = io.http.get(f"{root}/").text()
+            reply = io.http.get(f"{root}/")
         except IngestionError:
             return None
-        links = _LOGBOOK_LINK.findall(text[:_LOOKED_AT])
+        if _is_login(reply) and reply.headers.get("server", "").startswith(_SERVER):
+            return _recognised(base, books, asks=("user", "password"))
+        links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
         found = tuple(dict.fromkeys(unquote(link) for link in links))[:_MOST_FOUND]
         if found and _is_listing(io, f"{root}/{elog_block.quoted(found[0])}/"):
             return _recognised(root, found)
@@ -204,7 +205,7 @@ class ElogHTTP:
         """Yield the messages of the stretch at hand, newest first, and step on."""
         book = self._named()[walk.book]
         try:
-            reply = self._get(book, "", _raw_params(walk))
+            reply = self._get(book, "", walk.params())
         except IngestionError as exc:
             if exc.reason != "too_large" or not walk.shorten():
                 raise
@@ -282,7 +283,7 @@ class ElogHTTP:
             reply = self._io.http.get(url, params=[("cmd", "GetMD5")])
         except IngestionError as exc:
             return exc.reason in {"login_required", "not_authorised"}
-        return _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]) is not None
+        return _is_login(reply)
 
     def _get(
         self,
@@ -334,29 +335,15 @@ def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     return parent, (unquote(last),)
 
 
-def _raw_params(walk: Walk) -> list[tuple[str, str]]:
-    params = [("mode", "Raw"), ("reverse", "0")]
-    if walk.asked_from is not None:
-        params += _date("a", walk.asked_from - _MARGIN)
-    if walk.upper is not None:
-        params += _date("b", walk.upper + _MARGIN)
-    return params
-
-
-def _date(which: str, day: datetime) -> list[tuple[str, str]]:
-    local = day.astimezone(UTC)
-    return [
-        (f"y{which}", str(local.year)),
-        (f"m{which}", str(local.month)),
-        (f"d{which}", str(local.day)),
-    ]
-
-
 def _refuse_login(reply: Reply) -> None:
     """Tell a login page from other nonsense."""
-    if _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]):
+    if _is_login(reply):
         message = "The ELOG asks for a login; check `args.user` and `args.password`."
         raise IngestionError(message, reason="login_required")
+
+
+def _is_login(reply: Reply) -> bool:
+    return _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]) is not None
 
 
 def _is_listing(io: SourceIO, url: str) -> bool:
@@ -368,11 +355,17 @@ def _is_listing(io: SourceIO, url: str) -> bool:
     return _LISTED.fullmatch(first) is not None
 
 
-def _recognised(base: str, books: tuple[str, ...]) -> Recognition:
+def _recognised(
+    base: str, books: tuple[str, ...], asks: tuple[str, ...] = ()
+) -> Recognition:
     return Recognition(
         settings={"base_url": base, "args": {"logbooks": list(books)}},
-        confidence=0.95,
-        why=f"{books[0]} lists its messages with their hashes",
+        confidence=0.8 if asks else 0.95,
+        why="an elogd that asks for a login"
+        if asks
+        else f"{books[0]} lists its messages with their hashes",
+        # Messages of before 2.5 have no zone of their own.
+        asks=("timezone", *asks, *(() if books else ("logbooks",))),
     )
 
 

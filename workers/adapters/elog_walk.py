@@ -17,6 +17,8 @@ _WIDEST_DAYS = 3650
 _FEW, _MANY = 100, 2000
 _NO_TIME = -1 << 40
 _MOST = 1_000_000
+# Beyond a day the server's own zone cannot make a difference.
+_MARGIN = timedelta(days=1)
 _YEARS = range(1900, 2301)
 
 
@@ -78,6 +80,15 @@ class Walk:
         """Up to when everything was seen."""
         seen = self.began - self.overlap
         return seen if self.top is None else min(self.top, seen)
+
+    def params(self) -> list[tuple[str, str]]:
+        """Return what asks the server for the stretch, and for a day around it."""
+        params = [("mode", "Raw"), ("reverse", "0")]
+        if self.asked_from is not None:
+            params += _date("a", self.asked_from - _MARGIN)
+        if self.upper is not None:
+            params += _date("b", self.upper + _MARGIN)
+        return params
 
     def holds(self, written: datetime | None, key: tuple[int, int]) -> bool:
         """Tell whether a message belongs to what is left of the stretch."""
@@ -154,6 +165,15 @@ class Walk:
 def key(written: datetime | None, mid: int) -> tuple[int, int]:
     """Return the place of a message in the order of time; without one it is oldest."""
     return (_NO_TIME if written is None else int(written.timestamp()), mid)
+
+
+def _date(which: str, day: datetime) -> list[tuple[str, str]]:
+    day = day.astimezone(UTC)
+    return [
+        (f"y{which}", str(day.year)),
+        (f"m{which}", str(day.month)),
+        (f"d{which}", str(day.day)),
+    ]
 
 
 def _is_ours(since: Cursor) -> bool:

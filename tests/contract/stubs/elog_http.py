@@ -38,10 +38,12 @@ class ElogServerStub:
     ) -> None:
         self.logbooks = Logbooks()
         self.says_missing_in_html = False
+        self.redirects_to_login = False
         self._listed = list(logbooks)
         self._cookie = elog_login.cookie(user, password) if user else None
         self._one_at_a_time = threading.Lock()
         self._server = StubServer(self._answer)
+        self._server.software = "ELOG HTTP 3.1.5-3bf3c6d"
         self.base_url = self._server.base_url
         self.fault = self._server.fault
         self.requests = self._server.requests
@@ -87,8 +89,13 @@ class ElogServerStub:
         # A second request hangs until the first is done.
         with self._one_at_a_time:
             if self._cookie and request.headers.get("cookie") != self._cookie:
-                return StubAnswer(LOGIN_PAGE, media_type=_HTML)
+                return self._ask_for_login()
             return self._answer_known(request)
+
+    def _ask_for_login(self) -> StubAnswer:
+        if self.redirects_to_login:
+            return StubAnswer(b"", 302, _HTML, {"Location": "/?fail=1"})
+        return StubAnswer(LOGIN_PAGE, media_type=_HTML)
 
     def _answer_known(self, request: StubRequest) -> StubAnswer:
         parts = [unquote(part) for part in request.path.strip("/").split("/")]

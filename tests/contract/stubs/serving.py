@@ -58,6 +58,8 @@ class StubServer:
 
     def __init__(self, answer: Callable[[StubRequest], StubAnswer]) -> None:
         self.answer = answer
+        # What the header `Server` says.
+        self.software = "stub"
         self.closing = threading.Event()
         self._log: list[str] = []
         self._faults: deque[FaultMode] = deque()
@@ -153,6 +155,9 @@ class _Handler(BaseHTTPRequestHandler):
     def finish(self) -> None:
         self.server.stub.closed(self.connection)
         super().finish()
+
+    def version_string(self) -> str:
+        return self.server.stub.software
 
     def do_GET(self) -> None:
         self._handle()
