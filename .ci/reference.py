@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
+import json
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -14,16 +16,19 @@ from typing import Any, Literal, NamedTuple, Union, get_args, get_origin
 import annotated_types
 import click
 from pydantic import SecretStr
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from api.app import create_app
 from api.cli import main as command_line
 from api.errors import COMMON_STATUSES
 from shared import broker, errors, settings_names
+from shared.entries.adapter import AdapterDescriptor, Capabilities
 from shared.error_codes import CODES
 from shared.errors import LogchordError
 from shared.retrieval import module as search_modules
 from shared.settings import Section, Settings
+from workers.adapters.kit import matrix, subject
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -388,7 +393,103 @@ def _command(command: click.Command, path: str) -> Iterator[str]:
             yield from _command(below, f"{path} {name}")
 
 
+def adapters_page() -> str:
+    """Return every adapter of ours, its settings, and the rows of the kit it keeps."""
+    known = {
+        name: one.descriptor
+        for name, one in subject.registered().items()
+        if one.distribution == "logchord"
+    }
+    return _page(
+        "Adapters",
+        "What reads which software, found by entry point `logchord.adapters`. What the"
+        " words mean says `shared/entries/adapter.py`; how to add one says"
+        " `docs/how-to/write-an-adapter.md`.",
+        _table(
+            ("adapter", "reads", "from", "other names", "zone needed"),
+            (
+                (
+                    _code(name),
+                    one.title,
+                    _PLACES[one.place],
+                    " ".join(map(_code, one.aliases)),
+                    "yes" if one.naive_times else "no",
+                )
+                for name, one in known.items()
+            ),
+        ),
+        "## What a source can tell",
+        _table(
+            ("adapter", *(field.name for field in dataclasses.fields(Capabilities))),
+            (
+                (
+                    _code(name),
+                    *(
+                        _WORDS.get(
+                            value := getattr(one.capabilities, field.name), value
+                        )
+                        for field in dataclasses.fields(Capabilities)
+                    ),
+                )
+                for name, one in known.items()
+            ),
+        ),
+        "## What the conformance kit asks of it",
+        "`yes`: the row is proved on the adapter's stub. `n/a`: what it is about, the"
+        " source cannot tell.",
+        _table(
+            ("row", "about", *map(_code, known)),
+            (
+                (
+                    row.id,
+                    row.title,
+                    *(matrix.says(row.id, one) for one in known.values()),
+                )
+                for row in matrix.ROWS.values()
+            ),
+        ),
+        "## Settings under `args`",
+        *(part for name, one in known.items() for part in _arguments(name, one)),
+    )
+
+
+_WORDS = {True: "yes", False: "no"}
+_PLACES = {
+    "base_url": "`base_url`",
+    "path": "`path`",
+    "either": "`base_url` or `path`",
+    "none": "its `args`",
+}
+
+
+def _arguments(name: str, one: AdapterDescriptor) -> Iterator[str]:
+    fields = one.args.model_fields
+    yield f"### `{name}`"
+    if not fields:
+        yield "None."
+        return
+    yield _table(
+        ("setting", "default", "help"),
+        (
+            (
+                _code(key),
+                "required" if field.is_required() else _argument_default(field),
+                field.description or "",
+            )
+            for key, field in fields.items()
+        ),
+    )
+
+
+def _argument_default(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if isinstance(value, dict):
+        value = json.dumps(value) if value else ""
+    return _default(value)
+
+
 PAGES = {
+    "adapters.md": adapters_page,
     "commands.md": commands_page,
     "settings.md": settings_page,
     "errors.md": errors_page,

@@ -24,7 +24,7 @@ LATE = 3
 STOP_SECONDS = 2
 # At how many places a run is killed, at most.
 DEATHS = 4
-WALK_SECONDS = 8
+WALK_SECONDS = 4
 MOST_HELD = 20
 # What a poll of a source in which nothing has changed may ask.
 IDLE_REQUESTS = 6

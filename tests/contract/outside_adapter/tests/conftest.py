@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stub import AcmeStub
+from stub import AcmeStub  # type: ignore[import-not-found]
 
 from workers.adapters.kit.subject import Subject
 
