@@ -61,6 +61,11 @@ class _Mapped:
     key: str | None
     read: Callable[[Any], Any]
 
+    @property
+    def may_differ(self) -> bool:
+        """Whether it may become metadata, or leave its value there."""
+        return self.name in _MAY_BE_ODD or self.name.startswith("metadata")
+
     def pick(self, record: dict[str, Any]) -> Any:
         """Return the value as found, or None."""
         if self.name in LISTS:
@@ -98,6 +103,13 @@ class FieldMap:
         for field in self._fields:
             if field.key is not None:
                 self._single.setdefault(field.key, []).append(field)
+        # The usual case by itself, for it is most of the work.
+        self._plainly = {
+            key: (several[0].name, several[0].read)
+            for key, several in self._single.items()
+            if len(several) == 1 and not several[0].may_differ
+        }
+        self._times_named = sorted(TIMES & {field.name for field in self._fields})
         self._composed = [field for field in self._fields if field.key is None]
         self._taken = _taken(self._composed, ignore)
         self._defaults: dict[str, Any] = {"text_format": text_format}
@@ -107,7 +119,9 @@ class FieldMap:
             if name.startswith(METADATA):
                 self._constants[name.removeprefix(METADATA)] = plain(value)
             else:
-                self._defaults[name] = read[name](value)
+                known = read[name](value)
+                if known is not None:
+                    self._defaults[name] = known
 
     @classmethod
     def of(
@@ -175,13 +189,15 @@ class FieldMap:
         written: moments.Moment | None,
     ) -> Entry:
         found, rest, renamed = self._read(record)
+        for name in self._times_named:
+            moment = found.get(name)
+            if moment is not None:
+                found[name] = moment.at
+                flags += moment.flags
         if written is not None:
-            found["entry_time"] = written
-        for name in TIMES & found.keys():
-            moment = found[name]
-            found[name] = moment.at
-            flags += moment.flags
-        if "entry_time" not in found:
+            found["entry_time"] = written.at
+            flags += written.flags
+        elif "entry_time" not in found:
             if not found.get("deleted"):
                 malformed("time_missing", "The record tells no time of writing.")
             found["entry_time"] = None
@@ -190,9 +206,11 @@ class FieldMap:
         if url is not None:
             found.setdefault("url", url)
         found.pop("external_id", None)
+        if renamed:
+            rest |= renamed
         return Entry(
             external_id=external_id,
-            metadata=self._constants | rest | renamed,
+            metadata=rest,
             flags=tuple(dict.fromkeys(flags)) if len(flags) > 1 else flags,
             **found,
         )
@@ -202,28 +220,42 @@ class FieldMap:
     ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
         """Return fields, what no field has taken, and what fields name as metadata."""
         found = self._defaults.copy()
-        rest: dict[str, str] = {}
+        rest = self._constants.copy()
         renamed: dict[str, str] = {}
-        unused: set[str | None] = set()
-        for field in self._composed:
-            value = field.pick(record)
-            known = None if value is None else field.read(value)
-            if known is not None:
-                _put(field.name, known, found, renamed)
-            elif value is None or field.name in _MAY_BE_ODD:
-                unused.update(at.tokens[0] for at in field.pointers if at.tokens)
+        unused = self._read_composed(record, found, renamed)
+        plainly = self._plainly
         for key, value in record.items():
             if value is None:
+                continue
+            only = plainly.get(key)
+            if only is not None:
+                known = only[1](value)
+                if known is not None:
+                    found[only[0]] = known
                 continue
             is_read = False
             for field in self._single.get(key, ()):
                 known = field.read(value)
                 if known is not None:
                     _put(field.name, known, found, renamed)
-                is_read = is_read or known is not None or field.name not in _MAY_BE_ODD
+                is_read = is_read or known is not None or not field.may_differ
             if not is_read and value != "":
                 self._leave(rest, key, value, unused)
         return found, rest, renamed
+
+    def _read_composed(
+        self, record: dict[str, Any], found: dict[str, Any], renamed: dict[str, str]
+    ) -> set[str | None]:
+        """Read what stands deeper or in parts; return the keys that gave nothing."""
+        unused: set[str | None] = set()
+        for field in self._composed:
+            value = field.pick(record)
+            known = None if value is None else field.read(value)
+            if known is not None:
+                _put(field.name, known, found, renamed)
+            elif value is None or field.may_differ:
+                unused.update(at.tokens[0] for at in field.pointers if at.tokens)
+        return unused
 
     def _leave(
         self, rest: dict[str, str], key: str, value: Any, unused: set[str | None]

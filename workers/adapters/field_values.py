@@ -102,12 +102,15 @@ def many(value: Any, separator: str) -> tuple[str, ...] | None:
         found = (word for part in value for word in many(part, separator) or ())
         return tuple(dict.fromkeys(found)) or None
     if isinstance(value, list | tuple):
-        parts = [text(part) for part in value if part is not None]
+        parts = [text(part).strip() for part in value if part is not None]
     else:
         whole = text(value)
-        parts = whole.split(separator) if separator else [whole]
-    known = tuple(dict.fromkeys(p for part in parts if (p := part.strip())))
-    return known or None
+        several = whole.split(separator) if separator else (whole,)
+        parts = [part.strip() for part in several]
+    known = [part for part in parts if part]
+    if len(known) > 1:
+        return tuple(dict.fromkeys(known))
+    return tuple(known) or None
 
 
 def others(value: Any, separator: str) -> tuple[str, ...] | None:
