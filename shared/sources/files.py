@@ -168,6 +168,17 @@ class _Bytes(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
+    def seekable(self) -> bool:
+        return self._unpacker is None
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if self._unpacker is not None:
+            raise io.UnsupportedOperation
+        try:
+            return self._file.seek(offset, whence)
+        except OSError as exc:
+            self._files.give_up(exc)
+
     def readinto(self, buffer: Any) -> int:
         room = memoryview(buffer).cast("B")
         if self._unpacker is None:

@@ -14,6 +14,7 @@ import pytest
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_json import JSONDocumentStub, JSONLinesStub
+from workers.adapters.file_text import advance
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)
@@ -192,6 +193,22 @@ def test_a_packed_file_is_read_as_if_it_were_not() -> None:
         assert polled.ids(pages=1) == ["1", "2"]
         assert polled.ids() == ["3", "4", "5"]
         assert polled.ids() == []
+
+
+def test_what_was_read_of_a_plain_file_is_not_read_again_to_go_on() -> None:
+    with stub_of() as stub:
+        fill(stub, 3)
+        opened = Poller(stub.settings()).open()
+        (name,) = opened.io.files.names()
+        with opened.io.files.open(name) as stream:
+            assert stream.seekable()
+            assert advance(stream, len(stub.record("1")))
+            assert stream.readline() == stub.record("2")
+        stub.pack()
+        with opened.io.files.open(name) as stream:
+            assert not stream.seekable()
+            assert advance(stream, len(stub.record("1")))
+            assert stream.readline() == stub.record("2")
 
 
 def test_each_line_is_read_in_its_own_charset() -> None:
