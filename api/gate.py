@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ log = get_logger()
 
 _REQUEST_ID = re.compile(r"^[A-Za-z0-9._-]{1,64}$")
 _TOO_LARGE = 413
+_LINES = "application/x-ndjson"
 # What a form adds to the file in it.
 _FORM_BYTES = 65_536
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$")
@@ -143,9 +145,16 @@ class _Passage:
         path = self._scope["path"].removeprefix(self._settings.base_path)
         if path.startswith("/v1/entries/") and path.endswith("/attachments"):
             return self._settings.max_attachment_bytes + _FORM_BYTES
-        if path.startswith("/v1/entries"):
+        if path == "/v1/entries" and self._is_lines():
+            # Of any length: its limits hold for each line.
+            return sys.maxsize
+        if path.startswith(("/v1/entries", "/e/")):
             return self._settings.max_batch_bytes
         return self._settings.max_search_body_bytes
+
+    def _is_lines(self) -> bool:
+        kind = self._headers.get("content-type", "").partition(";")[0]
+        return kind.strip().lower() == _LINES
 
     def _is_far_too_large(self) -> bool:
         announced = self._headers.get("content-length", "")

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from api import pushes
-from api.context import ApiContext, Caller, Ctx, needs
-from api.door_route import DoorRequest, DoorRoute
+from api import line_push, pushes
+from api.context import ApiContext, Caller, Ctx, caller, context, needs
+from api.door_route import DoorRequest, DoorRoute, Handler, check_media_type
 from api.entry_bodies import MAX_REVISION, answer, bodies, names
 from api.errors import documented
 from api.schemas.entries import (
@@ -72,6 +72,27 @@ class PushRoute(DoorRoute):
             *("thread_id", "time_range"),
         }
     )
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler of a document, beside that of lines of any number."""
+        handle = super().get_route_handler()
+        if self.path_format != "/v1/entries" or "POST" not in (self.methods or ()):
+            return handle
+
+        async def either(request: Request) -> Response:
+            kind = request.headers.get("content-type", "").partition(";")[0]
+            if kind.strip().lower() != line_push.MEDIA_TYPE:
+                return await handle(request)
+            check_media_type(request, line_push.MEDIA_TYPE)
+            if request.query_params:
+                message = "A push by lines takes no parameters."
+                raise InvalidRequestError(message, code="unknown_filter")
+            ctx = await context(request)
+            who = await caller(request, ctx)
+            who.scope.require("ingest")
+            return line_push.answer(request, ctx, who)
+
+        return either
 
 
 router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)

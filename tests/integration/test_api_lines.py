@@ -1,0 +1,127 @@
+"""Entries pushed as lines, of any number: each is judged alone, and told at once."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from shared.uuid7 import uuid7
+
+LINES = {"Content-Type": "application/x-ndjson"}
+
+
+def entry(number: int, **fields: Any) -> bytes:
+    whole = {"external_id": f"{RUN}-{number}", "text": f"Text {number}", **fields}
+    return json.dumps(whole).encode() + b"\n"
+
+
+RUN = str(uuid7())
+
+
+def push(client: httpx.Client, body: Any, **headers: str) -> list[dict[str, Any]]:
+    answer = client.post("/v1/entries", content=body, headers={**LINES, **headers})
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_every_line_gets_its_verdict_in_order_and_counts_come_last(client):
+    body = entry(1) + b"\n" + b"{not json}\n" + entry(2) + b'{"text": 5}\n[]\n'
+    body += entry(1)
+
+    *verdicts, last = push(client, body.rstrip(b"\n"))
+
+    assert [one["index"] for one in verdicts] == list(range(6))
+    assert [one["status"] for one in verdicts] == [
+        *("created", "rejected", "created", "rejected", "rejected", "unchanged")
+    ]
+    assert verdicts[1]["error"]["code"] == "invalid_json"
+    assert last == {
+        "counts": {"created": 2, "updated": 0, "unchanged": 1, "rejected": 3}
+    }
+
+
+def test_thousands_come_in_one_request_and_a_second_time_change_nothing(client):
+    count = 2_300
+    body = b"".join(entry(n) for n in range(10, 10 + count))
+
+    first, second = push(client, body)[-1], push(client, body)[-1]
+
+    assert first["counts"]["created"] == count
+    assert second["counts"]["unchanged"] == count
+
+
+def test_a_line_that_is_too_long_costs_itself_and_no_memory(client):
+    longest = 8_000_000
+
+    def body() -> Iterator[bytes]:
+        yield entry(5_001)
+        yield b'{"text": "'
+        for _ in range(3 * longest // 65_536):
+            yield b"x" * 65_536
+        yield b'"}\n'
+        yield entry(5_002)
+
+    verdicts = push(client, body())
+
+    assert [one.get("status") for one in verdicts] == [
+        *("created", "rejected", "created"),
+        None,
+    ]
+    assert verdicts[1]["error"]["code"] == "body_too_large"
+
+
+def test_what_was_answered_stays_when_the_line_is_cut(running, tenant):
+    key = running.key(tenant=tenant)
+    address = httpx.URL(running.url)
+    lines = b"".join(entry(n) for n in range(6_000, 6_600))
+    head = (
+        "POST /v1/entries HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Authorization: Bearer {key}\r\nContent-Type: application/x-ndjson\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    )
+    answered = b""
+    place = (address.host, address.port or 80)
+    with socket.create_connection(place, timeout=60) as link:
+        link.sendall(head.encode() + f"{len(lines):x}\r\n".encode() + lines + b"\r\n")
+        while b'"index": 499' not in answered:
+            answered += link.recv(65_536)
+
+    assert b"200 OK" in answered
+    with running.client(key) as client:
+        for number in (6_000, 6_499):
+            params = {"external_id": f"{RUN}-{number}"}
+            assert client.get("/v1/entries", params=params).json()["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "code"),
+    [
+        ("?atomic=true", {}, "unknown_filter"),
+        ("?wait_for=index", {}, "unknown_filter"),
+        ("", {"Idempotency-Key": "one"}, "validation_failed"),
+        (
+            "",
+            {"Content-Type": "application/x-ndjson; charset=latin-1"},
+            "unsupported_media_type",
+        ),
+    ],
+)
+def test_what_lines_cannot_have_is_refused(client, query, headers, code):
+    answer = client.post(
+        f"/v1/entries{query}", content=entry(1), headers={**LINES, **headers}
+    )
+    assert answer.json()["error"]["code"] == code
+
+
+def test_whoever_may_not_write_sends_no_line(running, tenant):
+    with running.client(running.key(tenant=tenant, scopes=("read",))) as reader:
+        answer = reader.post("/v1/entries", content=entry(1), headers=LINES)
+    assert answer.status_code == 403
+    with running.client("") as nobody:
+        assert nobody.post("/v1/entries", content=b"", headers=LINES).status_code == 401
