@@ -48,7 +48,7 @@ def _built(app: FastAPI, settings: Settings) -> dict[str, Any]:
     entries = schemas["EntriesIn"]["properties"]["entries"]
     entries["maxItems"] = settings.max_batch_entries
     for path, methods in document["paths"].items():
-        if path.removeprefix(settings.base_path).startswith("/v1/"):
+        if path.removeprefix(settings.base_path).startswith(("/v1/", "/e/")):
             for method in _METHODS & methods.keys():
                 methods[method]["security"] = _EITHER
     return document
