@@ -23,19 +23,18 @@ _COLUMNS: LiteralString = """
     SELECT id, tenant, source, kind, state, asked, window_from, window_to, created_at,
            started_at, ended_at, heartbeat_at, seen, bytes, added, updated, unchanged,
            deleted, rejected, quarantined, expected, cursor_before, cursor_after, error
-      FROM ingestion_run"""
+      FROM ingestion_run
+     WHERE tenant = %(tenant)s"""
 _OPEN: LiteralString = (
     _COLUMNS
     + """
-     WHERE source = %(source)s AND kind = %(kind)s AND ended_at IS NULL
-       AND tenant = %(tenant)s
+       AND source = %(source)s AND kind = %(kind)s AND ended_at IS NULL
        FOR UPDATE"""
 )
-_ONE: LiteralString = _COLUMNS + " WHERE id = %(id)s AND tenant = %(tenant)s"
+_ONE: LiteralString = _COLUMNS + " AND id = %(id)s"
 _LISTING: LiteralString = (
     _COLUMNS
     + """
-     WHERE tenant = %(tenant)s
        AND (%(source)s::text IS NULL OR source = %(source)s)
        AND (%(state)s::text IS NULL OR state = %(state)s)
        AND (%(after)s::uuid IS NULL OR id < %(after)s)

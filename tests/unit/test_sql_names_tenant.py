@@ -50,6 +50,11 @@ FOR_EVERY_TENANT = {
     # The same bytes lie once, whoever has them; a file goes with its last row.
     ("shared/enrich/attachments/rows.py", "_IS_USED"),
     ("shared/enrich/attachments/rows.py", "_UNUSED"),
+    # The name of a source is the installation's, its runs end whosever they are.
+    ("shared/due/schedule.py", "_DUE_OF_SOURCES"),
+    ("shared/sources/arrangement.py", "_KNOWN"),
+    ("shared/sources/runs.py", "_FORGET"),
+    ("shared/sources/state.py", "_OF_SOURCE"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/jobs/closing.py", "_OVERDUE"),
 }

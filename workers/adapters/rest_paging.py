@@ -17,7 +17,7 @@ Position = int | str | None
 
 _MOST_TOKEN_CHARS = 3_000
 # Possessive, so that a hostile header costs one pass.
-_LINK = re.compile(r"""<([^<>]*+)>((?:\s*+;\s*+[\w*-]++=(?:"[^"]*+"|[^\s;,"]*+))*+)""")
+_LINK = re.compile(r"""<([^<>]*+)>((?:\s*+;\s*+[\w*-]++=(?:"[^"]*+"|[^\s;,"]*+))*)""")
 _OF_LINK = re.compile(r""";\s*+([\w*-]++)=(?:"([^"]*+)"|([^\s;,"]*+))""")
 
 
