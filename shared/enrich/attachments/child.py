@@ -46,6 +46,9 @@ class Output:
     """Writes what is found, line by line, up to a limit."""
 
     def __init__(self, most_bytes: int) -> None:
+        # What a library prints is none of our lines.
+        self._lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
         self.most_bytes = self._left = most_bytes
         self._held: list[str] = []
         self._held_bytes = 0
@@ -70,8 +73,8 @@ class Output:
 
     def tell(self, **what: Any) -> None:
         """Write one line at once: what follows may be killed."""
-        sys.stdout.write(f"{json.dumps(what)}\n")
-        sys.stdout.flush()
+        self._lines.write(f"{json.dumps(what)}\n")
+        self._lines.flush()
 
 
 def main(arguments: list[str]) -> None:

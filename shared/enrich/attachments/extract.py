@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from shared.enrich.attachments import sniff
 from shared.enrich.attachments.archive import unsafe
 from shared.errors import IngestionError, InvalidRequestError
 from shared.log import get_logger
+from shared.text import decoding
 
 log = get_logger()
 
@@ -25,6 +27,7 @@ _CHILD = "shared.enrich.attachments.child"
 # JSON takes up to six bytes for a character of two.
 _OUTPUT_PER_TEXT = 8
 _KILLED = "killed"
+_DOCUMENT = re.compile(r"application/vnd\.[a-z.-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,10 @@ def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
             code="unsafe_archive",
             details={"reason": str(known["unsafe"])},
         )
-    found = str(known.get("media_type", media_type))
-    text = "".join(str(line["text"]) for line in told if "text" in line).strip()
+    said = str(known.get("media_type"))
+    found = said if _DOCUMENT.fullmatch(said) else media_type
+    text, _ = decoding.mend("".join(str(line.get("text", "")) for line in told))
+    text = text.encode()[: bounds.max_text_bytes].decode("utf-8", "ignore").strip()
     if "end" in known:
         return Extracted(found, text)
     reason = str(known.get("failed", ended))
@@ -108,7 +113,16 @@ def _told(
         lines = output.read(bounds.max_output_bytes).split(b"\n")
     ended = _KILLED if status < 0 else "broken"
     # The last line may have been cut by whatever ended the child.
-    return [json.loads(line) for line in lines[:-1] if line], ended
+    return [_told_by(line) for line in lines[:-1] if line], ended
+
+
+def _told_by(line: bytes) -> dict[str, Any]:
+    try:
+        told: Any = json.loads(line)
+    except ValueError:
+        # Whoever has taken over the child may write what they like.
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
