@@ -79,7 +79,6 @@ def stored(draft: EntryDraft, **fields: Any) -> Stored:
         stamp=draft.stamp,
         parsed_by=draft.parsed_by,
         missing=False,
-        origin=draft.origin,
         thread_id=None,
     )
     return row._replace(**fields)
