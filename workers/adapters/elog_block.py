@@ -28,7 +28,7 @@ _DATE = re.compile(rb"^Date:([^\n]{0,200})", re.MULTILINE)
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _STORED_NAME = re.compile(r"(\d{6}_\d{6})[_/](.+)", re.DOTALL)
 # elog:123, elog:Book/123, elog:123/1 (a file of it).
-_LINK = re.compile(r"\belog:/?+([^\s/\[\]<>\"'()]{1,128}+)(?:/(\d{1,18}+))?+")
+_LINK = re.compile(r"\belog:/?+([^\s/\[\]<>\"'()]{1,128}+)(?:/(\d{1,18}+))?")
 # What its charset lacks, a browser sends as a number; below stand marks and quotes.
 _REFERENCE = re.compile(r"&#(\d{3,7}+);")
 _FIRST_REFERENCE, _LAST_REFERENCE = 160, 0x10FFFF
