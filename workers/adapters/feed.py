@@ -9,9 +9,9 @@ import base64
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import urljoin
 
 from pydantic import Field
@@ -34,9 +34,9 @@ from shared.entries.adapter import (
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError, MalformedEntryError
 from shared.text import moments
-from workers.adapters import feed_entry, feed_xml
+from workers.adapters import feed_cursor, feed_entry, feed_xml
+from workers.adapters.feed_cursor import Place, Walk
 
-_VERSION = 1
 _NOT_MODIFIED = 304
 _MEDIA_TYPE = "application/xml"
 _ACCEPT = {"Accept": "application/atom+xml, application/rss+xml, application/xml, */*"}
@@ -44,7 +44,6 @@ _ACCEPT = {"Accept": "application/atom+xml, application/rss+xml, application/xml
 # has missed nothing; a few kilobytes of cursor.
 _REMEMBERED = 200
 _ID_BYTES = 6
-_MAX_URL_CHARS = 2_000
 
 
 class FeedArgs(AdapterArgs):
@@ -74,51 +73,6 @@ class _Item:
     is_tombstone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Walk:
-    """How far a walk from the newest part to the oldest has come."""
-
-    # The newest part, remembered once the walk has ended.
-    head: tuple[str, ...] = ()
-    newest: str | None = None
-    next: str | None = None
-    oldest: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What a cursor says; nothing, when it cannot be read."""
-
-    seen: frozenset[str] = frozenset()
-    newest: datetime | None = None
-    # Set while a document is only partly committed.
-    is_open: bool = False
-    walk: _Walk | None = None
-    cursor: dict[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, cursor: Cursor | None) -> _Place:
-        """Read a cursor; an unknown one is as good as none."""
-        if cursor is None or cursor.get("v") != _VERSION:
-            return cls()
-        walk = cursor.get("walk")
-        return cls(
-            seen=frozenset(_texts(cursor.get("seen"))),
-            newest=_moment(cursor.get("newest")),
-            is_open="walk" in cursor,
-            walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
-            cursor={key: cursor[key] for key in ("seen", "newest") if key in cursor},
-        )
-
-    def during(self, walk: _Walk) -> dict[str, Any]:
-        """Return the cursor of a walk that has not ended."""
-        said = {"head": list(walk.head), "newest": walk.newest, "next": walk.next}
-        if walk.next and len(walk.next) > _MAX_URL_CHARS:
-            # Not to be remembered: a walk that is interrupted begins again.
-            said.pop("next")
-        return {"v": _VERSION, **self.cursor, "walk": said}
-
-
 class Feed:
     """Reads RSS 2.0, RSS 1.0 and Atom; only items that are new or edited cost."""
 
@@ -145,28 +99,28 @@ class Feed:
         self, since: Cursor | None, window: Window | None = None
     ) -> Iterator[Page]:
         """Yield the newest part, then older ones until something is known already."""
-        place = _Place.of(since)
-        walk = place.walk or _Walk()
+        place = Place.of(since)
+        walk = place.walk or Walk()
         url: str | None = walk.next or self._source.base_url
         visited: set[str] = set()
         while url is not None and len(visited) < self._args.max_documents:
             visited.add(url)
             # A document of which only a part is committed must come once more.
             is_head = not walk.head
-            is_whole = is_head and bool(place.seen) and not place.is_open
-            reply = self._get(url, conditional=is_whole)
+            conditional = is_head and self._has_all(place)
+            reply = self._get(url, conditional=conditional)
             if reply is None:
                 yield self._nothing_new(place)
                 return
             document, items = self._read(reply)
-            walk = self._further(walk, items)
+            walk = self._further(walk, items, reply)
             is_known = any(_key(item.raw.external_id) in place.seen for item in items)
             older = self._older(document, reply) if not is_known else None
             if _is_before(walk.oldest, window) or older in visited:
                 older = None
-            walk = _Walk(walk.head, walk.newest, older, walk.oldest)
+            walk = replace(walk, next=older)
             gaps = self._gaps(place, walk, is_known=is_known)
-            again = _Walk(walk.head, walk.newest, None if is_head else url)
+            again = replace(walk, next=None if is_head else url)
             yield from self._chunks(place, walk, again, items, reply.fetched_at, gaps)
             url = older
 
@@ -221,6 +175,14 @@ class Feed:
             why=f"The address answers with a feed of {count} items.",
             asks=("timezone",),
         )
+
+    def _has_all(self, place: Place) -> bool:
+        """Tell whether the answer whose validators are kept is in the cursor, too.
+
+        A run that was cut short has kept the one and not the other.
+        """
+        kept = self._io.memory.get(feed_cursor.DOCUMENT)
+        return bool(place.seen) and not place.is_open and kept == place.document
 
     def _get(self, url: str, *, conditional: bool) -> Reply | None:
         reply = self._io.http.get(url, headers=_ACCEPT, conditional=conditional)
@@ -279,10 +241,10 @@ class Feed:
             # It is put aside by `parse`; here it merely has no place in the order.
             return None
 
-    def _further(self, walk: _Walk, items: Sequence[_Item]) -> _Walk:
+    def _further(self, walk: Walk, items: Sequence[_Item], reply: Reply) -> Walk:
         times = sorted(item.at for item in items if item.at)
         if walk.head:
-            return _Walk(walk.head, walk.newest, None, times[0] if times else None)
+            return replace(walk, next=None, oldest=times[0] if times else None)
         ordered = list(items)
         if times and items[0].at == times[0] and times[0] < times[-1]:
             ordered.reverse()
@@ -290,28 +252,29 @@ class Feed:
         # An empty feed has been seen, too.
         head = tuple(keys) or ("",)
         newest = times[-1].isoformat() if times else None
-        return _Walk(head, newest, None, times[0] if times else None)
+        document = hashlib.sha256(reply.body).hexdigest()[:16]
+        return Walk(head, newest, None, times[0] if times else None, document)
 
     def _older(self, document: feed_xml.Document, reply: Reply) -> str | None:
         if not self._args.follow or not document.older:
             return None
         return urljoin(reply.url, document.older)
 
-    def _gaps(self, place: _Place, walk: _Walk, *, is_known: bool) -> tuple[Gap, ...]:
+    def _gaps(self, place: Place, walk: Walk, *, is_known: bool) -> tuple[Gap, ...]:
         if not place.seen - {""} or is_known or walk.next is not None:
             return ()
         return (Gap(place.newest, walk.oldest, "feed window passed"),)
 
-    def _nothing_new(self, place: _Place) -> Page:
-        cursor = {"v": _VERSION, **place.cursor}
+    def _nothing_new(self, place: Place) -> Page:
+        cursor = {"v": feed_cursor.VERSION, **place.cursor}
         return Page((), cursor, complete_to=self._io.now())
 
     def _chunks(
         self,
-        place: _Place,
-        walk: _Walk,
-        again: _Walk,
-        items: Sequence[_Item],
+        place: Place,
+        walk: Walk,
+        again: Walk,
+        items: list[_Item],
         fetched_at: datetime,
         gaps: tuple[Gap, ...],
     ) -> Iterator[Page]:
@@ -320,14 +283,21 @@ class Feed:
         starts = range(0, max(len(items), 1), most)
         # Until then, whoever goes on asks for the same document `again`.
         for start in starts:
-            raws = tuple(item.raw for item in items[start : start + most])
+            raws = tuple(item.raw for item in items[:most])
+            # What is yielded is held no longer.
+            del items[:most]
             if start != starts[-1]:
                 yield Page(raws, place.during(again))
             elif walk.next is not None:
                 yield Page(raws, place.during(walk))
             else:
-                newest = walk.newest or place.cursor.get("newest")
-                cursor = {"v": _VERSION, "seen": list(walk.head), "newest": newest}
+                cursor = {
+                    "v": feed_cursor.VERSION,
+                    "seen": list(walk.head),
+                    "newest": walk.newest or place.cursor.get("newest"),
+                    "document": walk.document,
+                }
+                self._io.memory.put(feed_cursor.DOCUMENT, walk.document)
                 yield Page(raws, cursor, gaps=gaps, complete_to=fetched_at)
 
 
@@ -357,25 +327,3 @@ def _key(external_id: str) -> str:
 
 def _hash_of(payload: bytes) -> str:
     return f"sha256:{hashlib.sha256(payload).hexdigest()[:32]}"
-
-
-def _texts(value: object) -> list[str]:
-    found = value if isinstance(value, list) else []
-    return [one for one in found if isinstance(one, str)]
-
-
-def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        return None
-    return moment if moment and moment.tzinfo else None
-
-
-def _walk(said: dict[str, Any]) -> _Walk:
-    newest, url = said.get("newest"), said.get("next")
-    return _Walk(
-        tuple(_texts(said.get("head"))) or ("",),
-        newest if isinstance(newest, str) else None,
-        url if isinstance(url, str) else None,
-    )

@@ -30,6 +30,7 @@ from workers.adapters import rest_answers, rest_paging
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import hash_id
 from workers.adapters.map_settings import Times, canonical, each
+from workers.adapters.offered import offered
 from workers.adapters.pointer import Pointer
 from workers.adapters.rest_cursor import Place
 from workers.adapters.rest_paging import Pager
@@ -76,21 +77,18 @@ class GenericREST:
     def __init__(self, source: Source, io: SourceIO) -> None:
         self._source = source
         self._io = io
-        self._args: RestArgs = source.args
-        self._map = FieldMap.of(source, self._args, self._args.fields())
-        self._url = _joined(source.base_url or "", self._args.list_path)
+        self.args: RestArgs = source.args
+        self._map = FieldMap.of(source, self.args, self.args.fields())
+        self._url = _joined(source.base_url or "", self.args.list_path)
         self._overlap = timedelta(
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
         self._stamp = self._stamps()
-        # What the settings do not describe is not offered to the runtime.
-        if self._args.item_path:
-            self.fetch: Callable[[str], RawItem | None] = self._fetch
 
     @property
     def capabilities(self) -> Capabilities:
         """What this source can tell, by its settings."""
-        args = self._args
+        args = self.args
         named = {canonical(name) for name in args.map}
         is_windowed = bool(args.params.since and args.params.until)
         knows_edits = args.order.startswith("modified") and args.params.since
@@ -113,7 +111,7 @@ class GenericREST:
         began = self._io.now()
         place = self._begun(Place.of(since), window, began)
         bounds = self._bounds(place, window)
-        pager = Pager(self._args, self._url, self._page_size)
+        pager = Pager(self.args, self._url, self._page_size)
         counted: Counter[str] = Counter()
         is_resumed = place.position is not None
         last: datetime | None = None
@@ -125,8 +123,8 @@ class GenericREST:
                 continue
             is_resumed = False
             document = reply.json()
-            items = rest_answers.items(self._args, document, reply)
-            total = rest_answers.total(self._args, document)
+            items = rest_answers.items(self.args, document, reply)
+            total = rest_answers.total(self.args, document)
             listed = self._listed(items, reply, counted)
             ids = [one.raw.external_id for one in listed]
             turn = pager.after(place.position, reply, document, ids, total)
@@ -155,15 +153,28 @@ class GenericREST:
         external_id = raw.external_id or self._map.external_id(raw.payload) or ""
         return self._map.entry(raw.payload, external_id)
 
+    @offered(lambda rest: rest.args.item_path is not None)
+    def fetch(self, external_id: str) -> RawItem | None:
+        """Return the entry as its own address tells it; None: it is gone."""
+        path = (self.args.item_path or "").replace("{id}", quote(external_id, ""))
+        url = _joined(self._source.base_url or "", path)
+        reply = self._io.http.get(url, allow=_GONE)
+        if reply.status in _GONE:
+            return None
+        item = Pointer(self.args.item_pointer).first(reply.json())
+        if not isinstance(item, dict):
+            raise rest_answers.unexpected(reply, "the entry is no object")
+        return RawItem(external_id, item, fetched_at=reply.fetched_at)
+
     def check(self) -> SourceReport:
         """Read the first page, and say what it holds."""
         place = self._begun(Place(), None, self._io.now())
-        pager = Pager(self._args, self._url, min(self._page_size, 10))
+        pager = Pager(self.args, self._url, min(self._page_size, 10))
         reply = self._ask(pager.ask(None, self._bounds(place, None)), is_resumed=False)
         assert reply is not None
         document = reply.json()
         listed = self._listed(
-            rest_answers.items(self._args, document, reply), reply, Counter()
+            rest_answers.items(self.args, document, reply), reply, Counter()
         )
         problems = [problem for one in listed if (problem := self._problem(one.raw))]
         times = [one.at for one in listed if one.at]
@@ -171,7 +182,7 @@ class GenericREST:
             reachable=True,
             authorised=True,
             newest=max(times, default=None),
-            entries=rest_answers.total(self._args, document),
+            entries=rest_answers.total(self.args, document),
             problems=tuple(dict.fromkeys(problems)),
         )
 
@@ -180,10 +191,10 @@ class GenericREST:
         return min(self._source.page_size, self.descriptor.max_records_per_page)
 
     def _stamps(self) -> Callable[[Any], datetime | None]:
-        named = {canonical(name): at for name, at in self._args.map.items()}
-        selector = self._args.modified_field or named.get("entry_time", ())
+        named = {canonical(name): at for name, at in self.args.map.items()}
+        selector = self.args.modified_field or named.get("entry_time", ())
         pointers = [Pointer(text) for text in each(selector)]
-        times = Times.of(self._source, self._args)
+        times = Times.of(self._source, self.args)
 
         def stamp(record: Any) -> datetime | None:
             found = [pointer.first(record) for pointer in pointers]
@@ -201,19 +212,19 @@ class GenericREST:
 
     def _begun(self, place: Place, window: Window | None, began: datetime) -> Place:
         """Fix the upper bound of a walk that begins with the newest."""
-        if not self._args.is_descending or place.upper is not None:
+        if not self.args.is_descending or place.upper is not None:
             return place
         upper = window.end if window and window.end else began + _AHEAD
         return replace(place, upper=upper)
 
     def _bounds(self, place: Place, window: Window | None) -> dict[str, str]:
-        params = self._args.params
+        params = self.args.params
         bounds: dict[str, str] = {}
         lower = self._lower(place, window)
         if params.since and lower:
             bounds[params.since] = self._sent(lower)
         upper = window.end if window else None
-        if self._args.is_descending:
+        if self.args.is_descending:
             upper = place.lowest or place.upper
         if params.until and upper:
             # Sent in whole seconds, and read by some as excluded.
@@ -228,12 +239,12 @@ class GenericREST:
         else:
             lower = place.since - self._overlap
             lower = max(lower, floor) if floor and window else lower
-        if lower and self._args.since_bound == "exclusive":
+        if lower and self.args.since_bound == "exclusive":
             lower -= _SECOND
         return lower
 
     def _sent(self, moment: datetime) -> str:
-        form = self._args.sent_time_format
+        form = self.args.sent_time_format
         seconds = int(moment.timestamp())
         match form:
             case "iso":
@@ -248,7 +259,7 @@ class GenericREST:
     def _ask(self, ask: rest_paging.Ask, *, is_resumed: bool) -> Reply | None:
         """Ask for a page; None where a remembered place is no longer known."""
         allow = _REFUSED if is_resumed else ()
-        if self._args.method == "POST":
+        if self.args.method == "POST":
             body = json.dumps(dict(ask.params)).encode()
             reply = self._io.http.post(ask.url, body=body, allow=allow)
         else:
@@ -278,14 +289,14 @@ class GenericREST:
         self, listed: list[_Listed], last: datetime | None
     ) -> datetime | None:
         """Hold an ascending source to its order: a cursor would skip what it breaks."""
-        if not self._args.is_ascending or not self._args.params.since:
+        if not self.args.is_ascending or not self.args.params.since:
             return None
         for one in listed:
             if one.at is None:
                 continue
             if last is not None and one.at < last:
                 raise IngestionError(
-                    f"The list is not in the order of {self._args.order}: look at"
+                    f"The list is not in the order of {self.args.order}: look at"
                     " `order` and at the parameters that ask for it.",
                     reason="unexpected_shape",
                 )
@@ -296,7 +307,7 @@ class GenericREST:
         self, listed: list[_Listed], place: Place, window: Window | None
     ) -> bool:
         """Tell whether a list that begins with the newest has come to what is here."""
-        if not self._args.is_descending:
+        if not self.args.is_descending:
             return False
         floor = self._lower(place, window)
         times = [one.at for one in listed if one.at]
@@ -308,12 +319,12 @@ class GenericREST:
         if not times:
             return place
         newest = min(max(times), began - self._overlap)
-        if self._args.is_descending:
+        if self.args.is_descending:
             lowest = min([*times, place.lowest] if place.lowest else times)
             newest = max(newest, place.newest) if place.newest else newest
             return replace(place, lowest=lowest, newest=newest)
         since = max(newest, place.since) if place.since else newest
-        if self._args.is_ascending and self._args.params.since:
+        if self.args.is_ascending and self.args.params.since:
             return replace(place, since=since)
         newest = max(since, place.newest) if place.newest else since
         return replace(place, newest=newest)
@@ -330,7 +341,7 @@ class GenericREST:
         since = place.since
         if place.newest is not None:
             since = max(place.newest, since) if since else place.newest
-        args = self._args
+        args = self.args
         if args.paging != "anchor" or args.is_descending or args.params.since:
             return Place(since=since)
         # A list that only grows goes on behind the last one seen.
@@ -340,14 +351,18 @@ class GenericREST:
         self, listed: list[_Listed], before: dict[str, Any], page: Page
     ) -> Iterator[Page]:
         """Yield the page; one that is larger than asked for comes in several."""
-        has_details = self._args.detail
+        has_details = self.args.detail
         most = min(self._page_size, _DETAILS) if has_details else self._page_size
-        for at in range(0, max(len(listed), 1), most):
-            raws = [one.raw for one in listed[at : at + most]]
+        is_first = True
+        while listed or is_first:
+            is_first = False
+            raws = [one.raw for one in listed[:most]]
+            # What is yielded is held no longer.
+            del listed[:most]
             if has_details:
                 raws = [self._detailed(raw) for raw in raws]
             items = tuple(raws)
-            if at + most < len(listed):
+            if listed:
                 yield Page(items, before, total=page.total)
             else:
                 yield replace(page, items=items)
@@ -355,18 +370,7 @@ class GenericREST:
     def _detailed(self, raw: RawItem) -> RawItem:
         """Return the item as its own address tells it; one that is gone, as listed."""
         own = self._map.external_id(raw.payload)
-        return (self._fetch(own) if own else None) or raw
-
-    def _fetch(self, external_id: str) -> RawItem | None:
-        path = (self._args.item_path or "").replace("{id}", quote(external_id, ""))
-        url = _joined(self._source.base_url or "", path)
-        reply = self._io.http.get(url, allow=_GONE)
-        if reply.status in _GONE:
-            return None
-        item = Pointer(self._args.item_pointer).first(reply.json())
-        if not isinstance(item, dict):
-            raise rest_answers.unexpected(reply, "the entry is no object")
-        return RawItem(external_id, item, fetched_at=reply.fetched_at)
+        return (self.fetch(own) if own else None) or raw
 
     def _gaps(
         self, place: Place, window: Window | None, problem: str | None

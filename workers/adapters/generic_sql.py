@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import Any, ClassVar, Literal
 from zoneinfo import ZoneInfo
@@ -29,6 +29,7 @@ from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters import sql_drivers
 from workers.adapters.field_map import FieldMap
 from workers.adapters.map_settings import canonical, each
+from workers.adapters.offered import offered
 from workers.adapters.sql_dialects import Database, Dialect, Limits
 from workers.adapters.sql_rows import Row, RowReader
 from workers.adapters.sql_settings import SQLArgs
@@ -90,25 +91,20 @@ class GenericSQL:
     def __init__(self, source: Source, io: SourceIO) -> None:
         self._source = source
         self._io = io
-        self._args: SQLArgs = source.args
-        self._map = FieldMap.of(source, self._args)
-        self._reader = RowReader(source, self._args, self._map)
-        self._query = Statement(self._args.query)
-        self._zone = ZoneInfo(source.timezone) if source.timezone else UTC
+        self.args: SQLArgs = source.args
+        self._map = FieldMap.of(source, self.args)
+        self._reader = RowReader(source, self.args, self._map)
+        self._query = Statement(self.args.query)
+        self._zone: tzinfo = ZoneInfo(source.timezone) if source.timezone else UTC
         self._overlap = timedelta(
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
         self._stamps: dict[str, str | None] | None = None
-        # What the settings have no query for is not offered to the runtime.
-        if self._args.ids_query:
-            self.list_ids: Callable[[Window | None], Iterator[IdStamp]] = self._ids
-        if self._args.ids_query or self._args.row_query:
-            self.fetch: Callable[[str], RawItem | None] = self._fetch
 
     @property
     def capabilities(self) -> Capabilities:
         """What this source can tell, by its settings."""
-        args = self._args
+        args = self.args
         named = {canonical(name) for name in args.map}
         is_modified = args.since_is == "modified"
         without: Literal["flagged", "invisible"]
@@ -161,6 +157,26 @@ class GenericSQL:
         record, flags = self._reader.record(raw.payload)
         return self._map.entry(record, raw.external_id, flags=flags)
 
+    @offered(lambda sql: sql.args.ids_query is not None)
+    def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
+        """Yield every id of the source, whatever the window."""
+        del window
+        self._stamps = None
+        return self._ids()
+
+    @offered(lambda sql: bool(sql.args.ids_query or sql.args.row_query))
+    def fetch(self, external_id: str) -> RawItem | None:
+        """Return the row of an id, by its own query or from its stamp on."""
+        if self.args.row_query is None:
+            return self._found(external_id)
+        statement = Statement(self.args.row_query)
+        with self._database().rows(statement, {"id": external_id}) as answer:
+            names = self._reader.names(answer.columns)
+            for values in islice(answer.rows, 1):
+                item = self._reader.row(names, values, self._io.now()).raw
+                return replace(item, external_id=external_id)
+        return None
+
     def check(self) -> SourceReport:
         """Read a few rows and the listing, and try what the login could write."""
         problems = []
@@ -178,7 +194,7 @@ class GenericSQL:
         count, newest, unstamped = self._listed()
         if unstamped:
             problems.append(
-                f"{unstamped} rows have no {self._args.since_column}: only the listing"
+                f"{unstamped} rows have no {self.args.since_column}: only the listing"
                 " of ids sees them."
             )
         if count and not rows:
@@ -219,8 +235,8 @@ class GenericSQL:
         return min(self._source.page_size, self.descriptor.max_records_per_page)
 
     def _database(self) -> Database:
-        limits = Limits(self._source.request_timeout_seconds, self._args.rows_per_fetch)
-        return Database(sql_drivers.dialect_of(self._io.secret(self._args.dsn)), limits)
+        limits = Limits(self._source.request_timeout_seconds, self.args.rows_per_fetch)
+        return Database(sql_drivers.dialect_of(self._io.secret(self.args.dsn)), limits)
 
     def _lower(self, kept: datetime | None, window: Window | None) -> datetime:
         floor = (window.start if window else None) or self._source.history_start
@@ -235,7 +251,7 @@ class GenericSQL:
     def _next_lower(self, reached: _Reached, before: datetime) -> datetime:
         if reached.at is None:
             raise IngestionError(
-                f"{self._args.since_column} of the rows is no time that can be read;"
+                f"{self.args.since_column} of the rows is no time that can be read;"
                 " numbers may need `unit`, texts `time_format`.",
                 reason="unexpected_shape",
             )
@@ -248,7 +264,7 @@ class GenericSQL:
         database = self._database()
         values = {
             "since": self._bound(database.dialect, lower),
-            "until": self._bound(database.dialect, upper),
+            "until": self._upper(database.dialect, upper),
             "limit": limit,
         }
         fetched_at = self._io.now()
@@ -273,34 +289,41 @@ class GenericSQL:
             return last
         if last is not None and row.at < last:
             raise IngestionError(
-                f"The rows are not in ascending order of {self._args.since_column};"
+                f"The rows are not in ascending order of {self.args.since_column};"
                 " let the query ORDER BY it.",
                 reason="unexpected_shape",
             )
         return row.at
 
     def _bound(self, dialect: Dialect, moment: datetime) -> Any:
-        """Return a moment as the column has it, in whole seconds and never later."""
+        """Return a lower bound as the column has it, in whole seconds, never later."""
         moment = moment.replace(microsecond=0)
-        if self._args.since_bound == "exclusive":
+        if self.args.since_bound == "exclusive":
             moment -= _SECOND
-        if self._args.unit is not None:
-            return int(moment.timestamp()) * (1000 if self._args.unit == "ms" else 1)
-        wall = moment.astimezone(self._zone)
-        ahead = (moment + _AHEAD).astimezone(self._zone)
-        shift = (wall.utcoffset() or timedelta()) - (ahead.utcoffset() or timedelta())
-        if shift > timedelta():
-            # Soon an hour comes twice: what is later may bear an earlier wall time.
-            wall = (moment - shift).astimezone(self._zone)
-        if self._args.time_format:
-            return wall.strftime(each(self._args.time_format)[0])
+        ahead = _offset(moment + _AHEAD, self._zone)
+        # Soon an hour comes twice: what is later may bear an earlier wall time.
+        shift = max(_offset(moment, self._zone) - ahead, timedelta())
+        return self._written(dialect, moment, -shift)
+
+    def _upper(self, dialect: Dialect, moment: datetime) -> Any:
+        """Return an upper bound, in whole seconds, and never earlier."""
+        if moment.microsecond:
+            moment = moment.replace(microsecond=0) + _SECOND
+        before = _offset(moment - _AHEAD, self._zone)
+        shift = max(before - _offset(moment, self._zone), timedelta())
+        return self._written(dialect, moment, shift)
+
+    def _written(self, dialect: Dialect, moment: datetime, shift: timedelta) -> Any:
+        if self.args.unit is not None:
+            return int(moment.timestamp()) * (1000 if self.args.unit == "ms" else 1)
+        wall = (moment + shift).astimezone(self._zone)
+        if self.args.time_format:
+            return wall.strftime(each(self.args.time_format)[0])
         return dialect.bound(wall)
 
-    def _ids(self, window: Window | None) -> Iterator[IdStamp]:
+    def _ids(self) -> Iterator[IdStamp]:
         """Yield the listing, kept in a file so that the database is soon let go."""
-        del window
-        self._stamps = None
-        statement = Statement(self._args.ids_query or "")
+        statement = Statement(self.args.ids_query or "")
         with tempfile.TemporaryFile("w+", encoding="utf-8") as lines:
             with self._database().rows(statement, {}) as answer:
                 for values in answer.rows:
@@ -312,21 +335,10 @@ class GenericSQL:
                 if external_id is not None:
                     yield IdStamp(external_id, stamps[0] if stamps else None)
 
-    def _fetch(self, external_id: str) -> RawItem | None:
-        if self._args.row_query is None:
-            return self._found(external_id)
-        statement = Statement(self._args.row_query)
-        with self._database().rows(statement, {"id": external_id}) as answer:
-            names = self._reader.names(answer.columns)
-            for values in islice(answer.rows, 1):
-                item = self._reader.row(names, values, self._io.now()).raw
-                return replace(item, external_id=external_id)
-        return None
-
     def _found(self, external_id: str) -> RawItem | None:
         """Look for a row from its stamp on; without a stamp no query reaches it."""
         if self._stamps is None:
-            self._stamps = {one.external_id: one.stamp for one in self._ids(None)}
+            self._stamps = {one.external_id: one.stamp for one in self._ids()}
         at = self._reader.moment(self._stamps.get(external_id))
         if at is None:
             return None
@@ -334,7 +346,7 @@ class GenericSQL:
         upper = at + max(self._overlap, _AHEAD)
         values = {
             "since": self._bound(database.dialect, at),
-            "until": self._bound(database.dialect, upper),
+            "until": self._upper(database.dialect, upper),
             "limit": 100 * self._page_size,
         }
         with database.rows(self._query, values) as answer:
@@ -349,16 +361,20 @@ class GenericSQL:
 
     def _listed(self) -> tuple[int | None, datetime | None, int]:
         """Return how many ids there are, the newest stamp, and how many have none."""
-        if self._args.ids_query is None:
+        if self.args.ids_query is None:
             return None, None, 0
         count = unstamped = 0
         newest: datetime | None = None
-        for one in self._ids(None):
+        for one in self._ids():
             count += 1
             at = self._reader.moment(one.stamp)
             unstamped += one.stamp is None
             newest = max(at, newest) if at and newest else at or newest
         return count, newest, 0 if newest is None else unstamped
+
+
+def _offset(moment: datetime, zone: tzinfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta()
 
 
 def _since(cursor: Cursor | None) -> datetime | None:

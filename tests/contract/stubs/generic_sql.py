@@ -32,6 +32,13 @@ _CREATE = """
         upd_time {time}, files {json}, more {json})"""
 
 
+_LISTED = "CREATE VIEW listed AS SELECT id, upd_time FROM log"
+_LIES = {
+    "empty_listing": "WHERE 1 = 0",
+    "cut_listing": "WHERE id IN (SELECT id FROM log ORDER BY id LIMIT 9)",
+}
+
+
 class _Table(Protocol):
     """The one table, in either database."""
 
@@ -51,14 +58,17 @@ class SQLiteTable:
         self._folder = tempfile.TemporaryDirectory(prefix="logchord-sql-")
         self.path = Path(self._folder.name) / "log.db"
         self.dsn = f"sqlite:///{self.path}"
+        self._conn = sqlite3.connect(self.path, isolation_level=None)
+        # Nobody's data: a test need not wait for a disk.
+        self.write("PRAGMA synchronous = OFF")
         self.write(_CREATE.format(name="log", text="text", time="text", json="text"))
+        self.write(_LISTED)
 
     def write(self, statement: str, values: Sequence[Any] = ()) -> None:
-        with closing(sqlite3.connect(self.path)) as conn:
-            conn.execute(statement, values)
-            conn.commit()
+        self._conn.execute(statement, values)
 
     def close(self) -> None:
+        self._conn.close()
         self._folder.cleanup()
 
 
@@ -68,15 +78,16 @@ class PostgresTable:
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
         self._conn = psycopg.connect(dsn, autocommit=True)
-        self.write("DROP TABLE IF EXISTS log")
+        self.write("DROP TABLE IF EXISTS log CASCADE")
         types = {"text": "text", "time": "timestamp", "json": "jsonb"}
         self.write(_CREATE.format(name="log", **types))
+        self.write(_LISTED)
 
     def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._conn.execute(statement.replace("?", "%s").encode(), values)
 
     def close(self) -> None:
-        self.write("DROP TABLE log")
+        self.write("DROP TABLE log CASCADE")
         self._conn.close()
 
 
@@ -106,7 +117,7 @@ class SQLStub:
             "dsn": str(self._secret),
             "query": f"SELECT {_LIST} FROM log WHERE upd_time >= :since"
             " AND upd_time < :until ORDER BY upd_time, id",
-            "ids_query": "SELECT id, upd_time FROM log",
+            "ids_query": "SELECT id, upd_time FROM listed",
             "row_query": f"SELECT {_LIST} FROM log WHERE id = :id",
             "since_column": "UPD_TIME",
             "since_is": "modified",
@@ -128,9 +139,12 @@ class SQLStub:
     def add(self, entry: StubEntry) -> str:
         external_id = str(entry.number)
         self._entries[external_id] = entry
-        self.table.write("DELETE FROM log WHERE id = ?", [external_id])
         places = ", ".join("?" * len(_COLUMNS))
-        self.table.write(f"INSERT INTO log VALUES ({places})", self._row(entry))
+        again = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
+        self.table.write(
+            f"INSERT INTO log VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {again}",
+            self._row(entry),
+        )
         return external_id
 
     def edit(self, external_id: str, **changes: Any) -> str:
@@ -169,7 +183,10 @@ class SQLStub:
         self._offset = timedelta(seconds=seconds)
 
     def fault(self, mode: FaultMode, times: int = 1) -> None:
-        raise LookupError(f"a database does not do {mode}, and not {times} times")
+        if mode not in _LIES:
+            raise LookupError(f"a database does not do {mode}, and not {times} times")
+        self.table.write("DROP VIEW listed")
+        self.table.write(f"{_LISTED} {_LIES[mode]}")
 
     def requests(self) -> Sequence[str]:
         return ()
@@ -198,8 +215,8 @@ class SQLStub:
         parent = None if entry.reply_to is None else str(entry.reply_to)
         return [
             str(entry.number),
-            entry.title,
-            entry.text,
+            _storable(entry.title),
+            _storable(entry.text),
             entry.author,
             entry.logbook,
             parent,
@@ -214,6 +231,11 @@ class SQLStub:
 def _address(number: int, place: int, name: str, is_foreign: bool) -> str:  # noqa: FBT001
     host = _FOREIGN if is_foreign else "http://files.example.org"
     return f"{host}/{number}/{place}/{name}"
+
+
+def _storable(text: str) -> str:
+    # A database takes no half of a surrogate pair; whoever wrote it had to mend it.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def make_stub() -> SQLStub:

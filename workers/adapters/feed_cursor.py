@@ -1,0 +1,96 @@
+"""How far a walk through a feed has come, and what the last one has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.entries.adapter import Cursor
+
+VERSION = 1
+# Under this name both the cursor and the memory know the newest part.
+DOCUMENT = "document"
+
+_KEPT = ("seen", "newest", DOCUMENT)
+_MAX_URL_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How far a walk from the newest part to the oldest has come."""
+
+    # The newest part, remembered once the walk has ended.
+    head: tuple[str, ...] = ()
+    newest: str | None = None
+    next: str | None = None
+    oldest: datetime | None = None
+    # Names what the newest part said.
+    document: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a cursor says; nothing, when it cannot be read."""
+
+    seen: frozenset[str] = frozenset()
+    newest: datetime | None = None
+    # Set while a document is only partly committed.
+    is_open: bool = False
+    walk: Walk | None = None
+    document: str | None = None
+    cursor: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cursor: Cursor | None) -> Place:
+        """Read a cursor; an unknown one is as good as none."""
+        if cursor is None or cursor.get("v") != VERSION:
+            return cls()
+        walk = cursor.get("walk")
+        return cls(
+            seen=frozenset(_texts(cursor.get("seen"))),
+            newest=_moment(cursor.get("newest")),
+            is_open="walk" in cursor,
+            walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
+            document=_text(cursor.get("document")),
+            cursor={key: cursor[key] for key in _KEPT if key in cursor},
+        )
+
+    def during(self, walk: Walk) -> dict[str, Any]:
+        """Return the cursor of a walk that has not ended."""
+        said = {
+            "head": list(walk.head),
+            "newest": walk.newest,
+            "next": walk.next,
+            "document": walk.document,
+        }
+        if walk.next and len(walk.next) > _MAX_URL_CHARS:
+            # Not to be remembered: a walk that is interrupted begins again.
+            said.pop("next")
+        return {"v": VERSION, **self.cursor, "walk": said}
+
+
+def _texts(value: object) -> list[str]:
+    found = value if isinstance(value, list) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment if moment and moment.tzinfo else None
+
+
+def _walk(said: dict[str, Any]) -> Walk:
+    return Walk(
+        tuple(_texts(said.get("head"))) or ("",),
+        _text(said.get("newest")),
+        _text(said.get("next")),
+        document=_text(said.get("document")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
