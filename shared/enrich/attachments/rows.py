@@ -81,12 +81,6 @@ _UNUSED: LiteralString = """
      WHERE NOT EXISTS (SELECT FROM attachment a WHERE a.sha256 = stored.sha256)
      ORDER BY stored.sha256
      LIMIT 10000"""
-_HASHES: LiteralString = """
-    SELECT DISTINCT sha256 FROM attachment
-     WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)
-       AND sha256 IS NOT NULL
-     ORDER BY sha256
-     LIMIT 10000"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,11 +239,3 @@ def unused(conn: Connection[TupleRow], stored: Sequence[bytes]) -> list[bytes]:
     """Return which of these contents no row of any tenant names."""
     found = conn.execute(_UNUSED, {"hashes": list(stored)})
     return [bytes(row[0]) for row in found]
-
-
-def hashes(
-    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
-) -> list[bytes]:
-    """Return the contents that these entries name, for whoever removes them."""
-    values = {"tenant": tenant, "entry_ids": list(entry_ids)}
-    return [bytes(row[0]) for row in conn.execute(_HASHES, values)]
