@@ -13,6 +13,8 @@ from workers.adapters.kit.stored import StoredEntry
 from workers.adapters.kit.stub import FaultMode, StubFile
 
 LIMIT = 2
+# Enough that what a cut listing lacks is more than may ever vanish unasked.
+MANY = 120
 LONG_AGO = timedelta(days=30)
 WRONG_BY_SECONDS = 300
 _LIES: tuple[FaultMode, ...] = ("empty_listing", "cut_listing", "login_page")
@@ -107,7 +109,7 @@ def lying_listings(keeping: Keeping) -> None:
 def _lies_in_vain(keeping: Keeping, mode: FaultMode) -> bool:
     """Hold that a lie deletes nothing; false where the source cannot tell it."""
     with keeping.anew() as one:
-        ids = set(one.add(*one.some(60)))
+        ids = set(one.add(*one.some(MANY)))
         one.load()
         try:
             one.stub.fault(mode, times=_ALL_REQUESTS)

@@ -127,6 +127,10 @@ def _check_backfill_beside(keeping: Keeping, ids: set[str]) -> None:
 
 def _check_backing_off(keeping: Keeping) -> None:
     good = dict(keeping.changes)
+    with keeping.under_another_name() as other:
+        neighbour, settings = other.name, other.configured()
+        other.load()
+    keeping.beside = {neighbour: settings}
     keeping.changes |= _nowhere(keeping)
     for number in range(1, FAILURES + 1):
         run = keeping.run()
@@ -138,11 +142,24 @@ def _check_backing_off(keeping: Keeping) -> None:
             assert abs(wait - expected) <= _JITTER * expected, f"{number}: {wait:.2f} x"
     assert keeping.standing().paused, f"not paused after {FAILURES} failures"
     keeping.changes = good
+    _check_neighbour(keeping, neighbour)
     keeping.arrange()
     with connection(keeping.pool) as conn:
         operate.resume(conn, TENANT, keeping.name)
     run = keeping.run()
     assert run.error is None, run.error
+
+
+def _check_neighbour(keeping: Keeping, name: str) -> None:
+    """Hold that another source has not noticed, and is asked as often as before."""
+    failing = keeping.name
+    keeping.name, keeping.beside = name, {failing: keeping.configured()}
+    run = keeping.run()
+    assert run.error is None, run.error
+    with keeping.stock() as stock:
+        assert stock.waits()[runs.TAIL] <= 60 * (1 + _JITTER)
+    keeping.beside = {name: keeping.configured()}
+    keeping.name = failing
 
 
 def _nowhere(keeping: Keeping) -> dict[str, Any]:

@@ -3,37 +3,87 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
 
+from shared.enrich.attachments import fetching, rows
+from shared.enrich.attachments.keeping import bounds_of
+from shared.enrich.attachments.store import FileStore
+from shared.entries.incoming import AttachmentRef
+from shared.postgres import connection
 from shared.sources import runs
-from workers.adapters.kit.keeping import Keeping
+from workers.adapters.kit.keeping import TENANT, Keeping
 from workers.adapters.kit.stub import StubFile
 
-_ODD_NAMES = ("../../etc/passwd", 'a "quoted" name.txt', "line\rend.txt", "Größe.txt")
+CAP_BYTES = 1000
+_FILES = (
+    StubFile("twin.txt", b"one"),
+    StubFile("twin.txt", b"two"),
+    StubFile("../../etc/passwd", b"odd"),
+    StubFile('a "quoted" Größe.txt', b"odd"),
+    StubFile("line\rend.txt", b"odd"),
+    StubFile("gone.txt", b"", missing=True),
+    StubFile("large.txt", b"x" * (CAP_BYTES + 1)),
+    StubFile("elsewhere.txt", b"far", foreign=True),
+)
+# What becomes of those that are not to be had.
+_OTHERWISE = {"gone": {"failed"}, "large": {"linked", "failed"}}
 EXTRA = {"operator": "Ilse", "beam_current": 401}
 
 
 def attachments(keeping: Keeping) -> None:
-    """ADP22: names that collide or lie, foreign addresses, what is not there."""
-    files = (
-        StubFile("twin.txt", b"one"),
-        StubFile("twin.txt", b"two"),
-        *(StubFile(name, b"odd") for name in _ODD_NAMES),
-        StubFile("gone.txt", b"", missing=True),
-        StubFile("elsewhere.txt", b"far", foreign=True),
-    )
-    told = [file for file in files if _can_hold(keeping, file)]
+    """ADP22: names that collide or lie, files that are elsewhere, gone or too large."""
+    told = [file for file in _FILES if _can_hold(keeping, file)]
     assert told, "the stub holds no file at all"
-    entry = keeping.some(1, files=tuple(told))[0]
-    external_id = keeping.add(entry)[0]
+    external_id = keeping.add(*keeping.some(1, files=tuple(told)))[0]
     keeping.load()
     with keeping.stock() as stock:
+        entry = stock.entry(external_id)
         stored = stock.attachments()
     names = [one["filename"] for one in stored]
     # Two of one name at one address are one file.
     assert len({file.filename for file in told}) <= len(stored) <= len(told), names
-    assert {one["external_id"] for one in stored} == {external_id}
     assert all(names), "a file has a name"
+    _fetch(keeping, entry.id)
+    with keeping.stock() as stock:
+        for one in stock.attachments():
+            expected = _expected(keeping, one["filename"], one["url"])
+            assert one["state"] in expected, f"{one['filename']!r} is {one['state']}"
+
+
+def _fetch(keeping: Keeping, entry_id: UUID) -> None:
+    """Fetch the files of an entry as the stage does, into a folder of its own."""
+    opened = keeping.open(**keeping.changes)
+    own = getattr(opened.adapter, "fetch_attachment", None)
+
+    def fetch(ref: AttachmentRef, max_bytes: int) -> Any:
+        if own is not None:
+            return nullcontext(own(ref))
+        return opened.io.http.stream(ref.url or "", max_bytes=max_bytes)
+
+    with connection(keeping.pool) as conn:
+        due = rows.due(conn, TENANT, entry_id)
+    with TemporaryDirectory() as folder:
+        means = fetching.Means(
+            keeping.pool, FileStore(folder), bounds_of(keeping.limits), CAP_BYTES, 50
+        )
+        outcome = fetching.fetch_all(means, due, fetch, begin_until=float("inf"))
+    assert outcome.error is None, outcome.error
+
+
+def _expected(keeping: Keeping, name: str, url: str | None) -> set[str]:
+    settings = keeping.configured()
+    own = [one for one in (settings.base_url, *settings.allowed_origins) if one]
+    hosts = {urlsplit(one).netloc for one in own}
+    if url is not None and urlsplit(url).netloc not in hosts:
+        return {"linked"}
+    for file, states in _OTHERWISE.items():
+        if file in name:
+            return states
+    return {"stored"}
 
 
 def _can_hold(keeping: Keeping, file: StubFile) -> bool:
@@ -64,17 +114,17 @@ def every_kind_of_run(keeping: Keeping) -> None:
             run = other.run(kind)
             assert run.error is None, run.error
             assert run.added == len(entries), f"{kind} has added {run.added}"
-            found[kind] = _rows(other)
+            found[kind] = _entries(other)
             run = other.run(runs.REPARSE)
             assert run.error is None, run.error
             assert (run.added, run.updated) == (0, 0), f"{run.updated} read otherwise"
             assert run.unchanged == len(entries)
-            assert _rows(other) == found[kind]
+            assert _entries(other) == found[kind]
     first = found[runs.BACKFILL]
-    assert all(rows == first for rows in found.values()), "the kinds of run differ"
+    assert all(one == first for one in found.values()), "the kinds of run differ"
 
 
-def _rows(keeping: Keeping) -> list[tuple[Any, ...]]:
+def _entries(keeping: Keeping) -> list[tuple[Any, ...]]:
     with keeping.stock() as stock:
         return [
             (

@@ -48,6 +48,8 @@ class Keeping(Reading):
         self.name = _new_name(subject)
         # What this test changes in the source's settings.
         self.changes: dict[str, Any] = {}
+        # Sources that are configured, too.
+        self.beside: dict[str, SourceSettings] = {}
         # Called behind every commit of a run: what happens between its pages.
         self.on_step: Callable[[], None] | None = None
         now = datetime.now(UTC).replace(second=0, microsecond=0)
@@ -81,7 +83,7 @@ class Keeping(Reading):
 
     def arrange(self) -> None:
         """Let the rows say what the settings say."""
-        settings = Settings(sources={self.name: self.configured()})
+        settings = Settings(sources={**self.beside, self.name: self.configured()})
         with connection(self.pool) as conn:
             arranged = arrangement.arrange(conn, settings)
         assert arranged.invalid == {}, arranged.invalid
