@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -195,15 +196,18 @@ class Als:
             return max(lower, at) if window is not None else at
         return max(lower, now - _RECONCILE_DAYS * _DAY)
 
-    def _paged(self, items: list[RawItem], at: int, reached: int) -> Iterator[Page]:
+    def _paged(self, items: deque[RawItem], at: int, reached: int) -> Iterator[Page]:
         """Yield the items of one answer; only the last page moves the cursor on."""
         size = self._source.page_size
         while len(items) > size:
-            yield Page(tuple(items[:size]), _cursor(min(at, reached)))
-            items = items[size:]
-        yield Page(tuple(items), _cursor(reached))
+            part = tuple(items.popleft() for _ in range(size))
+            yield Page(part, _cursor(min(at, reached)))
+            del part
+        last = tuple(items)
+        items.clear()
+        yield Page(last, _cursor(reached))
 
-    def _items(self, start: int, end: int) -> list[RawItem]:
+    def _items(self, start: int, end: int) -> deque[RawItem]:
         reply, records = self._ask(start, end)
         charset = file_json.guessed_charset(reply.body, reply.charset)
         repeats: dict[str, int] = {}
@@ -217,7 +221,7 @@ class Als:
             item = RawItem(own, record, charset=charset, fetched_at=reply.fetched_at)
             found.append((_order(record), item))
         found.sort(key=lambda pair: pair[0])
-        return [item for _, item in found]
+        return deque(item for _, item in found)
 
     def _ask(self, start: int, end: int) -> tuple[Reply, list[Any]]:
         """Return the records of a stretch of time; a wrong shape is asked for twice."""

@@ -31,7 +31,7 @@ from workers.adapters.map_settings import FieldSelectors, MapArgs
 _KINDS = {
     "integer": re.compile(r"[+-]?\d++", re.ASCII),
     # With a point or a comma, thousands apart, and an exponent.
-    "number": re.compile(r"[+-]?(?=\D*+\d)[\d.,' ]++(?:[eE][+-]?\d++)?", re.ASCII),
+    "number": re.compile(r"[+-]?[\d.,' ]++(?:[eE][+-]?\d++)?", re.ASCII),
 }
 _MOST_DIGITS = 64
 _REPLACEMENT = "\ufffd"
@@ -137,5 +137,6 @@ class GenericCSV:
         return self._map.entry(row, raw.external_id, flags=flags)
 
     def _check(self, value: str, column: str, kind: str, where: str) -> None:
-        if len(value) > _MOST_DIGITS or not _KINDS[kind].fullmatch(value):
+        is_one = len(value) <= _MOST_DIGITS and _KINDS[kind].fullmatch(value)
+        if not is_one or not any(each.isdigit() for each in value):
             malformed("wrong_type", f"{column!r} in {where.lower()} is no {kind}.")

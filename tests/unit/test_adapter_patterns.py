@@ -1,0 +1,49 @@
+"""The patterns of the file and facility adapters stay linear on hostile text."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import time
+from typing import Any
+
+import pytest
+
+MODULES = (
+    *("als", "field_values", "file_csv", "file_json", "file_text", "file_xml"),
+    *("generic_csv", "jlab", "jlab_entry", "pointer"),
+)
+HOSTILE = (
+    "a" * 50_000 + "!",
+    " " * 50_000 + "!",
+    "1" * 50_000 + "!",
+    "1,'. " * 10_000 + "!",
+    "type = " * 10_000 + "!",
+    '<?xml encoding = "' * 5_000 + "!",
+    "~" * 50_000 + "!",
+    "not authori" * 5_000 + "!",
+)
+
+
+def patterns() -> list[Any]:
+    found: list[Any] = []
+    for name in MODULES:
+        module = importlib.import_module(f"workers.adapters.{name}")
+        for value in vars(module).values():
+            several = value.values() if isinstance(value, dict) else [value]
+            found += [
+                pytest.param(one, id=f"{name}:{one.pattern!r}"[:60])
+                for one in several
+                if isinstance(one, re.Pattern)
+            ]
+    return found
+
+
+@pytest.mark.parametrize("pattern", patterns())
+def test_a_pattern_takes_no_time_on_hostile_text(pattern) -> None:
+    for text in HOSTILE:
+        given = text.encode() if isinstance(pattern.pattern, bytes) else text
+        begun = time.process_time()
+        pattern.search(given)
+        pattern.fullmatch(given)
+        assert time.process_time() - begun < 0.1, text[:20]
