@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.entries import attachments, payloads, reading
+from shared.entries import attachments, payloads, reading, retention
 from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone_many
@@ -363,3 +363,24 @@ def test_an_access_change_is_one_although_the_text_changes_too(conn, save):
     save(draft(text="edited", readers=("rf",)))
 
     assert row(conn, "past_readers, change, revision") == (["*"], "access", 2)
+
+
+def test_what_is_older_than_its_source_may_be_kept_is_deleted_in_steps(conn, save):
+    now = datetime.now(UTC)
+    ages = {"old": 40, "older": 50, "young": 20}
+    save(*(draft(n, entry_time=now - timedelta(days=d)) for n, d in ages.items()))
+    conn.execute("DELETE FROM work")
+
+    steps = [
+        retention.expire(conn, TENANT, "olog", days=30, stages=GRAVE_STAGES, limit=1)
+        for _ in range(3)
+    ]
+
+    assert [len(gone) for gone in steps] == [1, 1, 0]
+    # The oldest goes first.
+    assert steps[0] == [row(conn, "id", "older")[0]]
+    assert row(conn, "deleted_at, change", "young") == (None, "created")
+    assert row(conn, "delete_reason, change", "old") == ("retention", "deleted")
+    assert work_of(conn, "old") == GRAVE_STAGES
+    classes = conn.execute("SELECT DISTINCT class FROM work").fetchall()
+    assert classes == [(1,)]
