@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self
@@ -147,9 +146,6 @@ class PathFiles:
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open one for reading."""
         return self._io.files.open(name)
-
-
-Reader = Callable[[BinaryIO, bytes, Mark], Iterator[Record]]
 
 
 def digest(data: bytes) -> str:
