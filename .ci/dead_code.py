@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import tomllib
 from pathlib import Path
 
 from vulture import Vulture
@@ -35,7 +36,7 @@ NAMES = [
     # celery and kombu
     "on_*", "worker_*", "task_*", "autoretry_for", "ignore_result", "_brpop_read",
     # http.server, logging, threading
-    "do_*", "log_message", "emit", "daemon", "daemon_threads",
+    "do_*", "pytest_*", "log_message", "emit", "daemon", "daemon_threads",
     # onnxruntime's options
     "*_op_num_threads", "log_severity_level",
 ]  # fmt: skip
@@ -43,7 +44,8 @@ NAMES = [
 
 def main() -> int:
     """Print what nothing uses and return 1, or how much was looked at and 0."""
-    search = Vulture(ignore_names=NAMES, ignore_decorators=DECORATORS)
+    names = [*NAMES, *_entry_points()]
+    search = Vulture(ignore_names=names, ignore_decorators=DECORATORS)
     search.scavenge([str(ROOT / name) for name in USERS if (ROOT / name).exists()])
     fields: dict[Path, set[int]] = {}
     found = []
@@ -60,6 +62,13 @@ def main() -> int:
         print(line)
     print(f"{len(found)} unused in {', '.join(DELIVERED)}")
     return 1 if found else 0
+
+
+def _entry_points() -> list[str]:
+    """Return what is loaded by the name that pyproject.toml gives it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    groups = project["project"].get("entry-points", {}).values()
+    return [point.rpartition(":")[2] for group in groups for point in group.values()]
 
 
 def _fields_of(path: Path) -> set[int]:

@@ -1,4 +1,4 @@
-"""Entries as a control room writes them, from a seed: the same number, the same text."""
+"""Entries as a control room writes them: the same seed and number, the same text."""
 
 from __future__ import annotations
 

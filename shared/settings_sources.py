@@ -12,8 +12,6 @@ from pydantic import Field, field_validator, model_validator
 from shared.settings_sections import Section, known_zone
 
 PUSH = "push"
-# The peer's cap equals its base, which makes its backing off inert.
-_CAP_OF_POLL = 8
 
 
 class SourceAuth(Section):
@@ -157,11 +155,6 @@ class SourceSettings(Section):
     def is_pulled(self) -> bool:
         """Whether we ask the source, and not it us."""
         return self.adapter != PUSH
-
-    @property
-    def longest_wait_seconds(self) -> float:
-        """The cap of backing off, beyond one interval."""
-        return self.max_interval_seconds or _CAP_OF_POLL * self.poll_interval_seconds
 
     @field_validator("timezone")
     @classmethod

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, BinaryIO, ClassVar, Literal, Protocol
+from typing import Any, BinaryIO, ClassVar, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -325,6 +325,7 @@ class Adapter(Protocol):
         """Return the entry of an item; pure, or MalformedEntryError."""
 
 
+@runtime_checkable
 class ListsIds(Protocol):
     """An adapter whose source lists its ids."""
 
@@ -332,6 +333,7 @@ class ListsIds(Protocol):
         """Yield every id of the window; None: of the whole source."""
 
 
+@runtime_checkable
 class Fetches(Protocol):
     """An adapter that can read one entry by its id."""
 
@@ -346,6 +348,7 @@ class FetchesAttachments(Protocol):
         """Yield the bytes of a file."""
 
 
+@runtime_checkable
 class Checks(Protocol):
     """An adapter that can say more about its source than its first page does."""
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from typing import cast
 
 from shared.entries.adapter import Checks, Page, SourceReport, Window
 from shared.entries.draft import EntryDraft
@@ -63,10 +62,11 @@ def _checked(
 
 
 def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
-    if not hasattr(opened.adapter, "check"):
+    adapter = opened.adapter
+    if not isinstance(adapter, Checks):
         return None
     try:
-        report = cast("Checks", opened.adapter).check()
+        report = adapter.check()
     except LogchordError as exc:
         problems.append(exc.message)
         return None

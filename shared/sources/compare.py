@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import cast
+from typing import Any
 
 from shared.entries.adapter import (
     Fetches,
@@ -25,16 +25,64 @@ CHUNK = 1000
 FETCHED_AT_ONCE = 20
 
 
+@dataclass(slots=True)
+class Comparison:
+    """How far one comparison of a run has come; kept with each commit."""
+
+    began: datetime
+    is_listed: bool = False
+    # Where the pages of a window that is read again go on.
+    inner: dict[str, Any] | None = None
+    # The last id that was looked at.
+    after: str = ""
+
+    @classmethod
+    def resume(cls, intake: Intake) -> Comparison:
+        """Return where this run stands; another run's place is nothing to it."""
+        kept = (intake.cursor or {}).get("at")
+        if not isinstance(kept, dict) or kept.get("run") != str(intake.run.id):
+            with connection(intake.pool) as conn:
+                listing.clear(conn, intake.run.id)
+            return cls(intake.opened.io.now())
+        began = datetime.fromisoformat(kept["began"])
+        return cls(began, kept["listed"], kept["inner"], kept["after"])
+
+    def cursor(self, intake: Intake) -> dict[str, Any]:
+        """Return the run's cursor with this place in it."""
+        at = {
+            "run": str(intake.run.id),
+            "began": self.began.isoformat(),
+            "listed": self.is_listed,
+            "inner": self.inner,
+            "after": self.after,
+        }
+        return {**(intake.cursor or {"v": 1}), "at": at}
+
+
 def steps(intake: Intake, window: Window | None) -> Steps:
-    """List, then fetch what is unknown or changed; the listing stays for a prune."""
-    began = intake.opened.io.now()
-    yield from take_down(intake, window)
-    yield from fetch_changed(intake, listed(intake, window, before=began))
+    """List, then fetch what is unknown or changed."""
+    at = Comparison.resume(intake)
+    yield from take_down(intake, window, at)
+    yield from fetch_changed(intake, listed(intake, window, before=at.began), at)
+    if not intake.is_cut:
+        end(intake)
 
 
-def take_down(intake: Intake, window: Window | None) -> Steps:
-    """Take the whole listing down, anew."""
-    adapter = cast("ListsIds", intake.opened.adapter)
+def take_down(intake: Intake, window: Window | None, at: Comparison) -> Steps:
+    """Take the whole listing down, unless this run has done so already."""
+    if at.is_listed:
+        return
+    list_all(intake, window)
+    at.is_listed = True
+    with connection(intake.pool) as conn:
+        intake.keep(conn, at.cursor(intake))
+    yield Counts()
+
+
+def list_all(intake: Intake, window: Window | None) -> None:
+    """Take the whole listing down at one go: it has no place to go on from."""
+    adapter = intake.opened.adapter
+    assert isinstance(adapter, ListsIds)
     run_id = intake.run.id
     with connection(intake.pool) as conn:
         listing.clear(conn, run_id)
@@ -43,7 +91,14 @@ def take_down(intake: Intake, window: Window | None) -> Steps:
         with connection(intake.pool) as conn:
             listing.add(conn, run_id, chunk)
             intake.keep(conn, None)
-        yield Counts()
+
+
+def end(intake: Intake) -> None:
+    """Forget the listing, and where the run stood in it."""
+    cursor = {key: one for key, one in (intake.cursor or {}).items() if key != "at"}
+    with connection(intake.pool) as conn:
+        listing.clear(conn, intake.run.id)
+        intake.keep(conn, cursor or {"v": 1})
 
 
 def listed(intake: Intake, window: Window | None, *, before: datetime) -> Listed:
@@ -58,26 +113,28 @@ def listed(intake: Intake, window: Window | None, *, before: datetime) -> Listed
     )
 
 
-def fetch_changed(intake: Intake, found: Listed) -> Steps:
+def fetch_changed(intake: Intake, found: Listed, at: Comparison) -> Steps:
     """Fetch every listed entry that is unknown here or stood otherwise."""
-    after = ""
     while True:
         with connection(intake.pool) as conn:
-            ids = found.changed(conn, after=after, limit=FETCHED_AT_ONCE)
+            ids = found.changed(conn, after=at.after, limit=FETCHED_AT_ONCE)
         if not ids:
             return
-        after = ids[-1].external_id
+        before, at.after = at.after, ids[-1].external_id
         items, lost = _fetched(intake, ids)
         if lost:
             with connection(intake.pool) as conn:
                 state.note_gaps(conn, intake.tenant, intake.name, lost)
-        yield intake.store(items, None)
+        counts = intake.store(items, at.cursor(intake))
         if intake.is_cut:
+            at.after = before
             return
+        yield counts
 
 
 def _fetched(intake: Intake, ids: list[IdStamp]) -> tuple[list[RawItem], list[Gap]]:
-    adapter = cast("Fetches", intake.opened.adapter)
+    adapter = intake.opened.adapter
+    assert isinstance(adapter, Fetches), "what lists ids can read one of them"
     items: list[RawItem] = []
     gaps: list[Gap] = []
     for one in ids:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 from shared.entries.adapter import Fetches, RawItem
 from shared.postgres import connection
@@ -17,7 +16,7 @@ _NEVER_TOO_MANY = 20
 _AT_ONCE = 50
 REASON = "no longer at its source"
 
-ListAgain = Callable[[], Steps]
+ListAgain = Callable[[], None]
 
 
 def steps(
@@ -34,17 +33,17 @@ def steps(
         _block(intake, stored, absent, listed)
         return
     _unblock(intake)
-    if hasattr(intake.opened.adapter, "fetch"):
-        yield from _by_fetching(intake, found)
+    adapter = intake.opened.adapter
+    if isinstance(adapter, Fetches):
+        yield from _by_fetching(intake, found, adapter)
         return
     yield from _mark(intake, found)
     # Absent from one listing may be the listing's fault; twice in a row it is gone.
-    yield from list_again()
+    list_again()
     yield from _delete_marked(intake, found)
 
 
-def _by_fetching(intake: Intake, found: Listed) -> Steps:
-    adapter = cast("Fetches", intake.opened.adapter)
+def _by_fetching(intake: Intake, found: Listed, adapter: Fetches) -> Steps:
     after = ""
     while page := _absent(intake, found, after):
         after = page[-1].external_id

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from shared.entries.adapter import Adapter, Recognises, Recognition
+from shared.entries.adapter import Recognises, Recognition
 from shared.errors import LogchordError
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
@@ -49,27 +48,25 @@ def recognise(url: str, settings: SourceSettings) -> Tried:
     candidates: list[Candidate] = []
     asked: list[str] = []
     failures: dict[str, None] = {}
-    for name, kind in _by_name():
-        if not hasattr(kind, "recognise"):
-            continue
+    for name, title, kind in _by_name():
         asked.append(name)
         hurried = settings.model_copy(update={"max_retries": 0, "rate_per_second": 20})
         with make_io(name, hurried) as io:
             try:
-                found = cast("type[Recognises]", kind).recognise(url, io)
+                found = kind.recognise(url, io)
             except LogchordError as exc:
                 failures[exc.message] = None
                 continue
         if found is not None:
-            candidates.append(Candidate(name, kind.descriptor.title, found))
+            candidates.append(Candidate(name, title, found))
     candidates.sort(key=lambda one: (-one.found.confidence, one.adapter))
     return Tried(tuple(candidates), tuple(asked), tuple(failures))
 
 
-def _by_name() -> Sequence[tuple[str, type[Adapter]]]:
+def _by_name() -> list[tuple[str, str, type[Recognises]]]:
+    """Return who can tell, each once: not again by the names that peers give it."""
     return [
-        (name, kind)
+        (name, kind.descriptor.title, cast("type[Recognises]", kind))
         for name, kind in loading.adapters().items()
-        # Not once more by the names that peers give it.
-        if kind.descriptor.name == name
+        if kind.descriptor.name == name and hasattr(kind, "recognise")
     ]

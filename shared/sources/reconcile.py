@@ -7,76 +7,85 @@ from __future__ import annotations
 
 import functools
 from datetime import datetime, timedelta
-from typing import Any
 
 from shared.due import rows as due
-from shared.entries.adapter import Window
+from shared.entries.adapter import ListsIds, Window
 from shared.postgres import connection
 from shared.sources import compare, listing, prune
+from shared.sources.compare import Comparison
 from shared.sources.intake import Intake, Steps
+from shared.sources.runs import Counts
+
+_PRUNED = "pruned_at"
 
 
 def steps(intake: Intake) -> Steps:
     """Compare a window, or everything when a prune is due; then prune."""
-    opened = intake.opened
-    began = opened.io.now()
-    place = intake.cursor or {"v": 1}
-    prunes = opened.capabilities.deletes in {"index", "rescan"} and _is_due(
-        intake, place, began
-    )
-    window = _window(intake, began, whole=prunes)
-    lists = hasattr(opened.adapter, "list_ids")
-    list_all = functools.partial(
-        compare.take_down if lists else _read_again, intake, window
-    )
-    list_again = (
-        list_all
-        if lists
-        else functools.partial(_read_again, intake, window, again=True)
-    )
     intake.work_class = due.LIVE
-    if not lists:
-        with connection(intake.pool) as conn:
-            listing.clear(conn, intake.run.id)
-    yield from list_all()
+    opened = intake.opened
+    at = Comparison.resume(intake)
+    prunes = opened.capabilities.deletes in {"index", "rescan"} and _is_due(intake, at)
+    window = _window(intake, at.began, whole=prunes)
+    lists = isinstance(opened.adapter, ListsIds)
+    yield from (compare.take_down if lists else _read)(intake, window, at)
     if intake.is_cut:
         return
     # Entries at the edge of the window move in and out of what the source answers.
-    found = compare.listed(intake, window, before=began)
+    found = compare.listed(intake, window, before=at.began)
     if lists:
-        yield from compare.fetch_changed(intake, found)
+        yield from compare.fetch_changed(intake, found, at)
     if prunes and not intake.is_cut:
         with connection(intake.pool) as conn:
             listed = listing.count(conn, intake.run.id)
-        yield from prune.steps(intake, found, listed=listed, list_again=list_again)
-        place = {**place, "pruned_at": began.isoformat()}
-    with connection(intake.pool) as conn:
-        listing.clear(conn, intake.run.id)
-        intake.keep(conn, place)
+        again = functools.partial(_list_again, intake, window)
+        yield from prune.steps(intake, found, listed=listed, list_again=again)
+        intake.cursor = {**(intake.cursor or {"v": 1}), _PRUNED: at.began.isoformat()}
+    compare.end(intake)
 
 
-def _read_again(intake: Intake, window: Window | None, *, again: bool = False) -> Steps:
-    for page in intake.opened.adapter.pages(None, window):
-        yield intake.store(
-            page.items, None, page=page, listed_by=intake.run.id, again=again
-        )
+def _read(intake: Intake, window: Window | None, at: Comparison) -> Steps:
+    """Read a window anew, page by page; what it holds is the listing."""
+    if at.is_listed:
+        return
+    for page in intake.opened.adapter.pages(at.inner, window):
+        at.inner = dict(page.cursor)
+        cursor = at.cursor(intake)
+        counts = intake.store(page.items, cursor, page=page, listed_by=intake.run.id)
         if intake.is_cut:
             return
+        if intake.is_through:
+            break
+        yield counts
+    at.is_listed, at.inner = True, None
+    with connection(intake.pool) as conn:
+        intake.keep(conn, at.cursor(intake))
+    yield Counts()
 
 
-def _is_due(intake: Intake, place: dict[str, Any], began: datetime) -> bool:
-    last = place.get("pruned_at")
+def _list_again(intake: Intake, window: Window | None) -> None:
+    """Take the listing down a second time, at one go."""
+    if isinstance(intake.opened.adapter, ListsIds):
+        compare.list_all(intake, window)
+        return
+    with connection(intake.pool) as conn:
+        listing.clear(conn, intake.run.id)
+    for page in intake.opened.adapter.pages(None, window):
+        intake.store(page.items, None, page=page, listed_by=intake.run.id, again=True)
+
+
+def _is_due(intake: Intake, at: Comparison) -> bool:
+    last = (intake.cursor or {}).get(_PRUNED)
     if intake.run.asked.get("confirm_prune") or not isinstance(last, str):
         return True
     every = timedelta(seconds=intake.opened.settings.prune_every_seconds)
-    return datetime.fromisoformat(last) + every <= began
+    return datetime.fromisoformat(last) + every <= at.began
 
 
 def _window(intake: Intake, began: datetime, *, whole: bool) -> Window | None:
     run, opened = intake.run, intake.opened
     if run.window_from is not None or run.window_to is not None:
         return Window(run.window_from, run.window_to)
-    if whole and hasattr(opened.adapter, "list_ids"):
+    if whole and isinstance(opened.adapter, ListsIds):
         return None
     if not opened.capabilities.windows:
         return None

@@ -69,9 +69,6 @@ _END: LiteralString = """
            error = %(error)s::jsonb, cursor_after = %(cursor)s::jsonb,
            ended_at = clock_timestamp(), heartbeat_at = clock_timestamp()
      WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL"""
-_WINDOW: LiteralString = """
-    UPDATE ingestion_run SET window_from = %(from)s, window_to = %(to)s
-     WHERE id = %(id)s AND tenant = %(tenant)s"""
 _FORGET: LiteralString = """
     DELETE FROM ingestion_run
      WHERE id IN (SELECT id FROM ingestion_run
@@ -225,17 +222,6 @@ def count(
     """Add what a page brought, in its commit."""
     values = {**asdict(counts), "expected": expected}
     conn.execute(_COUNT, {**values, "id": run.id, "tenant": run.tenant})
-
-
-def set_window(
-    conn: Connection[TupleRow],
-    run: IngestionRun,
-    start: datetime | None,
-    end: datetime | None,
-) -> None:
-    """Say which stretch of time the run is about."""
-    values = {"id": run.id, "tenant": run.tenant, "from": start, "to": end}
-    conn.execute(_WINDOW, values)
 
 
 def end(

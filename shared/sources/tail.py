@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from shared.due import schedule
-from shared.entries.adapter import Window
+from shared.entries.adapter import ListsIds, Window
 from shared.postgres import connection
 from shared.sources import compare, runs, state
 from shared.sources.intake import Intake, Steps
@@ -41,7 +41,7 @@ def steps(intake: Intake) -> Steps:
 def _has_only_a_listing(intake: Intake) -> bool:
     """Tell whether the tail is a comparison: once the history is in, not before."""
     opened = intake.opened
-    if opened.capabilities.order != "none" or not hasattr(opened.adapter, "list_ids"):
+    if opened.capabilities.order != "none" or not isinstance(opened.adapter, ListsIds):
         return False
     with connection(intake.pool) as conn:
         backfill = schedule.standing(conn, intake.name).get(runs.BACKFILL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -69,9 +69,7 @@ class Runtime:
             if run.ended_at is not None:
                 return run
 
-    def turn(
-        self, name: str, kind: str, seconds: float = 15.0
-    ) -> LogchordError | None:
+    def turn(self, name: str, kind: str, seconds: float = 15.0) -> LogchordError | None:
         """Take the run if it is due, and do its steps for a while."""
         means = Means(self.settings, self.pool, STAGES, self._nudge, _open_io)
         taken = walk.take(means, name, kind)
@@ -99,7 +97,7 @@ class Runtime:
         self.nudged.append((stage, len(ids)))
 
 
-def _open_io(wanted: Wanted) -> SourceIO:
+def _open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
     return make_io(wanted.source, wanted.settings, memory=wanted.memory)
 
 
