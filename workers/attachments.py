@@ -21,7 +21,7 @@ from shared.enrich.attachments import fetching, keeping, rows
 from shared.enrich.attachments.fetching import Fetch, Means, Outcome
 from shared.enrich.attachments.rows import Due
 from shared.enrich.attachments.store import STORE_UNAVAILABLE, FileStore, open_store
-from shared.entries.adapter import Adapter, SourceIO
+from shared.entries.adapter import Adapter, FetchesAttachments, SourceIO
 from shared.entries.incoming import AttachmentRef
 from shared.errors import ConfigurationError, IngestionError, LogchordError
 from shared.log import get_logger
@@ -175,9 +175,8 @@ def _of_source(
     adapter: Adapter, io: SourceIO, ref: AttachmentRef, max_bytes: int
 ) -> AbstractContextManager[Iterator[bytes]]:
     """Ask the adapter for a file, or its address where the adapter has nothing else."""
-    fetch = getattr(adapter, "fetch_attachment", None)
-    if fetch is not None:
-        pieces: Iterator[bytes] = fetch(ref)
+    if isinstance(adapter, FetchesAttachments):
+        pieces: Iterator[bytes] = adapter.fetch_attachment(ref)
         if isinstance(pieces, Generator):
             # What is cut off in the middle hangs up at once.
             return closing(pieces)

@@ -341,6 +341,7 @@ class Fetches(Protocol):
         """Return the item; None: the source says that it is gone."""
 
 
+@runtime_checkable
 class FetchesAttachments(Protocol):
     """An adapter with attachments that are more than an address."""
 

@@ -8,19 +8,6 @@ from typing import Any, Literal
 
 TextFormat = Literal["plain", "html", "markdown", "elcode", "textile"]
 
-# What an adapter may notice about an entry; whoever reads it is told.
-FLAGS = (
-    "time_ambiguous",
-    "time_nonexistent",
-    "no_zone",
-    "time_in_future",
-    "repaired",
-    "charset_guess",
-    "truncated_by_source",
-    "metadata_overflow",
-    "metadata_failed",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class AttachmentRef:
@@ -77,4 +64,7 @@ class Entry:
     url: str | None = None
     # A tombstone: the other fields may be empty.
     deleted: bool = False
+    # What whoever reads it is told: time_ambiguous, time_nonexistent, no_zone, repaired,
+    # charset_guess, truncated_by_source; the runtime adds time_in_future,
+    # metadata_overflow and metadata_failed.
     flags: tuple[str, ...] = ()
