@@ -21,6 +21,7 @@ from shared.entries.adapter import (
     Cursor,
     Page,
     RawItem,
+    Recognition,
     Reply,
     Source,
     SourceIO,
@@ -34,6 +35,7 @@ from workers.adapters import file_json
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm
+from workers.adapters.file_sample import by_keys, first_record
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import Selector
@@ -54,6 +56,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _LOOKED_AT = 65_536
+_KEYS = frozenset(("id", "timestamp", "subject", "details"))
 _SHOWN = 200
 _FIELDS: dict[str, Selector] = {
     "external_id": "id",
@@ -157,6 +160,12 @@ class Als:
         if self._source.path is None:
             self._ask(now - _DAY, now)
         return SourceReport(reachable=True, authorised=True)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by the keys of its first record; an address tells nothing."""
+        found = first_record(url, io, JSONForm())
+        return by_keys(url, found, _KEYS, "records of an ALS eLog")
 
     def _by_time(self, since: Cursor | None, window: Window | None) -> Iterator[Page]:
         began = self._io.now()

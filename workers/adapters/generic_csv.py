@@ -15,6 +15,7 @@ from shared.entries.adapter import (
     Cursor,
     Page,
     RawItem,
+    Recognition,
     Source,
     SourceIO,
     Window,
@@ -23,6 +24,7 @@ from shared.entries.incoming import Entry
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
 from workers.adapters.file_csv import CSVForm, Dialect
+from workers.adapters.file_sample import first_record
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.generic_json import FIELDS
@@ -34,6 +36,8 @@ _KINDS = {
     "number": re.compile(r"[+-]?[\d.,' ]++(?:[eE][+-]?\d++)?", re.ASCII),
 }
 _MOST_DIGITS = 64
+_SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz)?$", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t", "|")
 _REPLACEMENT = "\ufffd"
 
 
@@ -135,6 +139,23 @@ class GenericCSV:
             is_repaired = any(_REPLACEMENT in str(value) for value in row.values())
             flags = ("charset_guess", *(("repaired",) if is_repaired else ()))
         return self._map.entry(row, raw.external_id, flags=flags)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by its suffix, and by a header whose fields its rows have."""
+        if not _SUFFIX.search(url):
+            return None
+        for delimiter in _DELIMITERS:
+            found = first_record(url, io, CSVForm(Dialect(delimiter), io.now))
+            if found and isinstance(found[1], dict) and len(found[1]) > 1:
+                given = {"delimiter": delimiter} if delimiter != "," else {}
+                return Recognition(
+                    settings={"path": url, "args": given},
+                    confidence=0.7,
+                    why=f"{found[0]} has rows of {len(found[1])} fields",
+                    asks=("args.columns", "timezone"),
+                )
+        return None
 
     def _check(self, value: str, column: str, kind: str, where: str) -> None:
         is_one = len(value) <= _MOST_DIGITS and _KINDS[kind].fullmatch(value)

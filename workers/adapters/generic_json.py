@@ -16,6 +16,7 @@ from shared.entries.adapter import (
     Cursor,
     Page,
     RawItem,
+    Recognition,
     Source,
     SourceIO,
     Window,
@@ -26,6 +27,7 @@ from workers.adapters import file_json
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm, Shape
+from workers.adapters.file_sample import first_record
 from workers.adapters.file_state import Files, PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import MapArgs, Selector
@@ -121,6 +123,20 @@ class GenericJSON:
         record, flags = self._record(raw)
         written = self._demo_time(record[_DEMO], raw) if _DEMO in record else None
         return self._map.entry(record, raw.external_id, flags=flags, written=written)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by its first record; the map is asked for where keys differ."""
+        found = first_record(url, io, JSONForm())
+        if found is None or not isinstance(found[1], dict):
+            return None
+        fits = "id" in found[1] and ({"timestamp", _DEMO} & found[1].keys())
+        return Recognition(
+            settings={"path": url},
+            confidence=0.7,
+            why=f"{found[0]} holds JSON records",
+            asks=() if fits else ("args.map",),
+        )
 
     @property
     def _deletes(self) -> bool:

@@ -14,6 +14,7 @@ from shared.entries.adapter import (
     Cursor,
     Page,
     RawItem,
+    Recognition,
     Source,
     SourceIO,
     Window,
@@ -21,6 +22,7 @@ from shared.entries.adapter import (
 from shared.entries.incoming import Entry
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
+from workers.adapters.file_sample import first_record
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.file_xml import XMLForm
@@ -120,6 +122,20 @@ class GenericXML:
             record = {**record, _FILES: _addressed(record[_FILES])}
         flags = () if raw.charset is None else ("charset_guess",)
         return self._map_of(record).entry(record, raw.external_id, flags=flags)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by its first element; the map is asked for where names differ."""
+        found = first_record(url, io, XMLForm())
+        if found is None:
+            return None
+        fits = {"created", "timestamp"} & found[1].keys()
+        return Recognition(
+            settings={"path": url},
+            confidence=0.7,
+            why=f"{found[0]} holds XML records",
+            asks=("timezone",) if fits else ("args.map", "timezone"),
+        )
 
     def _map_of(self, record: Any) -> FieldMap:
         is_numbered = isinstance(record, dict) and "created" in record

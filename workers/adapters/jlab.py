@@ -31,6 +31,7 @@ from shared.errors import IngestionError
 from workers.adapters import file_json, jlab_entry
 from workers.adapters.field_values import hash_id
 from workers.adapters.file_json import JSONForm
+from workers.adapters.file_sample import by_keys, first_record
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.jlab_entry import COMMENT
@@ -46,6 +47,7 @@ _FIELDS = (
     *("lognumber", "title", "body", "author", "created", "books", "tags"),
     *("attachments", "numcomments", "entrymakers", "needsattention"),
 )
+_KEYS = frozenset(("lognumber", "created"))
 _GONE = (404, 410)
 _NOT_THERE = ("not found", "no such", "does not exist", "unpublished", "invalid")
 _SHOWN = 200
@@ -174,7 +176,10 @@ class JLab:
 
     @classmethod
     def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
-        """Know a JLab logbook by the envelope of its lists."""
+        """Know a JLab logbook by the envelope of its lists, or by a file of them."""
+        if "://" not in url:
+            found = first_record(url, io, JSONForm())
+            return by_keys(url, found, _KEYS, "entries of a JLab logbook")
         site = url.rstrip("/").removesuffix(_API)
         try:
             answer = io.http.get(f"{site}{_API}", params={"limit": "1"}).json()

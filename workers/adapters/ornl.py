@@ -10,16 +10,20 @@ from shared.entries.adapter import (
     AdapterDescriptor,
     Capabilities,
     RawItem,
+    Recognition,
     Source,
     SourceIO,
 )
 from shared.entries.incoming import Entry
 from workers.adapters.fetched_file import FetchedFile
+from workers.adapters.file_json import JSONForm
+from workers.adapters.file_sample import by_keys, first_record
 from workers.adapters.file_state import Files
 from workers.adapters.generic_json import GenericJSON, JSONArgs
 from workers.adapters.map_settings import Selector
 
 _HAS_FILE = "attachment"
+_KEYS = frozenset(("ID", "entry_time", "content"))
 
 
 class Ornl(GenericJSON):
@@ -70,6 +74,12 @@ class Ornl(GenericJSON):
         if has_file and all(file.url is None for file in entry.attachments):
             return replace(entry, flags=(*entry.flags, "truncated_by_source"))
         return entry
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by the keys of its first record."""
+        found = first_record(url, io, JSONForm())
+        return by_keys(url, found, _KEYS, "records of ORNL")
 
     def _files(self) -> Files:
         return FetchedFile(self._io, self._url) if self._url else super()._files()
