@@ -64,7 +64,7 @@ class Entry:
     url: str | None = None
     # A tombstone: the other fields may be empty.
     deleted: bool = False
-    # What whoever reads it is told: time_ambiguous, time_nonexistent, no_zone, repaired,
-    # charset_guess, truncated_by_source; the runtime adds time_in_future,
+    # What whoever reads it is told: time_ambiguous, time_nonexistent, no_zone,
+    # repaired, charset_guess, truncated_by_source; the runtime adds time_in_future,
     # metadata_overflow and metadata_failed.
     flags: tuple[str, ...] = ()

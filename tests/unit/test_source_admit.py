@@ -99,7 +99,9 @@ def test_more_than_a_day_ahead_is_stored_and_flagged():
 
 
 def test_who_writes_is_the_sources_word_else_its_rule():
-    rule: dict[str, Any] = {"machine_when": {"author": "^(alarm|logger)$", "level": "^auto"}}
+    rule: dict[str, Any] = {
+        "machine_when": {"author": "^(alarm|logger)$", "level": "^auto"}
+    }
     robot = replace(ENTRY, authors=("alarm",), level="automatic")
     assert draft(robot, **rule).origin == "machine"
     assert draft(replace(robot, level="info"), **rule).origin == "human"
@@ -116,7 +118,9 @@ def test_nobody_zero_and_itself_are_no_reference():
 
 
 def test_the_page_for_people_is_the_sources_own_or_by_its_template():
-    template: dict[str, Any] = {"entry_url_template": "https://log.example.org/e/{external_id}"}
+    template: dict[str, Any] = {
+        "entry_url_template": "https://log.example.org/e/{external_id}"
+    }
     assert draft(**template).url == "https://log.example.org/e/77"
     odd = draft(replace(ENTRY, external_id="A/1 ?"), **template)
     assert odd.url == "https://log.example.org/e/A%2F1%20%3F"
