@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import MAX_CURSOR_BYTES, Cursor, Page, Source, Window
+from shared.entries.adapter import (
+    MAX_CURSOR_BYTES,
+    Cursor,
+    Fetches,
+    Page,
+    Source,
+    Window,
+)
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.generic_rest import RestStub
@@ -248,7 +255,7 @@ def test_details_are_asked_for_one_by_one(make_stub: MakeStub, io: PlainIO):
     assert sum("/entries/e-" in one for one in stub.requests()) == 3
     stub.delete(known[0])
     assert rest.fetch(known[0]) is None
-    assert not hasattr(adapter(make_stub(), io), "fetch")
+    assert not isinstance(adapter(make_stub(), io), Fetches)
 
 
 def test_a_list_may_be_asked_for_by_post(make_stub: MakeStub, io: PlainIO):

@@ -6,10 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Self, cast
 from urllib.parse import quote
-from zoneinfo import ZoneInfo
 
 from shared.entries.adapter import (
     AdapterDescriptor,
@@ -30,7 +29,6 @@ from workers.adapters import rest_answers, rest_paging
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import hash_id
 from workers.adapters.map_settings import Times, canonical, each
-from workers.adapters.offered import offered
 from workers.adapters.pointer import Pointer
 from workers.adapters.rest_cursor import Place
 from workers.adapters.rest_paging import Pager
@@ -73,6 +71,14 @@ class GenericREST:
         ),
         args=RestArgs,
     )
+
+    def __new__(cls, source: Source, io: SourceIO) -> Self:
+        """Be of the kind that has what the settings describe."""
+        del io
+        args: RestArgs = source.args
+        if args.item_path is None:
+            return cast("Self", object.__new__(_ListOnly))
+        return super().__new__(cls)
 
     def __init__(self, source: Source, io: SourceIO) -> None:
         self._source = source
@@ -153,7 +159,6 @@ class GenericREST:
         external_id = raw.external_id or self._map.external_id(raw.payload) or ""
         return self._map.entry(raw.payload, external_id)
 
-    @offered(lambda rest: rest.args.item_path is not None)
     def fetch(self, external_id: str) -> RawItem | None:
         """Return the entry as its own address tells it; None: it is gone."""
         path = (self.args.item_path or "").replace("{id}", quote(external_id, ""))
@@ -222,13 +227,17 @@ class GenericREST:
         bounds: dict[str, str] = {}
         lower = self._lower(place, window)
         if params.since and lower:
-            bounds[params.since] = self._sent(lower)
+            bounds[params.since] = rest_paging.sent(
+                self.args, self._source.timezone, lower
+            )
         upper = window.end if window else None
         if self.args.is_descending:
             upper = place.lowest or place.upper
         if params.until and upper:
             # Sent in whole seconds, and read by some as excluded.
-            bounds[params.until] = self._sent(upper + _SECOND)
+            bounds[params.until] = rest_paging.sent(
+                self.args, self._source.timezone, upper + _SECOND
+            )
         return bounds
 
     def _lower(self, place: Place, window: Window | None) -> datetime | None:
@@ -242,19 +251,6 @@ class GenericREST:
         if lower and self.args.since_bound == "exclusive":
             lower -= _SECOND
         return lower
-
-    def _sent(self, moment: datetime) -> str:
-        form = self.args.sent_time_format
-        seconds = int(moment.timestamp())
-        match form:
-            case "iso":
-                return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            case "s":
-                return str(seconds)
-            case "ms":
-                return str(seconds * 1000)
-        zone = ZoneInfo(self._source.timezone) if self._source.timezone else UTC
-        return moment.astimezone(zone).strftime(form)
 
     def _ask(self, ask: rest_paging.Ask, *, is_resumed: bool) -> Reply | None:
         """Ask for a page; None where a remembered place is no longer known."""
@@ -386,6 +382,12 @@ class GenericREST:
         except MalformedEntryError as exc:
             return exc.message
         return None
+
+
+class _ListOnly(GenericREST):
+    """Without a path of one entry; None is how a class says that it lacks a method."""
+
+    fetch = None  # type: ignore[assignment]
 
 
 def _joined(base: str, path: str) -> str:

@@ -6,10 +6,9 @@ import json
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, ClassVar, Literal
-from zoneinfo import ZoneInfo
+from typing import Any, ClassVar, Literal, Self, cast
 
 from shared.entries.adapter import (
     AdapterDescriptor,
@@ -28,9 +27,9 @@ from shared.entries.incoming import Entry
 from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters import sql_drivers
 from workers.adapters.field_map import FieldMap
-from workers.adapters.map_settings import canonical, each
-from workers.adapters.offered import offered
-from workers.adapters.sql_dialects import Database, Dialect, Limits
+from workers.adapters.map_settings import canonical
+from workers.adapters.sql_bounds import AHEAD, Bounds
+from workers.adapters.sql_dialects import Database, Limits
 from workers.adapters.sql_rows import Row, RowReader
 from workers.adapters.sql_settings import SQLArgs
 from workers.adapters.sql_statement import Statement
@@ -38,9 +37,6 @@ from workers.adapters.sql_statement import Statement
 _VERSION = 1
 _FIRST = datetime(1900, 1, 1, tzinfo=UTC)
 _LAST = datetime(2200, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
-# Longer than any change of clocks, so that the hour that comes twice is seen ahead.
-_AHEAD = timedelta(hours=3)
 _SAMPLE = 10
 
 
@@ -88,6 +84,15 @@ class GenericSQL:
         place="none",
     )
 
+    def __new__(cls, source: Source, io: SourceIO) -> Self:
+        """Be of the kind that has what the settings have a query for."""
+        del io
+        args: SQLArgs = source.args
+        if args.ids_query is None:
+            kind = _RowsOnly if args.row_query is None else _WithoutListing
+            return cast("Self", object.__new__(kind))
+        return super().__new__(cls)
+
     def __init__(self, source: Source, io: SourceIO) -> None:
         self._source = source
         self._io = io
@@ -95,7 +100,7 @@ class GenericSQL:
         self._map = FieldMap.of(source, self.args)
         self._reader = RowReader(source, self.args, self._map)
         self._query = Statement(self.args.query)
-        self._zone: tzinfo = ZoneInfo(source.timezone) if source.timezone else UTC
+        self._bounds = Bounds(self.args, source.timezone)
         self._overlap = timedelta(
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
@@ -157,14 +162,12 @@ class GenericSQL:
         record, flags = self._reader.record(raw.payload)
         return self._map.entry(record, raw.external_id, flags=flags)
 
-    @offered(lambda sql: sql.args.ids_query is not None)
     def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
         """Yield every id of the source, whatever the window."""
         del window
         self._stamps = None
         return self._ids()
 
-    @offered(lambda sql: bool(sql.args.ids_query or sql.args.row_query))
     def fetch(self, external_id: str) -> RawItem | None:
         """Return the row of an id, by its own query or from its stamp on."""
         if self.args.row_query is None:
@@ -263,8 +266,8 @@ class GenericSQL:
         """Return a page of rows that are new, and whether there are no more."""
         database = self._database()
         values = {
-            "since": self._bound(database.dialect, lower),
-            "until": self._upper(database.dialect, upper),
+            "since": self._bounds.lower(database.dialect, lower),
+            "until": self._bounds.upper(database.dialect, upper),
             "limit": limit,
         }
         fetched_at = self._io.now()
@@ -295,32 +298,6 @@ class GenericSQL:
             )
         return row.at
 
-    def _bound(self, dialect: Dialect, moment: datetime) -> Any:
-        """Return a lower bound as the column has it, in whole seconds, never later."""
-        moment = moment.replace(microsecond=0)
-        if self.args.since_bound == "exclusive":
-            moment -= _SECOND
-        ahead = _offset(moment + _AHEAD, self._zone)
-        # Soon an hour comes twice: what is later may bear an earlier wall time.
-        shift = max(_offset(moment, self._zone) - ahead, timedelta())
-        return self._written(dialect, moment, -shift)
-
-    def _upper(self, dialect: Dialect, moment: datetime) -> Any:
-        """Return an upper bound, in whole seconds, and never earlier."""
-        if moment.microsecond:
-            moment = moment.replace(microsecond=0) + _SECOND
-        before = _offset(moment - _AHEAD, self._zone)
-        shift = max(before - _offset(moment, self._zone), timedelta())
-        return self._written(dialect, moment, shift)
-
-    def _written(self, dialect: Dialect, moment: datetime, shift: timedelta) -> Any:
-        if self.args.unit is not None:
-            return int(moment.timestamp()) * (1000 if self.args.unit == "ms" else 1)
-        wall = (moment + shift).astimezone(self._zone)
-        if self.args.time_format:
-            return wall.strftime(each(self.args.time_format)[0])
-        return dialect.bound(wall)
-
     def _ids(self) -> Iterator[IdStamp]:
         """Yield the listing, kept in a file so that the database is soon let go."""
         statement = Statement(self.args.ids_query or "")
@@ -343,10 +320,10 @@ class GenericSQL:
         if at is None:
             return None
         database = self._database()
-        upper = at + max(self._overlap, _AHEAD)
+        upper = at + max(self._overlap, AHEAD)
         values = {
-            "since": self._bound(database.dialect, at),
-            "until": self._upper(database.dialect, upper),
+            "since": self._bounds.lower(database.dialect, at),
+            "until": self._bounds.upper(database.dialect, upper),
             "limit": 100 * self._page_size,
         }
         with database.rows(self._query, values) as answer:
@@ -373,8 +350,16 @@ class GenericSQL:
         return count, newest, 0 if newest is None else unstamped
 
 
-def _offset(moment: datetime, zone: tzinfo) -> timedelta:
-    return moment.astimezone(zone).utcoffset() or timedelta()
+class _WithoutListing(GenericSQL):
+    """Without a query of ids; None is how a class says that it lacks a method."""
+
+    list_ids = None  # type: ignore[assignment]
+
+
+class _RowsOnly(_WithoutListing):
+    """Without a query of one row, too."""
+
+    fetch = None  # type: ignore[assignment]
 
 
 def _since(cursor: Cursor | None) -> datetime | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urljoin
+from zoneinfo import ZoneInfo
 
 from shared.entries.adapter import Reply
 from workers.adapters.pointer import Pointer
@@ -139,6 +141,20 @@ class Pager:
             return token
         address: str = urljoin(reply.url, token)
         return address
+
+
+def sent(args: RestArgs, zone: str | None, moment: datetime) -> str:
+    """Return a bound of times as the source wants to be asked, in whole seconds."""
+    form = args.sent_time_format
+    seconds = int(moment.timestamp())
+    match form:
+        case "iso":
+            return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        case "s":
+            return str(seconds)
+        case "ms":
+            return str(seconds * 1000)
+    return moment.astimezone(ZoneInfo(zone) if zone else UTC).strftime(form)
 
 
 def kept(position: Position) -> Position:
