@@ -23,6 +23,7 @@ from api.routes import (
     attachments,
     changes,
     entries,
+    entry_writes,
     health,
     maintenance,
     me,
@@ -57,6 +58,7 @@ _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 _ROUTES = (
     root,
     entries,
+    entry_writes,
     attachments,
     changes,
     permalink,

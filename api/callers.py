@@ -101,7 +101,8 @@ class Callers:
         path = request.url.path.removeprefix(self._settings.base_path)
         if path.startswith("/v1/search"):
             return "search", self._settings.rate_search_per_minute
-        if path.startswith("/v1/entries") and request.method not in _SAFE_METHODS:
+        writes = request.method not in _SAFE_METHODS
+        if path.startswith(("/v1/entries", "/e/")) and writes:
             return "ingest", self._settings.rate_ingest_per_minute
         return "default", self._settings.rate_default_per_minute
 

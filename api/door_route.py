@@ -52,6 +52,11 @@ class DoorRoute(APIRoute):
     # Parameters of the contract whose feature is not there yet: refused, never ignored.
     not_built: frozenset[str] = frozenset()
 
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """Return what a body may say that it is."""
+        return ("application/json",)
+
     def get_route_handler(self) -> Handler:
         """Return the handler behind the door."""
         handle = super().get_route_handler()
@@ -66,7 +71,7 @@ class DoorRoute(APIRoute):
                 # Before the body is read: nobody unknown makes us parse megabytes.
                 await caller(request, await context(request))
             if takes_json:
-                check_media_type(request, "application/json")
+                check_media_type(request, *self.media_types)
             return await handle(self.request_class(request.scope, request.receive))
 
         return checked

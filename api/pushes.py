@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from pydantic import ValidationError
@@ -27,6 +27,10 @@ from shared.errors import (
 )
 from shared.postgres import connection
 from shared.text import door
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
 
 _PURGED = "An entry of this name was purged; it stays away, whoever sends it."
 
@@ -55,36 +59,54 @@ def push(
     scope = caller.scope
     if isinstance(body, EntryIn):
         fields = body.model_dump()
-        admitted = {0: _draft(Rules(ctx.settings), fields, "", scope)}
+        drafts = {0: admitted(Rules(ctx.settings), fields, "", scope)}
         rejected: dict[int, LogchordError] = {}
     else:
-        admitted, rejected = _admitted(ctx, body, scope)
+        drafts, rejected = _judged(ctx, body, scope)
     with connection(ctx.pool) as conn:
         if asked is not None:
             kept = idempotency.begin(conn, asked)
             if kept is not None:
                 return Verdict(kept["status"], kept["body"]), True
-        hidden = writable.beyond(conn, scope, admitted.values())
-        _refuse_hidden(hidden, admitted, rejected, alone=_is_alone(body))
+        hidden = writable.beyond(conn, scope, drafts.values())
+        _refuse_hidden(hidden, drafts, rejected, alone=_is_alone(body))
         saved = save_page(
             conn,
             scope.tenant,
-            list(admitted.values()),
+            list(drafts.values()),
             stages=first_stages(ctx),
             editor=scope.subject,
         )
-        of_index = dict(zip(admitted, saved, strict=True))
+        of_index = dict(zip(drafts, saved, strict=True))
         _refuse_purged(of_index, rejected, alone=_is_alone(body))
         if isinstance(body, EntryIn):
-            status = 201 if saved[0].status == "created" else 200
-            verdict = Verdict(status, _item(scope.tenant, saved[0]))
+            verdict = of_one(scope.tenant, saved[0])
         else:
             verdict = _of_many(scope.tenant, of_index, rejected)
         if asked is not None:
             kept = {"status": verdict.status, "body": verdict.body}
             idempotency.end(conn, asked, kept)
-    _after_commit(ctx, saved)
+    after_commit(ctx, saved)
     return verdict, False
+
+
+def store_one(
+    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope, draft: EntryDraft
+) -> Saved:
+    """Store one draft by the rules of a push, or raise; the caller commits."""
+    if writable.beyond(conn, scope, [draft]):
+        raise NotFoundError
+    (saved,) = save_page(
+        conn, scope.tenant, [draft], stages=first_stages(ctx), editor=scope.subject
+    )
+    if saved.status == "purged":
+        raise GoneError(_PURGED)
+    return saved
+
+
+def of_one(tenant: str, saved: Saved) -> Verdict:
+    """Return what a caller is told who wrote one entry."""
+    return Verdict(201 if saved.status == "created" else 200, _item(tenant, saved))
 
 
 def _is_alone(body: EntryIn | EntriesIn) -> bool:
@@ -93,18 +115,18 @@ def _is_alone(body: EntryIn | EntriesIn) -> bool:
 
 def _refuse_hidden(
     hidden: set[tuple[str, str]],
-    admitted: dict[int, EntryDraft],
+    drafts: dict[int, EntryDraft],
     rejected: dict[int, LogchordError],
     *,
     alone: bool,
 ) -> None:
     """Keep a key of some logbooks from editing what stands in others."""
-    for index, draft in list(admitted.items()):
+    for index, draft in list(drafts.items()):
         if draft.identity in hidden:
             if alone:
                 raise NotFoundError
             rejected[index] = NotFoundError()
-            del admitted[index]
+            del drafts[index]
 
 
 def _refuse_purged(
@@ -119,7 +141,7 @@ def _refuse_purged(
             del saved[index]
 
 
-def _admitted(
+def _judged(
     ctx: ApiContext, body: EntriesIn, scope: Scope
 ) -> tuple[dict[int, EntryDraft], dict[int, LogchordError]]:
     most = ctx.settings.max_batch_entries
@@ -134,7 +156,7 @@ def _admitted(
         try:
             door.check_tree(raw, path)
             fields = EntryIn.model_validate(raw).model_dump()
-            drafts[index] = _draft(rules, fields, path, scope)
+            drafts[index] = admitted(rules, fields, path, scope)
         except ValidationError as exc:
             located = [
                 {**one, "loc": ("body", "entries", index, *one["loc"])}
@@ -148,7 +170,10 @@ def _admitted(
     return drafts, rejected
 
 
-def _draft(rules: Rules, fields: dict[str, Any], path: str, scope: Scope) -> EntryDraft:
+def admitted(
+    rules: Rules, fields: dict[str, Any], path: str, scope: Scope
+) -> EntryDraft:
+    """Return the draft of one entry that this caller may write, or raise."""
     draft = rules.draft(fields, path)
     writable.check(scope, draft)
     return draft
@@ -184,7 +209,8 @@ def first_stages(ctx: ApiContext) -> list[str]:
     return [stage for stage in ctx.stages if stage != "index"]
 
 
-def _after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:
+def after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:
+    """Nudge the stages that are due now, and count what came in."""
     changed = [one for one in saved if one.status in {"created", "updated"}]
     ids = list(dict.fromkeys(one.entry_id for one in changed))
     if ids:

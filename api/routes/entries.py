@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from datetime import datetime
-from itertools import chain, repeat
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
-from api import line_push, pushes
-from api.context import ApiContext, Caller, Ctx, caller, context, needs
+from api import line_push, pushes, until_indexed
+from api.context import Caller, Ctx, caller, context, needs
 from api.door_route import DoorRequest, DoorRoute, Handler, check_media_type
 from api.entry_bodies import MAX_REVISION, answer, bodies, names
 from api.errors import documented
@@ -25,24 +24,18 @@ from api.schemas.entries import (
     RevisionPage,
     revision_out,
 )
-from shared import patience
 from shared.access import idempotency
 from shared.access.cursors import Binding
-from shared.due import rows as due
 from shared.entries import reading, revisions, writable
+from shared.entries.admit import refuse_pulled
 from shared.entries.entry import tombstone
 from shared.errors import (
     GoneError,
     InvalidRequestError,
     NotFoundError,
-    OpenSearchError,
 )
-from shared.log import get_logger
-from shared.opensearch import searchable
 from shared.postgres import connection
 from shared.text import door
-
-log = get_logger()
 
 
 class PushRequest(DoorRequest):
@@ -97,7 +90,6 @@ class PushRoute(DoorRoute):
 
 router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
 
-_INDEX_POLL_SECONDS = (0.05, 0.05, 0.1, 0.25)
 _UNIQUE_KEY = Header(
     description="The same key again gets the same answer.",
     # Written down here and checked elsewhere: the refusal has a code of its own.
@@ -139,7 +131,7 @@ async def post_entries(
     verdict, replayed = await asyncio.to_thread(pushes.push, ctx, caller, body, asked)
     answer = dict(verdict.body)
     if wait_for is not None and verdict.entry_ids:
-        answer["indexed"] = await _wait_for_index(ctx, verdict.entry_ids, wait_ms)
+        answer["indexed"] = await until_indexed.wait(ctx, verdict.entry_ids, wait_ms)
     headers = {"Idempotency-Replayed": "true"} if replayed else None
     return Response(
         json.dumps(answer),
@@ -274,7 +266,7 @@ def list_revisions(
     summary="Delete one entry",
     status_code=204,
     response_class=Response,
-    responses=documented(404, 412),
+    responses=documented(404, 409, 412),
     dependencies=[Depends(needs("ingest"))],
 )
 def delete_entry(
@@ -287,8 +279,10 @@ def delete_entry(
     """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
     stages = [due_stage for due_stage in ctx.stages if due_stage != "metadata"]
     with connection(ctx.pool) as conn:
-        if reading.current(conn, caller.scope, entry_id) is None:
+        found = reading.current(conn, caller.scope, entry_id)
+        if found is None:
             raise NotFoundError
+        refuse_pulled(ctx.settings, found.source)
         # An edit on its way changes the revision, and perhaps who may delete it.
         writable.hold(conn, caller.scope, entry_id)
         entry = reading.current(conn, caller.scope, entry_id)
@@ -301,34 +295,6 @@ def delete_entry(
     for stage in stages:
         ctx.nudger.nudge(stage, [entry_id])
     return Response(status_code=204)
-
-
-async def _wait_for_index(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
-    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
-    pauses = chain(_INDEX_POLL_SECONDS, repeat(_INDEX_POLL_SECONDS[-1]))
-    while await asyncio.to_thread(_still_due, ctx, ids):
-        if asyncio.get_running_loop().time() >= deadline:
-            return False
-        await asyncio.sleep(next(pauses))
-    return await asyncio.to_thread(_refreshed, ctx)
-
-
-def _refreshed(ctx: ApiContext) -> bool:
-    if ctx.opensearch is None:
-        return True
-    try:
-        searchable.refresh(ctx.opensearch, ctx.settings.opensearch_index)
-    except OpenSearchError as exc:
-        log.warning("index_not_refreshed", technical=exc.technical)
-        return False
-    return True
-
-
-def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
-    # Asked again and again for as long as the caller waits: each time anew.
-    patience.begin()
-    with connection(ctx.pool) as conn:
-        return due.any_due(conn, ids, list(ctx.stages))
 
 
 def _json(body: Any) -> Response:

@@ -14,6 +14,7 @@ from pydantic import (
     Discriminator,
     FailFast,
     Field,
+    RootModel,
     Tag,
     WithJsonSchema,
     model_validator,
@@ -130,6 +131,22 @@ class EntryIn(BaseModel):
     origin: Literal["human", "machine"] | None = None
 
     _bounded = model_validator(mode="before")(_few_fields)
+
+
+def _of_patch(schema: JsonDict) -> None:
+    """Describe a merge: any field of an entry, and null to take it away."""
+    fields = EntryIn.model_json_schema()["properties"]
+    schema["properties"] = {
+        name: {"anyOf": [field, {"type": "null"}]} for name, field in fields.items()
+    }
+    schema["additionalProperties"] = False
+    schema["examples"] = [{"text": "Arc in cavity 2.", "metadata": {"run": None}}]
+
+
+class EntryPatch(RootModel[dict[str, Any]]):
+    """What is to change of an entry, merged as RFC 7396 says."""
+
+    model_config = ConfigDict(json_schema_extra=_of_patch)
 
 
 class EntriesIn(BaseModel):

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from shared.entries.draft import EntryDraft
-from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.errors import ConflictError, InvalidRequestError, ModuleNotEnabledError
 from shared.settings import Settings
 from shared.text import door, times
 from shared.uuid7 import uuid7
@@ -29,6 +29,7 @@ class Rules:
         if source is None:
             known = ", ".join(sorted(settings.sources)) or "none"
             raise _field(path, "source", "unknown_source", f"is none of: {known}")
+        refuse_pulled(settings, name)
         if fields["links"]:
             message = "links between entries are not built yet; send `reply_to`."
             raise ModuleNotEnabledError(message, module_name="links")
@@ -94,6 +95,14 @@ class Rules:
                 message,
                 top_code="metadata_too_wide",
             )
+
+
+def refuse_pulled(settings: Settings, name: str) -> None:
+    """Raise if a source is polled: what is written here would not be there."""
+    source = settings.sources.get(name)
+    if source is not None and source.is_pulled:
+        message = f"{name} is polled: write in the logbook itself."
+        raise ConflictError(message, code="source_is_pull")
 
 
 def _measure(value: Any) -> tuple[int, int]:

@@ -1,0 +1,207 @@
+"""One entry written by its address: replaced whole, merged, or made if absent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from api import pushes
+from api.entry_bodies import names
+from api.errors import invalid
+from api.schemas.entries import EntryIn, timestamp
+from shared.entries import links, reading, writable
+from shared.entries.admit import Rules, refuse_pulled
+from shared.entries.entry import Saved
+from shared.errors import GoneError, InvalidRequestError, NotFoundError
+from shared.postgres import connection
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from api.context import ApiContext, CallerInfo
+    from api.pushes import Verdict
+    from shared.access.scope import Scope
+    from shared.entries.reading import Entry
+
+_PLAIN = (
+    *("source", "external_id", "title", "text", "text_format", "authors", "logbooks"),
+    *("kind", "shift", "level", "category", "tags", "metadata", "reply_to", "url"),
+    *("readers", "origin"),
+)
+_TIMES = ("entry_time", "event_time", "visible_from")
+# What may be given as one stands in the entry as several.
+_ONE_OF_MANY = {"author": "authors", "logbook": "logbooks"}
+
+
+def replace(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    entry_id: UUID,
+    body: EntryIn,
+    if_match: str | None,
+) -> Verdict:
+    """Put a whole entry in the place of this one."""
+
+    def whole(entry: Entry) -> dict[str, Any]:
+        return _addressed(body, entry.source, entry.external_id)
+
+    return _edit(ctx, caller, entry_id, whole, if_match)
+
+
+def merge(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    entry_id: UUID,
+    patch: dict[str, Any],
+    if_match: str | None,
+) -> Verdict:
+    """Change what the patch names, as RFC 7396 says, and leave the rest."""
+
+    def merged(entry: Entry) -> dict[str, Any]:
+        before = as_sent(entry)
+        after = patched(before, patch)
+        body = validated(after)
+        fields = _addressed(body, entry.source, entry.external_id)
+        # A number may come back from the database written in another way.
+        return {} if _canonical(before) == _canonical(after) else fields
+
+    return _edit(ctx, caller, entry_id, merged, if_match)
+
+
+def put(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    name: tuple[str, str],
+    body: EntryIn,
+    if_match: str | None,
+) -> Verdict:
+    """Put an entry under its source's own id, whether there was one or not."""
+    scope = caller.scope
+    fields = _addressed(body, *name)
+    draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
+    with connection(ctx.pool) as conn:
+        if if_match is not None:
+            found = reading.named(conn, scope, *name)
+            entry = found and _held(conn, scope, found)
+            if entry is None:
+                message = "There is no entry of this name yet."
+                raise InvalidRequestError(message, code="revision_mismatch")
+            _check_match(entry, if_match)
+        saved = pushes.store_one(ctx, conn, scope, draft)
+    pushes.after_commit(ctx, [saved])
+    return pushes.of_one(scope.tenant, saved)
+
+
+def as_sent(entry: Entry) -> dict[str, Any]:
+    """Return the entry as a program would have pushed it."""
+    fields = {name: getattr(entry, name) for name in _PLAIN}
+    return fields | {name: timestamp(getattr(entry, name)) for name in _TIMES}
+
+
+def patched(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return the merged document; a name that no entry has stays, to be refused."""
+    given = {many for one, many in _ONE_OF_MANY.items() if patch.get(one) is not None}
+    base = {name: value for name, value in before.items() if name not in given}
+    unknown = {name: patch[name] for name in patch if name not in EntryIn.model_fields}
+    return {**_merged(base, patch), **unknown}
+
+
+def validated(document: dict[str, Any]) -> EntryIn:
+    """Return the entry that a merged document is, or raise naming what is wrong."""
+    try:
+        return EntryIn.model_validate(document)
+    except ValidationError as exc:
+        located = [{**one, "loc": ("body", *one["loc"])} for one in exc.errors()]
+        raise invalid(located) from exc
+
+
+def _merged(target: object, patch: object) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = _merged(result.get(name), value)
+    return result
+
+
+def _addressed(body: EntryIn, source: str, external_id: str) -> dict[str, Any]:
+    """Return the fields of a body, which names no other entry than its address."""
+    of_address = {"source": source, "external_id": external_id}
+    for name, value in of_address.items():
+        given = getattr(body, name)
+        if name in body.model_fields_set and given not in {None, value}:
+            message = f"{name} is another than that of the address."
+            raise InvalidRequestError.field(name, "another_entry", message)
+    return body.model_dump() | of_address
+
+
+def _edit(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    entry_id: UUID,
+    fields_of: Callable[[Entry], dict[str, Any]],
+    if_match: str | None,
+) -> Verdict:
+    """Write what becomes of an entry that nobody else can change meanwhile."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = reading.current(conn, scope, entry_id)
+        if found is None:
+            raise NotFoundError
+        refuse_pulled(ctx.settings, found.source)
+        entry = _held(conn, scope, found)
+        if entry is None:
+            raise NotFoundError
+        _check_match(entry, if_match)
+        saved = _saved(ctx, conn, scope, entry, fields_of(entry))
+    pushes.after_commit(ctx, [saved])
+    return pushes.of_one(scope.tenant, saved)
+
+
+def _saved(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entry: Entry,
+    fields: dict[str, Any],
+) -> Saved:
+    if not fields:
+        return Saved(
+            entry.entry_id,
+            entry.source,
+            entry.external_id,
+            entry.revision,
+            "unchanged",
+        )
+    draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
+    return pushes.store_one(ctx, conn, scope, draft)
+
+
+def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
+    """Return the entry as it is now and stays until the transaction ends."""
+    # In the order in which a page takes them, and alone from the start: two that
+    # shared the source and both wanted it alone would wait for each other.
+    links.lock(conn, scope.tenant, found.source)
+    writable.hold(conn, scope, found.entry_id)
+    entry = reading.current(conn, scope, found.entry_id)
+    if entry is not None and entry.deleted_at is not None:
+        raise GoneError
+    return entry
+
+
+def _check_match(entry: Entry, if_match: str | None) -> None:
+    if if_match is not None and not names(if_match, f'"r{entry.revision}"'):
+        message = f"The entry is at revision {entry.revision} by now."
+        raise InvalidRequestError(message, code="revision_mismatch")
+
+
+def _canonical(document: dict[str, Any]) -> str:
+    return json.dumps(document, sort_keys=True)
