@@ -31,6 +31,8 @@ NAMES = [
     "create_app", "RecordingConsumer", "get_tool_descriptor",
     # what __exit__ is given
     "trace", "exc_tb",
+    # pytest
+    "pytest_*",
     # click
     "list_commands", "get_command", "format_commands", "exit_code",
     # celery and kombu

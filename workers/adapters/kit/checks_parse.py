@@ -105,6 +105,7 @@ def spoilt_payloads(reading: Reading) -> None:
         deadline=None,
         database=None,
         derandomize=True,
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())

@@ -41,12 +41,10 @@ _OVERSIZED_TAGS = 200
 
 def charsets(reading_: Reading) -> None:
     """ADP17: text arrives as it was written, in whatever charset; nothing is lost."""
-    wires = 0
     for label, (data, expected) in _BYTES.items():
         draft = _read_bytes(reading_, data)
         if draft is None:
             continue
-        wires += 1
         if expected is not None:
             # A source may declare UTF-8 and send something else.
             is_repaired = "repaired" in draft.flags and "\ufffd" in draft.text

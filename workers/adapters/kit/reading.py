@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shared.entries.adapter import Adapter, RawItem
+from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.errors import MalformedEntryError
 from shared.settings import Settings
@@ -138,11 +138,3 @@ def summer_time_nights(zone: ZoneInfo, year: int = 2024) -> list[datetime]:
             found.append(hour)
         before = offset
     return found
-
-
-def pages_of(
-    adapter: Adapter, since: Mapping[str, Any] | None
-) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
-    """Yield the ids of each page and the cursor that is safe behind it."""
-    for page in adapter.pages(since):
-        yield [item.external_id for item in page.items], page.cursor

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 FaultMode = Literal[
@@ -105,11 +104,3 @@ class AddsMany(Protocol):
 
     def add_many(self, entries: Sequence[StubEntry]) -> Sequence[str]:
         """Take entries in at once; return their external ids in the same order."""
-
-
-@runtime_checkable
-class WritesSnapshots(Protocol):
-    """A stub that can also say what it holds as files in the source's format."""
-
-    def snapshot(self, folder: Path, external_ids: Sequence[str]) -> str:
-        """Write these entries below the folder; return a `snapshot_path` of them."""

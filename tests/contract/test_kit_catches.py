@@ -1,0 +1,144 @@
+"""The conformance kit fails adapters that look right and are not, each by its row."""
+
+from __future__ import annotations
+
+import html
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+
+import pytest
+
+from shared.entries.adapter import Page
+from shared.errors import IngestionError, MalformedEntryError
+from shared.sources import loading
+from tests.contract.outside_adapter.logchord_acme.adapter import Acme
+from tests.contract.outside_adapter.tests.stub import AcmeStub
+from workers.adapters.kit import (
+    checks_changes,
+    checks_faults,
+    checks_load,
+    checks_parse,
+    checks_text,
+    checks_times,
+)
+from workers.adapters.kit.keeping import keeping
+from workers.adapters.kit.subject import Subject
+
+
+class FirstPageOnly(Acme):
+    def pages(self, since, window=None):
+        yield from [next(super().pages(since, window))]
+
+
+class NewIdEachTime(Acme):
+    numbers = count()
+
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = tuple(
+                replace(item, external_id=f"{item.external_id}-{next(self.numbers)}")
+                for item in page.items
+            )
+            yield replace(page, items=items)
+
+
+class CursorAtNow(Acme):
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            ahead = datetime(2100, 1, 1, tzinfo=UTC).isoformat()
+            yield replace(page, cursor={"v": 1, "at": ahead})
+
+
+class BlindToDeletions(Acme):
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = tuple(one for one in page.items if "deleted" not in one.payload)
+            yield replace(page, items=items)
+
+
+class NowForBadTimes(Acme):
+    def parse(self, raw):
+        try:
+            return super().parse(raw)
+        except MalformedEntryError:
+            now = datetime.now(UTC).isoformat()
+            return super().parse(replace(raw, payload={**raw.payload, "written": now}))
+
+
+class LooksAtTheClock(Acme):
+    def parse(self, raw):
+        entry = super().parse(raw)
+        return replace(entry, metadata={"read_at": str(time.time())})
+
+
+class TrustsItsSource(Acme):
+    def parse(self, raw):
+        entry = super().parse(raw)
+        return replace(entry, title=raw.payload["title"].strip())
+
+
+class UnescapesOnceMore(Acme):
+    def parse(self, raw):
+        entry = super().parse(raw)
+        return replace(entry, text=html.unescape(entry.text))
+
+
+class SwallowsErrors(Acme):
+    def pages(self, since, window=None):
+        try:
+            yield from super().pages(since, window)
+        except IngestionError:
+            yield Page((), since or {"v": 1, "at": None})
+
+
+class RemembersAllInItsCursor(Acme):
+    def pages(self, since, window=None):
+        known: list[str] = []
+        for page in super().pages(since, window):
+            known += [item.external_id for item in page.items]
+            yield replace(page, cursor={**page.cursor, "known": list(known)})
+
+
+class HoldsTheWholeSource(Acme):
+    def pages(self, since, window=None):
+        yield from list(super().pages(since, window))
+
+
+CAUGHT = (
+    (FirstPageOnly, checks_load.full_load),
+    (NewIdEachTime, checks_load.unchanged_source),
+    (CursorAtNow, checks_load.appear_during_a_run),
+    (BlindToDeletions, checks_changes.deletions),
+    (NowForBadTimes, checks_times.times),
+    (LooksAtTheClock, checks_parse.pure),
+    (TrustsItsSource, checks_parse.spoilt_payloads),
+    (UnescapesOnceMore, checks_text.escapes),
+    (SwallowsErrors, checks_faults.server_faults),
+    (RemembersAllInItsCursor, checks_load.cursor),
+    (HoldsTheWholeSource, checks_load.stops_between_pages),
+)
+
+
+@pytest.fixture
+def examined(monkeypatch, kit_pool):
+    """Let an adapter be the one that every source of this test has."""
+
+    def examine(kind, check):
+        monkeypatch.setattr(loading, "adapter_class", lambda _: kind)
+        with keeping(Subject("acme", AcmeStub), kit_pool) as one:
+            check(one)
+
+    return examine
+
+
+@pytest.mark.requirement("I21")
+@pytest.mark.parametrize(
+    ("kind", "check"), CAUGHT, ids=[kind.__name__ for kind, _ in CAUGHT]
+)
+def test_a_broken_adapter_fails_its_row_and_a_good_one_does_not(kind, check, examined):
+    examined(Acme, check)
+    # What the kit asserts, or what the adapter itself lets out.
+    with pytest.raises((AssertionError, KeyError, TypeError, AttributeError)):
+        examined(kind, check)
