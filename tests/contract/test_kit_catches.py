@@ -142,3 +142,40 @@ def test_a_broken_adapter_fails_its_row_and_a_good_one_does_not(kind, check, exa
     # What the kit asserts, or what the adapter itself lets out.
     with pytest.raises((AssertionError, KeyError, TypeError, AttributeError)):
         examined(kind, check)
+
+
+class RevisingStub(AcmeStub):
+    """Writes an edited entry anew, under another id, as some logbooks do."""
+
+    def edit(self, external_id, **changes):
+        old = self._entries.pop(external_id)
+        self._changed.pop(external_id)
+        new = self.add(replace(old, number=old.number + 1000, **changes))
+        self._touch(new)
+        self.superseded[new] = external_id
+        return new
+
+    def __init__(self):
+        self.superseded: dict[str, str] = {}
+        super().__init__()
+
+    def _record(self, external_id):
+        record = super()._record(external_id)
+        return {**record, "supersedes": self.superseded.get(external_id)}
+
+
+class Revising(Acme):
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(Acme.descriptor.capabilities, edit_makes_new_id=True),
+    )
+
+    def parse(self, raw):
+        return replace(super().parse(raw), supersedes=raw.payload.get("supersedes"))
+
+
+@pytest.mark.requirement("ADP8")
+def test_an_edit_with_a_new_id_leaves_one_live_entry(monkeypatch, kit_pool):
+    monkeypatch.setattr(loading, "adapter_class", lambda _: Revising)
+    with keeping(Subject("acme", RevisingStub), kit_pool) as one:
+        checks_changes.edits_with_new_ids(one)
