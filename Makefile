@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine bench-work
+.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine bench-work bench-ingest
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,10 +63,13 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work ## Every measurement there is
+bench: bench-spine bench-work bench-ingest ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
 
 bench-work: setup ## The work table: rates, drains, sweeper, bloat; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.work $(BENCH)
+
+bench-ingest: setup ## Entries a second, by adapter and by push; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.ingest $(BENCH)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,10 +14,12 @@ import psycopg
 from bench import logbook
 from bench.rig import Ground
 from shared.due import schedule
+from shared.entries.adapter import RawItem, SourceIO
 from shared.postgres import Pool, connection, make_pool
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, runs, walk
+from shared.sources import arrangement, loading, runs, walk
+from shared.sources.admit import Rules
 from shared.sources.intake import Stages
 from shared.sources.io import make_io
 from shared.sources.runs import IngestionRun
@@ -119,10 +119,6 @@ def bare_inserts(ground: Ground, count: int) -> Rate:
 
 def parse_only(count: int) -> Rate:
     """Parse, validate and hash, and store nothing: what Python alone allows."""
-    from shared.entries.adapter import RawItem
-    from shared.sources import loading
-    from shared.sources.admit import Rules
-
     settings = Settings()
     source = SourceSettings(adapter="generic_json", path="/nowhere", timezone="UTC")
     io = make_io(NAME, source)
@@ -186,7 +182,7 @@ class _Memory:
         self.most_mb = max(self.most_mb, held)
 
 
-def _open_io(wanted: Wanted):  # noqa: ANN202 - a real SourceIO
+def _open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
     return make_io(wanted.source, wanted.settings, memory=wanted.memory)
 
 
@@ -206,9 +202,3 @@ def _due(pool: Pool) -> int:
     with connection(pool) as conn:
         row = conn.execute("SELECT coalesce(sum(want), 0) FROM work").fetchone()
     return int(row[0]) if row else 0
-
-
-def compressed(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a packed file."""
-    with gzip.open(path) as file:
-        yield from file

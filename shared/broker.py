@@ -39,6 +39,7 @@ REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
 REMOVE_FILES = "chores.remove_files"
+RETIRE_ENTRIES = "chores.retire_entries"
 
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
@@ -52,6 +53,7 @@ QUEUE_OF = {
     EXPIRE: "chores",
     RECONCILE_INDEX: "chores",
     REMOVE_FILES: "chores",
+    RETIRE_ENTRIES: "chores",
 }
 
 _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}

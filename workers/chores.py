@@ -20,12 +20,15 @@ from shared.due import batches, expiry, maintenance
 from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
+from shared.embedding import stages
 from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
+from shared.entries import retention
 from shared.errors import CapacityError, LogchordError
 from shared.log import get_logger
 from shared.opensearch import filling, reconcile
 from shared.postgres import connection
+from shared.sources import runs
 from workers.context import Context
 from workers.task import attempt, is_everybodys, task
 
@@ -33,6 +36,7 @@ log = get_logger()
 
 # Of the store of attached files: one step each.
 _FOLDERS = 256
+_RETIRED_A_STEP, _RUNS_A_STEP = 500, 1000
 
 Effect = Callable[[Connection[TupleRow]], Progress]
 # What is slow happens before, outside every transaction; the effect is committed.
@@ -55,6 +59,12 @@ def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
 def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Remove stored files that no entry names any more; the others stay."""
     _carry_out(ctx, maintenance.REMOVE_FILES, maintenance_id, _prepare_removal)
+
+
+@task(broker.RETIRE_ENTRIES)
+def retire_entries(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Delete what is older than its source may be kept, and forget old runs."""
+    _carry_out(ctx, maintenance.RETIRE_ENTRIES, maintenance_id, _prepare_retirement)
 
 
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
@@ -84,6 +94,36 @@ def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
     goes_on = place + 1 < _FOLDERS and store.is_there()
     cursor = {"next": place + 1} if goes_on else None
     return lambda _: Progress(cursor, done)
+
+
+def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
+    limited = {
+        name: source
+        for name, source in sorted(ctx.settings.sources.items())
+        if source.retention_days is not None
+    }
+    after = (chore.cursor or {}).get("after", "")
+    # A source is gone through until less than a step of it is too old.
+    name = next((name for name in limited if name > after), None)
+    gone_stages = stages.of_deleted(ctx.settings)
+
+    def effect(conn: Connection[TupleRow]) -> Progress:
+        forgotten = runs.forget(conn, limit=_RUNS_A_STEP)
+        if name is None:
+            return Progress(None, chore.done + forgotten)
+        source = limited[name]
+        gone = retention.expire(
+            conn,
+            source.tenant,
+            name,
+            days=source.retention_days or 0,
+            stages=gone_stages,
+            limit=_RETIRED_A_STEP,
+        )
+        ended = len(gone) < _RETIRED_A_STEP
+        return Progress({"after": name if ended else after}, chore.done + len(gone))
+
+    return effect
 
 
 def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:

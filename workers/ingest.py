@@ -77,19 +77,10 @@ def _take(ctx: Context, source: str, kind: str, ends: float) -> None:
 
 def _means(ctx: Context) -> Means:
     def make() -> Means:
-        of_entries = tuple(
-            one for one in stages.of_settings(ctx.settings) if one != broker.INDEX_STAGE
-        )
-        of_deleted = tuple(
-            one
-            for one in stages.of_settings(ctx.settings)
-            if one != broker.METADATA_STAGE
-        )
-
         return Means(
             ctx.settings,
             ctx.pool,
-            Stages(of_entries, of_deleted),
+            Stages(stages.of_entries(ctx.settings), stages.of_deleted(ctx.settings)),
             ctx.nudge,
             functools.partial(_open_io, ctx),
             batches.is_ending,

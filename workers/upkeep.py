@@ -48,6 +48,7 @@ CHORES = {
     maintenance.EXPIRE: 3600.0,
     maintenance.RECONCILE_INDEX: 86_400.0,
     maintenance.REMOVE_FILES: 86_400.0,
+    maintenance.RETIRE_ENTRIES: 3600.0,
 }
 
 

@@ -22,6 +22,7 @@ from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
 REMOVE_FILES = "remove_files"
+RETIRE_ENTRIES = "retire_entries"
 KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0

@@ -15,3 +15,13 @@ def of_settings(settings: Settings) -> tuple[str, ...]:
     """Return every stage, in the order in which an entry passes them."""
     model = ALIASES.get(settings.embedding_model, settings.embedding_model)
     return (broker.METADATA_STAGE, broker.embed_stage(model), broker.INDEX_STAGE)
+
+
+def of_entries(settings: Settings) -> tuple[str, ...]:
+    """Return what is due at once; the document follows when metadata has ended."""
+    return tuple(one for one in of_settings(settings) if one != broker.INDEX_STAGE)
+
+
+def of_deleted(settings: Settings) -> tuple[str, ...]:
+    """Return what is due for an entry that is gone."""
+    return tuple(one for one in of_settings(settings) if one != broker.METADATA_STAGE)

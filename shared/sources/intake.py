@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from shared.due import rows as due
 from shared.due import schedule
+from shared.entries import links
 from shared.entries.adapter import MAX_CURSOR_BYTES, IdStamp, Page, RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import Saved, save_page, tombstone_many
@@ -91,6 +92,9 @@ class Intake:
         if self.run.is_dry:
             return self._only_count(items, len(gone), len(bad))
         with connection(self.pool) as conn:
+            if gone:
+                # Before any entry is locked, or two pages could wait for each other.
+                links.lock(conn, self.tenant, self.name)
             saved = save_page(
                 conn,
                 self.tenant,
@@ -133,6 +137,7 @@ class Intake:
             deleted=gone,
             rejected=bad,
         )
+        self.memory.discard_changes()
         with connection(self.pool) as conn:
             runs.count(conn, self.run, counts)
             self.keep(conn, None)
