@@ -440,7 +440,8 @@ def test_native_types_of_postgres_are_read_as_what_they_mean(own_database: str):
         )
     sql = adapter(
         stub,
-        query="SELECT * FROM native WHERE upd >= :since ORDER BY upd",
+        query="SELECT id, kept, at, day, amount, tags, blob, upd FROM native"
+        " WHERE upd >= :since ORDER BY upd",
         ids_query="SELECT id, upd FROM native",
         row_query=None,
         since_column="upd",

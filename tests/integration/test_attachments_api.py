@@ -254,7 +254,7 @@ def test_limits_hold_at_the_limit_and_one_beyond(make_system, tenant):
         many = attached.zipped({"1": "", "2": "", "3": ""})
         assert code_of(send(caller, entry, many)) == "unsafe_archive"
         assert send(caller, entry, attached.zipped({"1": "", "2": ""})).is_success
-        elsewhere = send(caller, pulled.entry_id, b"x")
+        elsewhere = send(caller, str(pulled.entry_id), b"x")
         assert (elsewhere.status_code, code_of(elsewhere)) == (409, "source_is_pull")
         third = send(caller, entry, b"3")
         assert (third.status_code, code_of(third)) == (422, "validation_failed")

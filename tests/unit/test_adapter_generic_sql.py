@@ -83,7 +83,7 @@ def test_parameters_are_found_outside_of_quotations_alone(
         "SELECT :other",
         "SELECT :SINCE",
         "EXPLAIN SELECT 1",
-        "/* SELECT */ UPDATE log SET a = 1",
+        "/* SELECT a */ UPDATE log SET a = 1",
         "'SELECT' ",
         "SET x = 1",
     ],

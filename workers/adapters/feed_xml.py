@@ -22,7 +22,6 @@ from shared.text import decoding
 
 ATOM = "http://www.w3.org/2005/Atom"
 TOMBSTONES = "http://purl.org/atompub/tombstones/1.0"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XML = "http://www.w3.org/XML/1998/namespace"
 
 _SHOWN = 200

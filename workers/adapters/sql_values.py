@@ -35,11 +35,6 @@ def as_json(value: Any, most: int) -> Any:
     return str(value)
 
 
-def as_text(value: Any) -> str | None:
-    """Return a value as the stamp of a row."""
-    return None if value is None else str(as_json(value, 0))
-
-
 def record_of(
     payload: Mapping[Any, Any],
     mapped: Collection[str],
