@@ -1,0 +1,60 @@
+"""One entry of many fields, and how its writes are read in tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+ENTRY = {
+    "source": "api",
+    "external_id": "OPS-77",
+    "title": "RF trip",
+    "text": "SR RF cavity 2 tripped on arc.",
+    "authors": ["J. Ruiz"],
+    "logbook": "Operations",
+    "entry_time": "2026-03-02T05:10:00+01:00",
+    "tags": ["rf"],
+    "metadata": {"run": 7, "beam": {"current_mA": 400, "mode": "top-up"}},
+}
+
+
+def push(client: httpx.Client, **fields: Any) -> dict[str, Any]:
+    """Push one entry, which is taken in."""
+    answer = client.post("/v1/entries", json={"text": "x", **fields})
+    assert answer.is_success, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def code_of(answer: httpx.Response) -> str:
+    """Return what went wrong."""
+    return str(answer.json()["error"]["code"])
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str]:
+    """Return how a write was refused."""
+    return answer.status_code, code_of(answer)
+
+
+def field_of(answer: httpx.Response) -> tuple[str, str]:
+    """Return which one field is wrong, and why."""
+    assert answer.status_code == 422, answer.text
+    (field,) = answer.json()["error"]["details"]["fields"]
+    return field["path"], field["code"]
+
+
+def verdict(answer: httpx.Response) -> tuple[int, str, int]:
+    """Return what became of an entry; its ETag says the same."""
+    body = answer.json()
+    assert answer.is_success, answer.text
+    assert answer.headers["ETag"] == f'"r{body["revision"]}"'
+    return answer.status_code, body["status"], body["revision"]
+
+
+def read(client: httpx.Client, address: str) -> dict[str, Any]:
+    """Return an entry, or whatever stands there."""
+    answer = client.get(address)
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
