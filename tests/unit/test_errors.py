@@ -83,6 +83,9 @@ CLASSES = [
 
 # Code, status, category, severity, retriable, as the contract has them.
 CODE_ROWS = """
+run_in_progress 409 ingestion R no
+unsafe_archive 422 request C no
+attachment_fetch_failed 0 network C yes
 invalid_json 400 request C -
 invalid_encoding 400 request C -
 bad_cursor 400 request C -
@@ -136,6 +139,7 @@ worker_lost 0 capacity R yes
 """
 # Ours beside them: in branch outcomes and in quarantine only, on no route.
 OUR_ROWS = """
+source_paused 409 ingestion C no
 opensearch_refused 0 search C -
 message_rejected 0 request C -
 task_timeout 0 timeout R yes

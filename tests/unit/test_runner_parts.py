@@ -21,7 +21,16 @@ from workers import kinds
 def test_procfile_names_every_process_of_the_system() -> None:
     commands = {command.name: command.argv for command in procfile.read()}
     assert set(commands) == {
-        *("api", "search", "search-2", "enhance", "embed", "chores", "upkeep"),
+        *(
+            "api",
+            "search",
+            "search-2",
+            "enhance",
+            "embed",
+            "ingest",
+            "chores",
+            "upkeep",
+        ),
         "flower",
     }
     assert all(argv[:2] == ("logchord", "serve") for argv in commands.values())
