@@ -26,6 +26,7 @@ from shared.sources.loading import Opened
 from shared.sources.memory import StoredMemory
 from shared.sources.rejected import Rejected
 from shared.sources.runs import Counts, IngestionRun
+from shared.sources.unchanged import Sieve, Sifted
 
 Nudge = Callable[[str, Sequence[UUID]], None]
 Steps = Generator[Counts, None, None]
@@ -55,6 +56,7 @@ class Intake:
     lease: schedule.Run
     run: IngestionRun
     memory: StoredMemory
+    sieve: Sieve
     # The runtime's own place, beside or around the adapter's.
     cursor: dict[str, Any] | None
     work_class: int = due.LIVE
@@ -88,9 +90,11 @@ class Intake:
         reads `again` counts only where it has changed meanwhile.
         """
         items, cursor = self._within_limit(items, cursor)
-        drafts, gone, bad = self._read(items)
+        with connection(self.pool) as conn:
+            sifted = self.sieve.sift(conn, items)
+        drafts, gone, bad = self._read(sifted.news)
         if self.run.is_dry:
-            return self._only_count(items, len(gone), len(bad))
+            return self._only_count(sifted, len(items), len(gone), len(bad))
         with connection(self.pool) as conn:
             if gone:
                 # Before any entry is locked, or two pages could wait for each other.
@@ -111,7 +115,8 @@ class Intake:
             if listed_by is not None:
                 listed = [IdStamp(item.external_id, item.stamp) for item in items]
                 listing.add(conn, listed_by, listed)
-            counts = _counts(items, saved, len(deleted), len(bad), quarantined)
+            counts = _counts(saved, len(deleted), len(bad), quarantined)
+            counts += Counts(len(items), sifted.bytes, unchanged=sifted.unchanged)
             if again:
                 counts = replace(counts, seen=0, unchanged=0, rejected=0, quarantined=0)
             expected = page.total if page is not None else None
@@ -130,10 +135,11 @@ class Intake:
         self.is_through = page is not None and page.is_last
         return counts
 
-    def _only_count(self, items: Sequence[RawItem], gone: int, bad: int) -> Counts:
+    def _only_count(self, sifted: Sifted, seen: int, gone: int, bad: int) -> Counts:
         counts = Counts(
-            seen=len(items),
-            bytes=sum(_size(item.payload) for item in items),
+            seen=seen,
+            bytes=sifted.bytes,
+            unchanged=sifted.unchanged,
             deleted=gone,
             rejected=bad,
         )
@@ -141,7 +147,7 @@ class Intake:
         with connection(self.pool) as conn:
             runs.count(conn, self.run, counts)
             self.keep(conn, None)
-        self.seen += len(items)
+        self.seen += seen
         return counts
 
     def delete(self, external_ids: Sequence[str], *, reason: str) -> int:
@@ -238,20 +244,12 @@ class Intake:
                 self.nudge(stage, deleted)
 
 
-def _counts(
-    items: Sequence[RawItem],
-    saved: Sequence[Saved],
-    deleted: int,
-    bad: int,
-    quarantined: int,
-) -> Counts:
+def _counts(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) -> Counts:
     of_status = dict.fromkeys(("created", "updated", "unchanged"), 0)
     for one in saved:
         status = one.status if one.status in of_status else "unchanged"
         of_status[status] += 1
     return Counts(
-        seen=len(items),
-        bytes=sum(_size(item.payload) for item in items),
         added=of_status["created"],
         updated=of_status["updated"],
         unchanged=of_status["unchanged"],
@@ -259,9 +257,3 @@ def _counts(
         rejected=bad - quarantined,
         quarantined=quarantined,
     )
-
-
-def _size(payload: Any) -> int:
-    if isinstance(payload, bytes | bytearray | str):
-        return len(payload)
-    return len(json.dumps(payload, default=str))

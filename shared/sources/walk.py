@@ -34,6 +34,7 @@ from shared.sources.admit import Rules
 from shared.sources.intake import Intake, LeaseLostError, Nudge, Stages, Steps
 from shared.sources.memory import StoredMemory
 from shared.sources.pace import OUR_OWN
+from shared.sources.unchanged import Sieve
 
 log = get_logger()
 
@@ -161,6 +162,7 @@ class Walk:
             lease=lease,
             run=run,
             memory=remembered,
+            sieve=Sieve(opened),
             cursor=lease.cursor,
             seen=run.seen,
         )
