@@ -12,13 +12,14 @@ from pydantic import ValidationError
 from api import metrics
 from api.context import ApiContext, CallerInfo
 from api.errors import invalid
-from api.schemas.entries import EntriesIn, EntryIn, source_uri
+from api.schemas.entries import EntriesIn, EntryIn
 from shared.access import idempotency
 from shared.access.scope import Scope
 from shared.entries import writable
 from shared.entries.admit import Rules
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import Saved, save_page
+from shared.entries.identity import source_uri
 from shared.errors import (
     GoneError,
     InvalidRequestError,

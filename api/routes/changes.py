@@ -17,12 +17,13 @@ from api.door_route import DoorRoute
 from api.entry_bodies import bodies
 from api.errors import documented
 from api.schemas.changes import ChangePage
-from api.schemas.entries import source_uri, timestamp
+from api.schemas.entries import timestamp
 from shared import patience
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries import changes, reading
 from shared.entries.changes import Place, Told
+from shared.entries.identity import source_uri
 from shared.postgres import connection
 
 if TYPE_CHECKING:

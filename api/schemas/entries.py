@@ -25,6 +25,7 @@ from api.schemas.attachments import AttachmentOut, attachment_out
 from shared.broker import ATTACHMENTS_STAGE
 from shared.entries.attachments import Attached
 from shared.entries.draft import KINDS
+from shared.entries.identity import source_uri
 from shared.entries.reading import Entry
 from shared.entries.revisions import Revision, difference
 
@@ -309,16 +310,6 @@ def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
     }
 
 
-def source_uri(tenant: str, source: str, external_id: str) -> str:
-    """Return the name of an identity, unique for ever."""
-    return f"logchord:{doc_key(tenant, source, external_id)}"
-
-
-def doc_key(tenant: str, source: str, external_id: str) -> str:
-    """Return the identity with what would break it percent-encoded."""
-    return "/".join(_encoded(part) for part in (tenant, source, external_id))
-
-
 def permalink(source: str, external_id: str) -> str:
     """Return the address that survives a rebuild from the source."""
     return f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
@@ -396,13 +387,6 @@ def timestamp(value: datetime | None) -> str | None:
     if value is None:
         return None
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def _encoded(part: str) -> str:
-    return "".join(
-        quote(char, safe="") if char in "/#@%[]" or char.isspace() else char
-        for char in part
-    )
 
 
 def _from_template(template: str | None, external_id: str) -> str | None:
