@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -13,6 +13,7 @@ from prometheus_client import (
 )
 
 from shared.due.lag import Lag, StageLag
+from shared.sources.overview import Behind
 
 REGISTRY = CollectorRegistry()
 _REQUESTS = Counter(
@@ -90,8 +91,8 @@ _OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
 )
 
 
-def render(behind: Lag | None) -> bytes:
-    """Return this process's figures, and those of the work table where it answers."""
+def render(behind: Lag | None, sources: Sequence[Behind] = ()) -> bytes:
+    """Return this process's figures, and those of Postgres where it answers."""
     fresh = CollectorRegistry()
     known = Gauge(
         "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
@@ -99,6 +100,7 @@ def render(behind: Lag | None) -> bytes:
     known.set(behind is not None)
     if behind is not None:
         _render_stages(behind, fresh)
+        _render_sources(sources, fresh)
     return generate_latest(REGISTRY) + generate_latest(fresh)
 
 
@@ -113,3 +115,23 @@ def _render_stages(behind: Lag, fresh: CollectorRegistry) -> None:
         gauge = Gauge(name, told, ["stage"], registry=fresh)
         for one in behind.stages:
             gauge.labels(one.stage).set(number(one))
+
+
+def _render_sources(sources: Sequence[Behind], fresh: CollectorRegistry) -> None:
+    lag = Gauge(
+        "logchord_source_lag_seconds",
+        "Age of the newest entry of a source.",
+        ["source"],
+        registry=fresh,
+    )
+    failures = Gauge(
+        "logchord_source_failures", "Failures in a row.", ["source"], registry=fresh
+    )
+    paused = Gauge(
+        "logchord_source_paused", "1 while nobody asks it.", ["source"], registry=fresh
+    )
+    for one in sources:
+        if one.lag_seconds is not None:
+            lag.labels(one.source).set(one.lag_seconds)
+        failures.labels(one.source).set(one.failures)
+        paused.labels(one.source).set(one.is_paused)

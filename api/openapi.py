@@ -50,7 +50,8 @@ def _built(app: FastAPI, settings: Settings) -> dict[str, Any]:
     for path, methods in document["paths"].items():
         if path.removeprefix(settings.base_path).startswith(("/v1/", "/e/")):
             for method in _METHODS & methods.keys():
-                methods[method]["security"] = _EITHER
+                # Who is known by a signature says so itself.
+                methods[method].setdefault("security", _EITHER)
     return document
 
 

@@ -23,6 +23,7 @@ from shared.sources.intake import Stages
 from shared.sources.io import make_io
 from shared.sources.shared_pace import SharedPace
 from shared.sources.walk import Means, Wanted
+from workers import metrics
 from workers.context import Context, database_url
 from workers.task import attempt, task
 
@@ -73,6 +74,7 @@ def _take(ctx: Context, source: str, kind: str, ends: float) -> None:
     with Lease(ctx.pool, run.claim, ctx.timing, renew=schedule.renew):
         error = attempt(run.take_steps, ends)
     run.settle(error)
+    metrics.run_done(source, kind, error)
 
 
 def _means(ctx: Context) -> Means:
@@ -84,6 +86,7 @@ def _means(ctx: Context) -> Means:
             ctx.nudge,
             functools.partial(_open_io, ctx),
             batches.is_ending,
+            metrics.ingested,
         )
 
     return ctx.kept("ingest", make)  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ from workers.kinds import METRICS_VARIABLE
 
 if TYPE_CHECKING:
     from shared.errors import LogchordError
+    from shared.sources.runs import Counts
 
 TASKS = Counter("logchord_tasks_total", "Tasks run, by outcome.", ["task", "outcome"])
 TASK_SECONDS = Histogram("logchord_task_seconds", "How long a task ran.", ["task"])
@@ -29,6 +30,34 @@ BRANCH_SECONDS = Histogram(
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 )
 JOBS = Counter("logchord_jobs_total", "Searches ended here, by state.", ["state"])
+
+INGESTED = Counter("logchord_ingested_total", "Entries taken in.", ["source", "status"])
+INGESTED_BYTES = Counter(
+    "logchord_ingested_bytes_total", "Bytes of payload read.", ["source"]
+)
+RUNS = Counter(
+    "logchord_runs_total", "Runs of sources, by outcome.", ["source", "kind", "outcome"]
+)
+
+
+def ingested(source: str, counts: Counts) -> None:
+    """Count what a page of a source brought."""
+    statuses = {
+        "created": counts.added,
+        "updated": counts.updated,
+        "unchanged": counts.unchanged,
+        "deleted": counts.deleted,
+        "rejected": counts.rejected + counts.quarantined,
+    }
+    for status, count in statuses.items():
+        if count:
+            INGESTED.labels(source, status).inc(count)
+    INGESTED_BYTES.labels(source).inc(counts.bytes)
+
+
+def run_done(source: str, kind: str, error: LogchordError | None) -> None:
+    """Count a turn of a run by how it ended."""
+    RUNS.labels(source, kind, error.error_code if error else "ok").inc()
 
 
 def task_done(name: str, error: LogchordError | None, seconds: float) -> None:

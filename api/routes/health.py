@@ -21,6 +21,7 @@ from shared.embedding import vectors
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import connection
+from shared.sources.overview import Behind, behind
 
 log = get_logger()
 
@@ -124,8 +125,9 @@ async def get_metrics(request: Request, ctx: Ctx) -> Response:
         scope = await ctx.callers.find(request)
         scope.require("admin")
         whose = scope.watched
-    behind = await asyncio.to_thread(_lag, ctx, whose)
-    return Response(metrics.render(behind), media_type="text/plain; version=0.0.4")
+    known = await asyncio.to_thread(_lag, ctx, whose)
+    text = metrics.render(*known) if known else metrics.render(None)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def _is_off(ctx: ApiContext) -> bool:
@@ -156,11 +158,12 @@ def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
     return names, any(one.code == stages.BUDGET_SPENT for one in resting)
 
 
-def _lag(ctx: ApiContext, whose: str) -> Lag | None:
+def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
     try:
         with connection(ctx.pool) as conn:
             reach = lag.reach(conn, whose)
-            return ctx.counts.get(reach, lambda: lag.read(conn, ctx.stages, reach))
+            found = ctx.counts.get(reach, lambda: lag.read(conn, ctx.stages, reach))
+            return found, behind(conn, whose)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # This process's own figures matter most when Postgres is away.
         log.warning("metrics_without_postgres", code=exc.error_code)

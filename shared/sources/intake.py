@@ -29,6 +29,7 @@ from shared.sources.runs import Counts, IngestionRun
 from shared.sources.unchanged import Sieve, Sifted
 
 Nudge = Callable[[str, Sequence[UUID]], None]
+Note = Callable[[str, Counts], None]
 Steps = Generator[Counts, None, None]
 
 
@@ -53,6 +54,7 @@ class Intake:
     pool: Pool
     stages: Stages
     nudge: Nudge
+    note: Note
     lease: schedule.Run
     run: IngestionRun
     memory: StoredMemory
@@ -131,6 +133,7 @@ class Intake:
             one.entry_id for one in saved if one.status in {"created", "updated"}
         ]
         self._nudge(changed, deleted)
+        self.note(self.name, counts)
         self.seen += len(items)
         self.is_through = page is not None and page.is_last
         return counts
@@ -157,6 +160,7 @@ class Intake:
             runs.count(conn, self.run, Counts(deleted=len(deleted)))
             self.keep(conn, self.cursor)
         self._nudge([], deleted)
+        self.note(self.name, Counts(deleted=len(deleted)))
         return len(deleted)
 
     def keep(

@@ -33,6 +33,17 @@ _NEWEST: LiteralString = """
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
        AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+_BEHIND: LiteralString = """
+    SELECT s.source, s.failures, s.paused IS NOT NULL,
+           extract(epoch FROM statement_timestamp() - (
+               SELECT e.entry_time FROM entry e
+                WHERE e.tenant = s.tenant AND e.source = s.source
+                  AND e.deleted_at IS NULL
+                ORDER BY e.entry_time DESC, e.id DESC LIMIT 1))::float8
+      FROM source_state s
+     WHERE s.tenant = %(tenant)s OR %(tenant)s = '*'
+     ORDER BY s.source
+     LIMIT 1000"""
 _NOW: LiteralString = "SELECT statement_timestamp()"
 
 
@@ -85,6 +96,22 @@ class SourceView:
     def gaps(self) -> list[dict[str, Any]]:
         """What could not be read."""
         return self.state.gaps if self.state else []
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """How far a source is behind, in numbers alone."""
+
+    source: str
+    failures: int
+    is_paused: bool
+    # None: it has brought nothing yet.
+    lag_seconds: float | None
+
+
+def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
+    """Return it of every source of a tenant; `*` is everybody's."""
+    return [Behind(*row) for row in conn.execute(_BEHIND, {"tenant": tenant})]
 
 
 def read(

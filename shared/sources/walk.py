@@ -31,7 +31,14 @@ from shared.sources import (
     tail,
 )
 from shared.sources.admit import Rules
-from shared.sources.intake import Intake, LeaseLostError, Nudge, Stages, Steps
+from shared.sources.intake import (
+    Intake,
+    LeaseLostError,
+    Note,
+    Nudge,
+    Stages,
+    Steps,
+)
 from shared.sources.memory import StoredMemory
 from shared.sources.pace import OUR_OWN
 from shared.sources.unchanged import Sieve
@@ -76,6 +83,8 @@ class Means:
     nudge: Nudge
     open_io: OpenIO
     is_ending: Callable[[], bool] = field(default=lambda: False)
+    # Told of every page that was committed.
+    note: Note = field(default=lambda _, __: None)
 
 
 class Walk:
@@ -159,6 +168,7 @@ class Walk:
             pool=means.pool,
             stages=means.stages,
             nudge=means.nudge,
+            note=means.note,
             lease=lease,
             run=run,
             memory=remembered,

@@ -204,3 +204,14 @@ def test_the_command_line_shows_and_runs_sources(system, admin):
     assert code in {0, 1}
     if code == 0:
         assert json.loads(text)[0]["state"] == "done"
+
+
+def test_metrics_tell_of_each_source(system, admin):
+    until(lambda: source(admin)["entries"] >= 5, within_seconds=60)
+    text = admin.get("/metrics").text
+    found = dict(
+        line.rsplit(" ", 1) for line in text.splitlines() if 'source="ring"' in line
+    )
+    assert float(found['logchord_source_lag_seconds{source="ring"}']) > 0
+    assert float(found['logchord_source_failures{source="ring"}']) == 0
+    assert float(found['logchord_source_paused{source="ring"}']) == 0
