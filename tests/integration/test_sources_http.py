@@ -88,9 +88,14 @@ def test_a_source_is_read_without_anybody_asking(system, admin, olog):
     until(lambda: source(admin)["complete_from"], within_seconds=60)
 
     number = olog.add(entry(6))
-    until(lambda: source(admin)["entries"] == 6, within_seconds=60)
-    listed = admin.get("/v1/entries", params={"external_id": number}).json()["items"]
-    assert [one["title"] for one in listed] == ["Title 6"]
+
+    def listed() -> list[dict[str, Any]]:
+        answer = admin.get("/v1/entries", params={"external_id": number})
+        items: list[dict[str, Any]] = answer.json()["items"]
+        return items
+
+    until(listed, within_seconds=60)
+    assert [one["title"] for one in listed()] == ["Title 6"]
 
 
 def test_a_run_says_what_it_found(admin):
