@@ -262,9 +262,9 @@ def errors_page() -> str:
 def tasks_page() -> str:
     """Return every Celery task: name, queue, arguments, promise."""
     # `workers.app` would make the application of a running worker: not imported here.
-    for module in sorted({name.partition(".")[0] for name in broker.QUEUE_OF}):
-        importlib.import_module(f"workers.{module}")
     task = importlib.import_module("workers.task")
+    for module in task.MODULES:
+        importlib.import_module(module)
     functions = task._FUNCTIONS  # noqa: SLF001 - for this page only
     return _page(
         "Tasks",

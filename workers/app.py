@@ -28,15 +28,6 @@ log = logs.get_logger()
 # redis-py 8 says so of celery's own use of `setex`, at every stored result.
 warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
 
-_MODULES = (
-    "workers.attachments",
-    "workers.chores",
-    "workers.enhance",
-    "workers.index",
-    "workers.ingest",
-    "workers.search",
-)
-
 settings = Settings.load(os.environ)
 kind = kinds.current()
 app = make_app(settings)
@@ -44,7 +35,7 @@ app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
 if app.conf.broker_url.startswith(("redis://", "rediss://")):
     app.conf.broker_transport = "workers.consumer:Transport"
 resources = Resources(settings, app, kind.name)
-for _module in _MODULES:
+for _module in task.MODULES:
     importlib.import_module(_module)
 task.register(app, resources)
 app.conf.worker_enable_remote_control = kind.remote_control

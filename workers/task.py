@@ -35,6 +35,16 @@ log = get_logger()
 
 Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
+# Where tasks are; to import one of them makes its tasks known.
+MODULES = (
+    "workers.attachments",
+    "workers.chores",
+    "workers.enhance",
+    "workers.index",
+    "workers.ingest",
+    "workers.search",
+)
+
 # What a message carries of the request that it belongs to.
 _TRACE = ("request_id", "traceparent")
 # What fails for everybody is not the entry's fault: the attempt is given back.
