@@ -15,6 +15,7 @@ from api.errors import invalid
 from api.schemas.entries import EntriesIn, EntryIn
 from shared.access import idempotency
 from shared.access.scope import Scope
+from shared.embedding import stages
 from shared.entries import writable
 from shared.entries.admit import Rules
 from shared.entries.draft import EntryDraft
@@ -205,9 +206,9 @@ def _item(tenant: str, saved: Saved) -> dict[str, Any]:
     }
 
 
-def first_stages(ctx: ApiContext) -> list[str]:
-    """Return what is due at once; the document follows when metadata has ended."""
-    return [stage for stage in ctx.stages if stage != "index"]
+def first_stages(ctx: ApiContext) -> tuple[str, ...]:
+    """Return what is due at once."""
+    return stages.of_entries(ctx.settings)
 
 
 def after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:

@@ -19,9 +19,7 @@ from shared.errors import ConfigurationError, LogchordError
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
-from shared.sources.admit import Rules
-from shared.sources.check import Checked, check
-from shared.sources.io import make_io
+from shared.sources.check import Checked, check_configured
 from shared.sources.recognise import Candidate, Tried, recognise
 
 
@@ -67,7 +65,7 @@ def add(
     name = name or _name_of(address)
     path = source_file.path_of(os.environ)
     settings = _settings_with(path, name, source)
-    checked = _check(settings, name)
+    checked = check_configured(settings, name, settings.sources[name])
     _show(out, found, checked)
     if not checked.ok:
         message = "It was not added: it does not answer as it should."
@@ -163,15 +161,6 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
         raise ConfigurationError(message, config_key=f"sources.{name}") from None
     sources = {**settings.sources, name: validated}
     return settings.model_copy(update={"sources": sources})
-
-
-def _check(settings: Settings, name: str) -> Checked:
-    source = settings.sources[name].model_copy(update={"max_retries": 0})
-    most = settings.max_entry_bytes
-    with make_io(name, source) as io:
-        opened = loading.open_source(name, source, io, max_entry_bytes=most)
-        rules = Rules(settings, name, source, opened.descriptor.version)
-        return check(opened, rules)
 
 
 def _show(out: output.Output, found: Candidate, checked: Checked) -> None:

@@ -26,6 +26,7 @@ from api.schemas.entries import (
 )
 from shared.access import idempotency
 from shared.access.cursors import Binding
+from shared.embedding import stages
 from shared.entries import reading, revisions, writable
 from shared.entries.admit import refuse_pulled
 from shared.entries.entry import tombstone
@@ -277,7 +278,7 @@ def delete_entry(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
-    stages = [due_stage for due_stage in ctx.stages if due_stage != "metadata"]
+    gone = stages.of_deleted(ctx.settings)
     with connection(ctx.pool) as conn:
         found = reading.current(conn, caller.scope, entry_id)
         if found is None:
@@ -291,8 +292,8 @@ def delete_entry(
         if if_match is not None and not names(if_match, f'"r{entry.revision}"'):
             message = f"The entry is at revision {entry.revision} by now."
             raise InvalidRequestError(message, code="revision_mismatch")
-        tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=stages)
-    for stage in stages:
+        tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=gone)
+    for stage in gone:
         ctx.nudger.nudge(stage, [entry_id])
     return Response(status_code=204)
 

@@ -29,11 +29,8 @@ from shared.errors import CapacityError, IngestionError, NotFoundError
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, loading, operate, overview, runs
-from shared.sources.admit import Rules
-from shared.sources.check import Checked, check
-from shared.sources.io import make_io
+from shared.sources import arrangement, operate, overview, runs
+from shared.sources.check import Checked, check_configured
 from shared.sources.secrets import Secrets
 
 log = get_logger()
@@ -224,17 +221,7 @@ def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> 
 def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
     with connection(ctx.pool) as conn:
         _, source = operate.pulled_source(conn, scope.tenant, name)
-    return check_settings(ctx.settings, name, source)
-
-
-def check_settings(settings: Settings, name: str, source: SourceSettings) -> Checked:
-    """Check a source as it is configured, wherever that is written."""
-    hurried = source.model_copy(update={"max_retries": 0})
-    most = settings.max_entry_bytes
-    with make_io(name, hurried) as io:
-        opened = loading.open_source(name, hurried, io, max_entry_bytes=most)
-        rules = Rules(settings, name, hurried, opened.descriptor.version)
-        return check(opened, rules)
+    return check_configured(ctx.settings, name, source)
 
 
 def _nudge(ctx: ApiContext, source: str, kind: str) -> None:

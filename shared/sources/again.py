@@ -17,7 +17,6 @@ from shared.log import get_logger
 from shared.settings import Settings
 from shared.sources import loading, rejected, state
 from shared.sources.admit import Rules
-from shared.sources.arrangement import configured
 from shared.sources.io import make_io
 from shared.sources.loading import Opened
 
@@ -67,7 +66,7 @@ def _open(
     standing = state.read(conn, tenant, name)
     if standing is None:
         return None
-    source = configured(standing.config)
+    source = standing.settings
     most = settings.max_entry_bytes
     try:
         # Nothing is asked: to parse needs the settings alone.

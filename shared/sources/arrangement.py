@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import LiteralString
@@ -144,8 +143,3 @@ def _cron(
         dotted = f"sources.{name}.schedule"
         message = f"{dotted}: {source.schedule!r} is no cron line: {exc}."
         raise ConfigurationError(message, config_key=dotted) from exc
-
-
-def configured(stored: Mapping[str, object]) -> SourceSettings:
-    """Return a source's settings as they were last loaded."""
-    return SourceSettings.model_validate(dict(stored))

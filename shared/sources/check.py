@@ -11,7 +11,11 @@ from itertools import islice
 from shared.entries.adapter import Checks, Page, SourceReport, Window
 from shared.entries.draft import EntryDraft
 from shared.errors import LogchordError, MalformedEntryError
+from shared.settings import Settings
+from shared.settings_sources import SourceSettings
+from shared.sources import loading
 from shared.sources.admit import Rules
+from shared.sources.io import make_io
 from shared.sources.loading import Opened
 
 SAMPLES = 3
@@ -28,6 +32,16 @@ class Checked:
     sample: tuple[EntryDraft, ...]
     problems: tuple[str, ...]
     report: SourceReport | None
+
+
+def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
+    """Check a source as it is configured, wherever that is written, without retries."""
+    hurried = source.model_copy(update={"max_retries": 0})
+    most = settings.max_entry_bytes
+    with make_io(name, hurried) as io:
+        opened = loading.open_source(name, hurried, io, max_entry_bytes=most)
+        rules = Rules(settings, name, hurried, opened.descriptor.version)
+        return check(opened, rules)
 
 
 def check(opened: Opened, rules: Rules) -> Checked:

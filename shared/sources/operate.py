@@ -29,7 +29,7 @@ def pulled_source(
     standing = state.read(conn, tenant, name)
     if standing is None:
         raise NotFoundError
-    return standing, SourceSettings.model_validate(standing.config)
+    return standing, standing.settings
 
 
 def trigger(

@@ -125,10 +125,7 @@ def read(
     row = conn.execute(_NOW).fetchone()
     assert row is not None
     found = dict(_pushed(configured, scope.tenant))
-    found |= {
-        source: SourceSettings.model_validate(one.config)
-        for source, one in states.items()
-    }
+    found |= {source: one.settings for source, one in states.items()}
     return [
         _view(conn, scope, source, settings, states.get(source), row[0])
         for source, settings in sorted(found.items())

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.entries.adapter import Gap
 from shared.errors import LogchordError
+from shared.settings_sources import SourceSettings
 
 MAX_GAPS = 100
 
@@ -95,6 +96,11 @@ class SourceState:
     gaps: list[dict[str, Any]]
     parsed_by: int | None
     now: datetime
+
+    @property
+    def settings(self) -> SourceSettings:
+        """The source's settings as they were last loaded."""
+        return SourceSettings.model_validate(self.config)
 
 
 def arrange(

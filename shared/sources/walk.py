@@ -150,7 +150,7 @@ class Walk:
                 return None
             run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
             kept = memory.load(conn, lease.source)
-            source = self._source = arrangement.configured(standing.config)
+            source = self._source = standing.settings
         if lease.failures:
             # What failed a while ago is not waited for again and again: others are due.
             source = source.model_copy(update={"max_retries": 0})
