@@ -180,8 +180,8 @@ class Walk:
     def _end(self, conn: Connection[TupleRow]) -> None:
         intake, lease = self._intake, self.lease
         if intake is None:
-            # Paused, or no longer configured: whoever resumes it makes it due.
-            schedule.rest(conn, lease)
+            # Paused meanwhile: it stays due, and nobody looks until it is resumed.
+            schedule.give_back(conn, lease)
             return
         runs.end(conn, intake.run, intake.cursor)
         state.succeeded(conn, self._tenant, lease.source)

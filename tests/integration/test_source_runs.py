@@ -10,7 +10,7 @@ import pytest
 from shared.due import schedule
 from shared.errors import ConflictError
 from shared.postgres import connection
-from shared.sources import runs, state
+from shared.sources import operate, runs, state
 from shared.sources.again import read_again
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
@@ -191,3 +191,16 @@ def test_kept_payloads_are_read_again_without_asking_the_source(runtime, olog):
 
     assert (run.seen, run.unchanged, run.updated) == (3, 3, 0)
     assert len(olog.requests()) == asked
+
+
+def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, olog):
+    with connection(runtime.pool) as conn:
+        operate.pause(conn, TENANT, NAME, subject="tester")
+        schedule.bring_forward(conn, NAME, runs.RECONCILE, every_seconds=3600)
+
+    runtime.turn(NAME, runs.RECONCILE)
+
+    with connection(runtime.pool) as conn:
+        assert schedule.due_of_sources(conn) == []
+        operate.resume(conn, TENANT, NAME)
+        assert (NAME, runs.RECONCILE) in schedule.due_of_sources(conn)
