@@ -8,10 +8,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine bench-work bench-ingest
+.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Make .venv with every dependency, each by its hash
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -63,7 +63,7 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work bench-ingest ## Every measurement there is
+bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
@@ -73,3 +73,12 @@ bench-work: setup ## The work table: rates, drains, sweeper, bloat; BENCH=--quic
 
 bench-ingest: setup ## Entries a second, by adapter and by push; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.ingest $(BENCH)
+
+bench-analyser: setup ## Texts a second and core that the analyser reads; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.analyser $(BENCH)
+
+bench-duplicates: setup ## How well copies are told from other texts; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.duplicates $(BENCH)
+
+bench-vocabulary: setup ## What keeping and asking the vocabulary costs; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.vocabulary $(BENCH)

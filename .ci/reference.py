@@ -448,6 +448,11 @@ def adapters_page() -> str:
                 for row in matrix.ROWS.values()
             ),
         ),
+        "## Drivers of databases",
+        "`generic_sql` is proved on SQLite files and on a real Postgres, whose drivers"
+        " are always there. MySQL and MariaDB want `logchord[mysql]`, Oracle wants"
+        " `logchord[oracle]`; both are written after the drivers' own pages, and no"
+        " test runs them. A package with an adapter of its own wants `logchord[kit]`.",
         "## Settings under `args`",
         *(part for name, one in known.items() for part in _arguments(name, one)),
     )

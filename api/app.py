@@ -25,6 +25,7 @@ from api.routes import (
     entries,
     entry_writes,
     health,
+    index,
     maintenance,
     me,
     permalink,
@@ -68,6 +69,7 @@ _ROUTES = (
     status,
     quarantine,
     maintenance,
+    index,
     me,
     health,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace as replace_fields
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -47,7 +48,7 @@ def replace(
 ) -> Verdict:
     """Put a whole entry in the place of this one."""
 
-    def whole(entry: Entry) -> dict[str, Any]:
+    def whole(entry: Entry, _: Connection[TupleRow]) -> dict[str, Any]:
         return _addressed(body, entry.source, entry.external_id)
 
     return _edit(ctx, caller, entry_id, whole, if_match)
@@ -62,8 +63,8 @@ def merge(
 ) -> Verdict:
     """Change what the patch names, as RFC 7396 says, and leave the rest."""
 
-    def merged(entry: Entry) -> dict[str, Any]:
-        before = as_sent(entry)
+    def merged(entry: Entry, conn: Connection[TupleRow]) -> dict[str, Any]:
+        before = as_sent(entry, links.said(conn, entry.tenant, entry.entry_id))
         after = patched(before, patch)
         body = validated(after)
         fields = _addressed(body, entry.source, entry.external_id)
@@ -97,10 +98,12 @@ def put(
     return pushes.of_one(scope.tenant, saved)
 
 
-def as_sent(entry: Entry) -> dict[str, Any]:
-    """Return the entry as a program would have pushed it."""
+def as_sent(entry: Entry, linked: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the entry as a program would have pushed it, with the links it names."""
     fields = {name: getattr(entry, name) for name in _PLAIN}
-    return fields | {name: timestamp(getattr(entry, name)) for name in _TIMES}
+    fields |= {name: timestamp(getattr(entry, name)) for name in _TIMES}
+    named = [{"kind": kind, "external_id": other} for kind, other in linked]
+    return fields | {"links": named}
 
 
 def patched(before: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +150,7 @@ def _edit(
     ctx: ApiContext,
     caller: CallerInfo,
     entry_id: UUID,
-    fields_of: Callable[[Entry], dict[str, Any]],
+    fields_of: Callable[[Entry, Connection[TupleRow]], dict[str, Any]],
     if_match: str | None,
 ) -> Verdict:
     """Write what becomes of an entry that nobody else can change meanwhile."""
@@ -161,7 +164,7 @@ def _edit(
         if entry is None:
             raise NotFoundError
         _check_match(entry, if_match)
-        saved = _saved(ctx, conn, scope, entry, fields_of(entry))
+        saved = _saved(ctx, conn, scope, entry, fields_of(entry, conn))
     pushes.after_commit(ctx, [saved])
     return pushes.of_one(scope.tenant, saved)
 
@@ -182,6 +185,9 @@ def _saved(
             "unchanged",
         )
     draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
+    if (draft.entry_time, draft.event_time) == (entry.entry_time, entry.event_time):
+        # What was odd about a wall time cannot be told from its moment.
+        draft = replace_fields(draft, flags=tuple(entry.flags))
     return pushes.store_one(ctx, conn, scope, draft)
 
 

@@ -20,6 +20,41 @@ from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
 
 MEDIA_TYPE = "application/x-ndjson"
+_SCHEMAS = "#/components/schemas/"
+# OpenAPI 3.1 has no words for a document a line: the schema is that of each line.
+BODY = {
+    "schema": {
+        "type": "string",
+        "description": "An `EntryIn` a line, of any number; no `atomic`, no key.",
+        "contentMediaType": MEDIA_TYPE,
+        "contentSchema": {"$ref": f"{_SCHEMAS}EntryIn"},
+    },
+    "example": '{"external_id": "OPS-78", "text": "Cavity 2 is back."}\n'
+    '{"external_id": "OPS-79", "text": "Handover.", "logbook": "Operations"}\n',
+}
+ANSWER = {
+    "schema": {
+        "type": "string",
+        "description": "A `PushedItem` a line as each is committed, then the counts;"
+        " an `ErrorBody` before them if it ended early.",
+        "contentMediaType": MEDIA_TYPE,
+        "contentSchema": {
+            "anyOf": [
+                {"$ref": f"{_SCHEMAS}PushedItem"},
+                {
+                    "type": "object",
+                    "properties": {"counts": {"type": "object"}},
+                    "required": ["counts"],
+                },
+                {"$ref": f"{_SCHEMAS}ErrorBody"},
+            ]
+        },
+    },
+    "example": '{"index": 0, "entry_id": "019cb1d0-5f2e-7c51-a2c4-3d0f6b7a9e10",'
+    ' "source_uri": "logchord:default/api/OPS-78", "revision": 1,'
+    ' "status": "created"}\n'
+    '{"counts": {"created": 1, "updated": 0, "unchanged": 0, "rejected": 0}}\n',
+}
 _LINES_AT_ONCE = 500
 # Fewer are committed at once when they are long.
 _BYTES_AT_ONCE = 4_000_000

@@ -62,4 +62,3 @@ def _tell_limits(fields: dict[str, Any], settings: Settings) -> None:
     fields["title"]["maxLength"] = settings.max_title_chars
     fields["tags"]["maxItems"] = settings.max_tags
     fields["metadata"]["maxProperties"] = settings.max_metadata_keys
-    fields["links"]["maxItems"] = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -71,7 +71,10 @@ def push(
             if kept is not None:
                 return Verdict(kept["status"], kept["body"]), True
         hidden = writable.beyond(conn, scope, drafts.values())
-        _refuse_hidden(hidden, drafts, rejected, alone=_is_alone(body))
+        alone = _is_alone(body)
+        _refuse(hidden, NotFoundError, drafts, rejected, alone=alone)
+        burying = writable.burying(conn, scope, drafts.values())
+        _refuse(burying, _not_theirs, drafts, rejected, alone=alone)
         saved = save_page(
             conn,
             scope.tenant,
@@ -80,7 +83,7 @@ def push(
             editor=scope.subject,
         )
         of_index = dict(zip(drafts, saved, strict=True))
-        _refuse_purged(of_index, rejected, alone=_is_alone(body))
+        _refuse_purged(of_index, rejected, alone=alone)
         if isinstance(body, EntryIn):
             verdict = of_one(scope.tenant, saved[0])
         else:
@@ -98,6 +101,8 @@ def store_one(
     """Store one draft by the rules of a push, or raise; the caller commits."""
     if writable.beyond(conn, scope, [draft]):
         raise NotFoundError
+    if writable.burying(conn, scope, [draft]):
+        raise _not_theirs()
     (saved,) = save_page(
         conn, scope.tenant, [draft], stages=first_stages(ctx), editor=scope.subject
     )
@@ -115,20 +120,27 @@ def _is_alone(body: EntryIn | EntriesIn) -> bool:
     return isinstance(body, EntryIn) or body.atomic
 
 
-def _refuse_hidden(
-    hidden: set[tuple[str, str]],
+def _refuse(
+    wrong: set[tuple[str, str]],
+    error: Callable[[], LogchordError],
     drafts: dict[int, EntryDraft],
     rejected: dict[int, LogchordError],
     *,
     alone: bool,
 ) -> None:
-    """Keep a key of some logbooks from editing what stands in others."""
+    """Keep a key of some logbooks from editing or burying what stands in others."""
     for index, draft in list(drafts.items()):
-        if draft.identity in hidden:
+        if draft.identity in wrong:
             if alone:
-                raise NotFoundError
-            rejected[index] = NotFoundError()
+                raise error()
+            rejected[index] = error()
             del drafts[index]
+
+
+def _not_theirs() -> InvalidRequestError:
+    # The same whether it is absent or in a logbook that they do not know of.
+    message = "links: there is nothing of this name that this key may supersede."
+    return InvalidRequestError.field("links", "not_theirs", message)
 
 
 def _refuse_purged(

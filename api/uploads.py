@@ -12,6 +12,8 @@ from uuid import UUID
 from api.schemas.attachments import attachment_out
 from shared.access import idempotency
 from shared.access.scope import Scope
+from shared.broker import METADATA_STAGE
+from shared.due import rows as due
 from shared.enrich.attachments import keeping, rows
 from shared.enrich.attachments.keeping import Received
 from shared.enrich.attachments.store import FileStore, open_store
@@ -160,6 +162,8 @@ class Uploads:
             one = rows.uploaded(conn, scope.tenant, entry_id, external_id)
             if one is None:
                 raise NotFoundError
+            # What was read in it is searched.
+            due.add(conn, scope.tenant, [entry_id], [METADATA_STAGE])
             return _answered(conn, asked, one, 201)
 
 

@@ -21,9 +21,9 @@ from shared.settings_sources import SourceSettings
 from shared.sources import arrangement, loading, runs, walk
 from shared.sources.admit import Rules
 from shared.sources.intake import Stages
-from shared.sources.io import make_io
 from shared.sources.runs import IngestionRun
 from shared.sources.walk import Means, Wanted
+from shared.sources.wire.io import make_io
 
 TENANT, NAME = "default", "bench"
 # What a default installation makes due for an entry.

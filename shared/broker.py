@@ -30,6 +30,7 @@ log = get_logger()
 
 EXTRACT_METADATA = "enhance.extract_metadata"
 EXTRACT_ATTACHMENT = "enhance.extract_attachment"
+PLACE_ENTRIES = "enhance.place_entries"
 EMBED_ENTRIES = "enhance.embed_entries"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
@@ -38,12 +39,16 @@ RECONCILE_SOURCE = "chores.reconcile_source"
 REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
+REBUILD_INDEX = "chores.rebuild_index"
 REMOVE_FILES = "chores.remove_files"
 RETIRE_ENTRIES = "chores.retire_entries"
+RENEW_TEXTS = "chores.renew_texts"
+COUNT_WORDS = "chores.count_words"
 
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
     EXTRACT_ATTACHMENT: "enhance.metadata",
+    PLACE_ENTRIES: "enhance.metadata",
     EMBED_ENTRIES: "enhance.embed",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
@@ -52,8 +57,11 @@ QUEUE_OF = {
     REPARSE_SOURCE: "chores",
     EXPIRE: "chores",
     RECONCILE_INDEX: "chores",
+    REBUILD_INDEX: "chores",
     REMOVE_FILES: "chores",
     RETIRE_ENTRIES: "chores",
+    RENEW_TEXTS: "chores",
+    COUNT_WORDS: "chores",
 }
 
 _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
@@ -61,6 +69,8 @@ _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
 METADATA_STAGE = "metadata"
 # Due for entries alone that have a file to be fetched.
 ATTACHMENTS_STAGE = "attachments"
+# Among entries like it; due when the text of an entry has been read.
+DUPLICATES_STAGE = "duplicates"
 INDEX_STAGE = "index"
 EMBED_PREFIX = "embed:"
 
@@ -103,6 +113,8 @@ def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
         return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
     if stage == METADATA_STAGE:
         return EXTRACT_METADATA, ()
+    if stage == DUPLICATES_STAGE:
+        return PLACE_ENTRIES, ()
     if stage == ATTACHMENTS_STAGE:
         return EXTRACT_ATTACHMENT, ()
     return INDEX_ENTRIES, ()

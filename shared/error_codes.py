@@ -56,6 +56,7 @@ CODES: dict[str, ErrorCode] = {
     "job_expired": ErrorCode(410, Category.REQUEST, _C, retriable=False),
     "source_paused": ErrorCode(409, Category.INGESTION, _C, retriable=False),
     "run_in_progress": ErrorCode(409, Category.INGESTION, _R, retriable=False),
+    "maintenance_in_progress": ErrorCode(409, Category.INGESTION, _R, retriable=False),
     "source_is_pull": ErrorCode(409, Category.INGESTION, _C, retriable=False),
     "idempotency_conflict": ErrorCode(409, Category.REQUEST, _C, retriable=False),
     "idempotency_in_progress": ErrorCode(409, Category.REQUEST, _R, retriable=False),

@@ -23,6 +23,7 @@ from shared.settings_names import Name, environment_name
 from shared.settings_report import Report, origin_of, remarks
 from shared.settings_sections import (
     AgenticSettings,
+    AnalyserSettings,
     ApiSettings,
     AttachmentSettings,
     FusionSettings,
@@ -235,6 +236,7 @@ class Settings(Section):
     )
 
     agentic: AgenticSettings = AgenticSettings()
+    analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
     fusion: FusionSettings = FusionSettings()

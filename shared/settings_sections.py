@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -204,6 +205,16 @@ class KeywordSettings(Section):
     )
     fuzzy_threshold: float = Field(
         0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
+    )
+
+
+class AnalyserSettings(Section):
+    """How texts and questions become terms."""
+
+    facility_file: Path | None = Field(
+        None,
+        description="The facility's own names, abbreviations and compounds, as YAML;"
+        " the same for every process.",
     )
 
 

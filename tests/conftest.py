@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = (
+    "tests.lanes",
     "tests.fix_servers",
     "tests.fix_system",
     "tests.fix_api",

@@ -74,15 +74,18 @@ class System:
         *names: str,
         command: str | None = None,
         faulty: Mapping[str, Any] | None = None,
+        code: Path | None = None,
         **extra: str,
     ) -> None:
         """Start processes by the name of the Procfile; further variables may follow.
 
-        With `faulty` they are workers in test context (`faults/faulty_worker.py`).
+        With `faulty` they are workers in test context (`faults/faulty_worker.py`);
+        `code` is the folder of another release.
         """
+        extra |= _path_of(code)
         for name in names:
             words = COMMANDS[command or name]
-            argv = [str(BIN / "logchord"), *words]
+            argv = _command(code, *words)
             if faulty is not None:
                 argv = [sys.executable, "-m", FAULTY_WORKER, words[-1]]
                 extra[FAULTS_VARIABLE] = json.dumps(faulty)
@@ -99,6 +102,18 @@ class System:
             log.close()
             self.processes[name] = process
             self.reap(process.pid)
+
+    def run(self, *words: str, code: Path | None = None) -> str:
+        """Run a command of this release, or another, and return what it printed."""
+        return subprocess.run(
+            _command(code, *words),
+            env={**self.environment, **_path_of(code)},
+            cwd=self.logs,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        ).stdout
 
     def has_ended(self, name: str) -> bool:
         """Tell whether a process has ended by itself; it can be started again."""
@@ -258,6 +273,17 @@ class Factory:
         self.reap(server.pid)
         server.wait_ready(30)
         return server.url
+
+
+def _command(code: Path | None, *words: str) -> list[str]:
+    if code is None:
+        return [str(BIN / "logchord"), *words]
+    return [sys.executable, "-m", "api.cli.main", *words]
+
+
+def _path_of(code: Path | None) -> dict[str, str]:
+    """Return what has Python find this code before what is installed."""
+    return {} if code is None else {"PYTHONPATH": str(code)}
 
 
 @pytest.fixture(scope="session")

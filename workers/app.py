@@ -35,6 +35,8 @@ app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
 if app.conf.broker_url.startswith(("redis://", "rediss://")):
     app.conf.broker_transport = "workers.consumer:Transport"
 resources = Resources(settings, app, kind.name)
+# A file that cannot be read ends the start, not every entry and every search.
+resources.facility()
 for _module in task.MODULES:
     importlib.import_module(_module)
 task.register(app, resources)

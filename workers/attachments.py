@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import (
-    AbstractContextManager,
-    ExitStack,
-    closing,
-    contextmanager,
-    nullcontext,
-)
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 
 from shared import broker
 from shared.due import batches
 from shared.due import rows as work
 from shared.due.rows import Claim
+from shared.due.turn import Turn
 from shared.enrich.attachments import fetching, keeping, rows
 from shared.enrich.attachments.fetching import Fetch, Means, Outcome
 from shared.enrich.attachments.rows import Due
 from shared.enrich.attachments.store import STORE_UNAVAILABLE, FileStore, open_store
-from shared.entries.adapter import Adapter, FetchesAttachments, SourceIO
-from shared.entries.incoming import AttachmentRef
 from shared.errors import ConfigurationError, IngestionError, LogchordError
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.settings_sources import SourceSettings
-from shared.sources import loading
-from shared.sources.io import make_io
-from shared.sources.shared_pace import SharedPace
+from shared.sources import files, loading
+from shared.sources.wire.io import make_io
+from shared.sources.wire.shared_pace import SharedPace
 from workers.context import Context, database_url
 from workers.task import Ids, each, settle, task
 
@@ -40,15 +33,27 @@ log = get_logger()
 BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
 # A source that does not answer is left alone for so long, by each process.
 REST_SECONDS = 30.0
+# One child of a worker at a time waits for files: those of a source that hangs would
+# else hold all of them, and nothing that comes in would be read meanwhile.
+FETCHING_TURN = Turn()
+# Longer than one entry takes.
+_TURN_SECONDS = 35.0
 
 
 @task(broker.EXTRACT_ATTACHMENT)
 def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
     """Fetch and read the files of entries that are due; twice equals once."""
     ctx.checkpoint("before_claim", *entry_ids)
-    for claims in ctx.batches(broker.ATTACHMENTS_STAGE, entry_ids, limit=1):
-        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        each(ctx, claims, functools.partial(_fetch, ctx))
+    if not FETCHING_TURN.take(_TURN_SECONDS):
+        # It stays due: whoever has the turn goes on with it, or the sweep asks again.
+        return
+    try:
+        for claims in ctx.batches(broker.ATTACHMENTS_STAGE, entry_ids, limit=1):
+            ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
+            FETCHING_TURN.take(_TURN_SECONDS)
+            each(ctx, claims, functools.partial(_fetch, ctx))
+    finally:
+        FETCHING_TURN.give_back()
 
 
 def _fetch(ctx: Context, claim: Claim) -> None:
@@ -115,10 +120,14 @@ def _end(ctx: Context, claim: Claim, error: LogchordError | None) -> None:
             # What an edit has brought meanwhile was not asked for often enough.
             left = rows.due(conn, claim.tenant, claim.entry_id)
             fetching.give_up(conn, left, error)
+        # What was read in the files is searched.
+        ids, stages = [claim.entry_id], [broker.METADATA_STAGE]
+        work.add(conn, claim.tenant, ids, stages, work_class=claim.work_class)
         ctx.checkpoint("before_finish", claim.entry_id)
         work.finish(conn, claim)
         ctx.checkpoint("before_commit", claim.entry_id)
     ctx.checkpoint("after_commit", claim.entry_id)
+    ctx.nudge(broker.METADATA_STAGE, ids)
 
 
 def _is_of_store(error: LogchordError) -> bool:
@@ -154,7 +163,7 @@ def _opened(ctx: Context, name: str, ends: float) -> Iterator[Fetch | None]:
     ):
         most = ctx.settings.max_entry_bytes
         opened = loading.open_source(name, source, io, max_entry_bytes=most)
-        yield functools.partial(_of_source, opened.adapter, io)
+        yield functools.partial(files.opened, opened.adapter, io)
 
 
 def _pace(
@@ -169,19 +178,3 @@ def _pace(
         # What is new in the logbook comes before what hangs on it.
         is_urgent=False,
     )
-
-
-def _of_source(
-    adapter: Adapter, io: SourceIO, ref: AttachmentRef, max_bytes: int
-) -> AbstractContextManager[Iterator[bytes]]:
-    """Ask the adapter for a file, or its address where the adapter has nothing else."""
-    if isinstance(adapter, FetchesAttachments):
-        pieces: Iterator[bytes] = adapter.fetch_attachment(ref)
-        if isinstance(pieces, Generator):
-            # What is cut off in the middle hangs up at once.
-            return closing(pieces)
-        return nullcontext(pieces)
-    if ref.url is None:
-        message = "The source names this file, and says nowhere where it is."
-        raise IngestionError(message, reason=fetching.NO_ADDRESS)
-    return io.http.stream(ref.url, max_bytes=max_bytes)

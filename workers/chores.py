@@ -21,12 +21,13 @@ from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
 from shared.embedding import stages
+from shared.enrich import renewal, word_count
 from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
 from shared.entries import retention
 from shared.errors import CapacityError, LogchordError
 from shared.log import get_logger
-from shared.opensearch import filling, reconcile
+from shared.opensearch import filling, rebuild, reconcile
 from shared.postgres import connection
 from shared.sources import runs
 from workers.context import Context
@@ -55,6 +56,12 @@ def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     _carry_out(ctx, maintenance.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
 
 
+@task(broker.REBUILD_INDEX)
+def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Make the index anew beside the old one, and put it in its place once equal."""
+    _carry_out(ctx, maintenance.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
+
+
 @task(broker.REMOVE_FILES)
 def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Remove stored files that no entry names any more; the others stay."""
@@ -65,6 +72,26 @@ def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
 def retire_entries(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Delete what is older than its source may be kept, and forget old runs."""
     _carry_out(ctx, maintenance.RETIRE_ENTRIES, maintenance_id, _prepare_retirement)
+
+
+@task(broker.RENEW_TEXTS)
+def renew_texts(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Have read anew what another analyser read; what waits for it is left alone."""
+    _carry_out(ctx, maintenance.RENEW_TEXTS, maintenance_id, _prepare_renewal)
+
+
+@task(broker.COUNT_WORDS)
+def count_words(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Count the entries of each word and name; those of no entry go. Twice is once."""
+    _carry_out(ctx, maintenance.COUNT_WORDS, maintenance_id, _prepare_count)
+
+
+def _prepare_count(ctx: Context, chore: Chore) -> Effect:
+    return word_count.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility)
+
+
+def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+    return renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility)
 
 
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
@@ -83,6 +110,13 @@ def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     return reconcile.prepare(
         client, base, ctx.pool, chore.cursor, chore.done, chore.total
     )
+
+
+def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
+    if client is None:
+        return _nothing_to_compare
+    return rebuild.prepare(client, base, ctx.pool, chore)
 
 
 def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
@@ -192,7 +226,8 @@ class _Walk:
         )
         if progress.cursor is None:
             log.info("chore_done", kind=chore.kind, done=progress.done)
-        return progress.cursor is not None
+        # One that waits is nobody's until its time has come.
+        return progress.cursor is not None and not progress.wait_seconds
 
 
 def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:

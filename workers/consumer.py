@@ -47,13 +47,13 @@ class Channel(kombu_redis.Channel):
                 raise Empty
             queue = bytes_to_str(popped[0]).rsplit(self.sep, 1)[0]
             self._queue_cycle.rotate(queue)
-            error = attempt(self._deliver, queue, popped[1])
+            reason = _refusal(self._deliver, queue, popped[1])
         finally:
             self._in_poll = False
             self._flush_brpop_reauth()  # type: ignore[no-untyped-call]
-        if error is not None:
+        if reason is not None:
             # The item has left the list already; nothing of it is put back.
-            recorder().note(queue, None, None, _reason(error))
+            recorder().note(queue, None, None, reason)
         return True
 
     def _pop(self, options: dict[str, Any]) -> Any:
@@ -128,9 +128,9 @@ class RecordingConsumer(Consumer):
             handle(message)
 
         def checked(message: Any) -> None:
-            error = attempt(take, message)
-            if error is not None:
-                self._refuse(message, _reason(error))
+            reason = _refusal(take, message)
+            if reason is not None:
+                self._refuse(message, reason)
 
         return checked
 
@@ -181,8 +181,16 @@ def strategy(task: Any, app: Any, consumer: Any) -> Any:
     return judged
 
 
-def _reason(error: LogchordError) -> str:
-    """Say why, in words of our own: those of a library may repeat what it read."""
+def _refusal(step: Callable[..., object], *args: object) -> str | None:
+    """Run the step and say why it refused, in words of our own, if it did.
+
+    Those of a library may repeat what it read. The error itself is not handed on: its
+    traceback holds the message, as large as it is, until the garbage is collected.
+    """
+    error = attempt(step, *args)
+    if error is None:
+        return None
+    error.__traceback__ = None
     if isinstance(error, MessageRejectedError) and error.technical:
         return error.technical
     return "cannot be taken"

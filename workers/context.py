@@ -18,6 +18,9 @@ from shared.errors import ConfigurationError
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, make_pool
 from shared.settings import Settings
+from shared.text.facility import Facility
+from shared.text.facility import load as load_facility
+from shared.vocabulary.learning import Known
 
 # Due work waits for a database that is just being started: shorter than a lease holds,
 # so that a batch in hand goes on where it was. Whoever asks a question cannot wait.
@@ -65,6 +68,13 @@ class Resources:
                 if made is None:
                     made = self._made[name] = make()
         return made
+
+    def facility(self) -> Facility:
+        """Return what the facility's file says of its own words."""
+        path = self.settings.analyser.facility_file
+        zone = self.settings.facility_timezone
+        make = functools.partial(load_facility, path, zone)
+        return self.once("facility", make)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Publish what waits and let go of every connection."""
@@ -122,6 +132,11 @@ class Context:
         return self._resources.once("clock", lambda: BrokerClock(client))  # type: ignore[no-any-return]
 
     @property
+    def known(self) -> Known:
+        """The words and names that this process knows the vocabulary to have."""
+        return self._resources.once("known", Known)  # type: ignore[no-any-return]
+
+    @property
     def opensearch(self) -> OpenSearch | None:
         """The OpenSearch client, or None where the system runs on Postgres alone."""
         make = functools.partial(make_client, self.settings)
@@ -132,6 +147,11 @@ class Context:
         settings = self.settings
         make = functools.partial(load_encoder, settings.embedding_model, settings.cache)
         return self._resources.once("encoder", make)  # type: ignore[no-any-return]
+
+    @property
+    def facility(self) -> Facility:
+        """What the facility's file says of its own words."""
+        return self._resources.facility()
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Say that rows are due; from a thread, never in the way, may be lost."""

@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.broker import (
+    DUPLICATES_STAGE,
     EMBED_ENTRIES,
     EXTRACT_METADATA,
     INDEX_STAGE,
@@ -23,7 +24,7 @@ from shared.due.rows import Claim
 from shared.embedding import of_entry
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
+from shared.entries import attachments, reading
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import connection
@@ -45,7 +46,9 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         contents = _Contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
-        ctx.nudge(INDEX_STAGE, [claim.entry_id for claim in claims])
+        ids = [claim.entry_id for claim in claims]
+        ctx.nudge(INDEX_STAGE, ids)
+        ctx.nudge(DUPLICATES_STAGE, ids)
 
 
 @task(EMBED_ENTRIES)
@@ -79,16 +82,29 @@ def _extract(ctx: Context, contents: _Contents, claim: Claim) -> None:
     content = contents.of(claim)
     if content is not None and not content.deleted:
         source = ctx.settings.sources.get(content.source)
-        found = metadata.extract(content, source.language if source else None)
+        expected = source.language if source else None
+        files = _texts_of_files(ctx, content)
+        found = metadata.extract(content, expected, ctx.facility, files)
         with connection(ctx.pool) as conn:
-            metadata.store(conn, content, found, work_class=claim.work_class)
+            learnt = metadata.store(
+                conn, content, found, ctx.known, work_class=claim.work_class
+            )
             _end(ctx, conn, claim)
+        if learnt is not None:
+            learnt.remember()
     else:
         with connection(ctx.pool) as conn:
             ids, work_class = [claim.entry_id], claim.work_class
             rows.add(conn, claim.tenant, ids, [INDEX_STAGE], work_class=work_class)
             _end(ctx, conn, claim)
     ctx.checkpoint("after_commit", claim.entry_id)
+
+
+def _texts_of_files(ctx: Context, content: Content) -> list[str]:
+    if not content.has_attachments:
+        return []
+    with connection(ctx.pool) as conn:
+        return attachments.texts(conn, content.tenant, content.entry_id)
 
 
 def _embed(ctx: Context, table: str, contents: _Contents, claim: Claim) -> None:

@@ -15,19 +15,29 @@ from uuid import UUID
 from shared import broker
 from shared.due import batches, schedule
 from shared.due.batches import Lease
+from shared.due.schedule import DueRun
+from shared.due.turn import Turn
 from shared.embedding import stages
 from shared.entries.adapter import SourceIO
 from shared.postgres import connection
 from shared.sources import loading, runs, walk
 from shared.sources.intake import Stages
-from shared.sources.io import make_io
-from shared.sources.shared_pace import SharedPace
 from shared.sources.walk import Means, Wanted
+from shared.sources.wire.io import make_io
+from shared.sources.wire.shared_pace import SharedPace
 from workers import metrics
 from workers.context import Context, database_url
 from workers.task import attempt, task
 
 POLLED = (runs.TAIL, runs.BACKFILL)
+# One child of a worker at a time waits for sources that fail: they would take all of
+# them from those that work.
+FAILING_TURN = Turn()
+# And one child of the chores at a time reads sources: one that hangs holds it for up to
+# 45 s, and the other chores go on in the other child.
+READING_TURN = Turn()
+# Longer than a run of such a source takes.
+_TURN_SECONDS = 60.0
 
 
 @task(broker.POLL_SOURCE)
@@ -43,38 +53,74 @@ def poll_source(
 def reconcile_source(ctx: Context, source: str, run_id: UUID | None = None) -> None:
     """Find edits and deletions that a tail cannot see."""
     del run_id
-    _go_on(ctx, source, runs.RECONCILE, (runs.RECONCILE,))
+    _go_on_in_turn(ctx, source, runs.RECONCILE)
 
 
 @task(broker.REPARSE_SOURCE)
 def reparse_source(ctx: Context, source: str, run_id: UUID | None = None) -> None:
     """Read the kept payloads again with the parser of this release."""
     del run_id
-    _go_on(ctx, source, runs.REPARSE, (runs.REPARSE,))
+    _go_on_in_turn(ctx, source, runs.REPARSE)
+
+
+def _go_on_in_turn(ctx: Context, source: str, kind: str) -> None:
+    """Do what is due of one kind, unless another child of the chores reads a source."""
+    if not READING_TURN.take(_TURN_SECONDS):
+        # The row stays due, and whoever schedules the sources asks again.
+        return
+    try:
+        _go_on(ctx, source, kind, (kind,))
+    finally:
+        READING_TURN.give_back()
 
 
 def _go_on(ctx: Context, source: str, kind: str, kinds: tuple[str, ...]) -> None:
     ends = time.monotonic() + batches.TASK_SECONDS
-    waiting = [(source, kind)]
-    while waiting and time.monotonic() < ends and not batches.is_ending():
-        for one in waiting:
-            if time.monotonic() < ends and not batches.is_ending():
-                _take(ctx, *one, ends)
-        with connection(ctx.pool) as conn:
-            waiting = [one for one in schedule.due_of_sources(conn) if one[1] in kinds]
+    is_at_work = True
+    while is_at_work:
+        is_at_work = False
+        for run in _due(ctx, kinds, (source, kind)):
+            if time.monotonic() >= ends or batches.is_ending():
+                return
+            is_at_work |= _take_in_turn(ctx, run, ends)
 
 
-def _take(ctx: Context, source: str, kind: str, ends: float) -> None:
+def _due(ctx: Context, kinds: tuple[str, ...], named: tuple[str, str]) -> list[DueRun]:
+    """Return what is due: what works before what fails, the one named before others."""
+    with connection(ctx.pool) as conn:
+        found = [one for one in schedule.due_of_sources(conn) if one.kind in kinds]
+    return sorted(
+        found, key=lambda one: (one.is_failing, (one.source, one.kind) != named)
+    )
+
+
+def _take_in_turn(ctx: Context, run: DueRun, ends: float) -> bool:
+    if run.is_failing and not _may_wait():
+        return False
+    try:
+        return _take(ctx, run.source, run.kind, ends)
+    finally:
+        # What has not failed before has taken it, too, if it had to be tried again.
+        FAILING_TURN.give_back()
+
+
+def _may_wait() -> bool:
+    """Take the turn of those who wait for a source that fails, if it is free."""
+    return FAILING_TURN.take(_TURN_SECONDS)
+
+
+def _take(ctx: Context, source: str, kind: str, ends: float) -> bool:
     ctx.checkpoint("before_claim")
     run = walk.take(_means(ctx), source, kind)
     if run is None:
         # Taken, ended, paused or removed meanwhile: a nudge comes twice at times.
-        return
+        return False
     ctx.checkpoint("after_claim")
     with Lease(ctx.pool, run.claim, ctx.timing, renew=schedule.renew):
         error = attempt(run.take_steps, ends)
     run.settle(error)
     metrics.run_done(source, kind, error)
+    return True
 
 
 def _means(ctx: Context) -> Means:
@@ -113,6 +159,7 @@ def _open_io(ctx: Context, wanted: Wanted) -> Iterator[SourceIO]:
             cancelled=batches.is_ending,
             pace=pace,
             ends=wanted.ends,
+            may_try_again=_may_wait,
         ) as io,
     ):
         yield io

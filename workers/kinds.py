@@ -56,11 +56,13 @@ KINDS = (
         remote_control=False,
     ),
     WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
-    WorkerKind("ingest", ("ingest",), "prefork", 4),
+    # One waits for what fails, three may begin to hang at once, and two are left.
+    WorkerKind("ingest", ("ingest",), "prefork", 6),
     WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2),
     WorkerKind("embed", ("enhance.embed",), "threads", 2),
     WorkerKind("alert", ("alert",), "threads", 2),
-    WorkerKind("chores", ("chores",), "prefork", 1),
+    # One may read a source, which takes as long as that answers; one is left.
+    WorkerKind("chores", ("chores",), "prefork", 2),
 )
 
 

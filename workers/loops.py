@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from shared import log as logs
 from shared.due.loops import LOCK_SPACE
+from shared.errors import LogchordError
 from shared.postgres import connect, translated_errors
 from workers.task import attempt
 
@@ -21,14 +22,19 @@ log = logs.get_logger()
 
 _STANDBY_SECONDS = 1.0
 
-Turn = Callable[[Connection[TupleRow]], None]
+Before = Callable[[Connection[TupleRow]], None]
+# What it returns kept the turn from its work, is told to operators, and ends no loop.
+Turn = Callable[[Connection[TupleRow]], LogchordError | None]
 
 _LOCK: LiteralString = "SELECT pg_try_advisory_lock(%(space)s, hashtext(%(name)s))"
 _TURN: LiteralString = """
-    INSERT INTO upkeep_loop (name, last_turn_at, holder)
-    VALUES (%(name)s, now(), %(holder)s)
+    INSERT INTO upkeep_loop AS l (name, last_turn_at, holder, trouble, trouble_since)
+    VALUES (%(name)s, now(), %(holder)s, %(trouble)s::jsonb,
+            CASE WHEN %(trouble)s::text IS NOT NULL THEN now() END)
         ON CONFLICT (name) DO UPDATE
-       SET last_turn_at = now(), holder = excluded.holder"""
+       SET last_turn_at = now(), holder = excluded.holder, trouble = excluded.trouble,
+           trouble_since = CASE WHEN excluded.trouble IS NOT NULL
+                                THEN coalesce(l.trouble_since, now()) END"""
 
 
 class Loop:
@@ -41,7 +47,7 @@ class Loop:
         every_seconds: float,
         turn: Turn,
         *,
-        before: Turn = lambda _: None,
+        before: Before = lambda _: None,
     ) -> None:
         self._url = url
         self._name = name
@@ -82,8 +88,10 @@ class Loop:
             holder = f"{socket.gethostname()} {os.getpid()}"
             while True:
                 began = time.monotonic()
-                self._turn(conn)
-                conn.execute(_TURN, {"name": self._name, "holder": holder})
+                trouble = self._turn(conn)
+                told = None if trouble is None else trouble.as_json(admin=True)
+                values = {"name": self._name, "holder": holder, "trouble": told}
+                conn.execute(_TURN, values)
                 if self.stop.wait(max(0.0, began + self._every - time.monotonic())):
                     return
 

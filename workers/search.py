@@ -102,6 +102,7 @@ def _tools(ctx: Context) -> Tools:
             query_vectors=QueryVectors(),
             freshness=Freshness(time.monotonic),
             circuit=Circuit(time.monotonic),
+            facility=ctx.facility,
         )
 
     return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

@@ -39,6 +39,7 @@ Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 MODULES = (
     "workers.attachments",
     "workers.chores",
+    "workers.duplicates",
     "workers.enhance",
     "workers.index",
     "workers.ingest",

@@ -21,9 +21,14 @@ from shared import log as logs
 from shared.due import maintenance, outcomes, processes, quarantine, rows, schedule
 from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
-from shared.errors import CapacityError, OpenSearchError, WorkerLostError
+from shared.errors import (
+    CapacityError,
+    LogchordError,
+    OpenSearchError,
+    WorkerLostError,
+)
 from shared.jobs import closing, partitions
-from shared.opensearch import filling
+from shared.opensearch import filling, tidying
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, make_pool
 from shared.settings import Settings
@@ -46,9 +51,12 @@ SCHEDULE_SECONDS = 1.0
 # How often the installation does each of its chores.
 CHORES = {
     maintenance.EXPIRE: 3600.0,
-    maintenance.RECONCILE_INDEX: 86_400.0,
+    # Where days are equal their entries are not looked at.
+    maintenance.RECONCILE_INDEX: 3600.0,
     maintenance.REMOVE_FILES: 86_400.0,
     maintenance.RETIRE_ENTRIES: 3600.0,
+    maintenance.RENEW_TEXTS: 3600.0,
+    maintenance.COUNT_WORDS: 86_400.0,
 }
 
 
@@ -145,13 +153,13 @@ def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
     if not late:
         return
     alive = [one for one in processes.listing(conn) if not one.stale]
-    queue_of = {kind: broker.QUEUE_OF[broker.run_task(kind)] for _, kind in late}
+    queue_of = {run.kind: broker.QUEUE_OF[broker.run_task(run.kind)] for run in late}
     try:
         room = _room(app, set(queue_of.values()), alive)
-        for source, kind in late:
-            if room[queue_of[kind]] > 0:
-                broker.send_run(app, source, kind)
-                room[queue_of[kind]] -= 1
+        for run in late:
+            if room[queue_of[run.kind]] > 0:
+                broker.send_run(app, run.source, run.kind)
+                room[queue_of[run.kind]] -= 1
     except CapacityError as exc:
         # The rows stay due; the next turn tries again.
         log.warning("sources_without_broker", technical=exc.technical)
@@ -206,24 +214,28 @@ def loops(settings: Settings) -> list[Loop]:
     if engine is not None:
         pool = make_pool(url, application="upkeep index", size=1)
 
-        def open_index(_: Connection[TupleRow]) -> None:
-            keep_index(engine, settings.opensearch_index, pool)
+        def open_index(_: Connection[TupleRow]) -> LogchordError | None:
+            return keep_index(engine, settings.opensearch_index, pool)
 
         duties.append(Loop(url, "index", INDEX_SECONDS, open_index))
     return duties
 
 
-def keep_index(engine: OpenSearch, base: str, pool: Pool) -> None:
-    """Make the index that is not there, and the chore that fills it; else do nothing.
+def keep_index(engine: OpenSearch, base: str, pool: Pool) -> LogchordError | None:
+    """Make the index that is not there, and take back a rebuild that was given up.
 
-    Without it every search would be degraded until the next entry comes in.
+    Without it every search would be degraded until the next entry comes in. Returns
+    why it could not look, which is how operators learn that OpenSearch is away.
     """
     try:
         filling.ensure_filled(engine, base, pool)
         filling.catch_up(pool)
+        tidying.tidy(engine, base, pool)
     except OpenSearchError as exc:
         # It may just be starting; the next turn looks again.
         log.info("index_not_looked_at", code=exc.error_code)
+        return exc
+    return None
 
 
 def main(settings: Settings) -> None:

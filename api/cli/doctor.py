@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from api.cli import checks, database_checks, output, work_checks
+from api.cli import checks, database_checks, output, source_checks, work_checks
 from api.cli.checks import Check
 from api.cli.status import read_startup
 from local import measure, runner_state, stack
@@ -36,6 +36,7 @@ def doctor() -> int:
         *database_checks.of_database(settings),
         *checks.of_backends(settings),
         *checks.of_processes(settings),
+        *source_checks.of_sources(settings),
         *work_checks.of_work(settings),
     ]
     startup = read_startup(settings.home)

@@ -80,7 +80,7 @@ def error_of(answer: httpx.Response) -> output.CommandError:
     fields = error.get("details", {}).get("fields", [])
     reasons = [f"{field['path']}: {field['message']}" for field in fields]
     told = [error["message"], *reasons, f"code: {error['code']}", f"id: {error['id']}"]
-    return output.CommandError("\n".join(told), exit_code=code)
+    return output.CommandError("\n".join(told), exit_code=code, error=error)
 
 
 def _kept_key(home: Path) -> str | None:

@@ -76,12 +76,7 @@ def _read(
     names: tuple[str, ...],
     body: dict[str, Any],
 ) -> list[dict[str, Any]]:
-    queued = {
-        name: http.call(
-            client, "POST", f"/v1/sources/{quote(name, safe='')}/trigger", json=body
-        )["run_id"]
-        for name in names
-    }
+    queued = {name: _queue(client, out, name, body) for name in names}
     ended = []
     for name, run_id in queued.items():
         run = _follow(client, out, name, run_id)
@@ -90,6 +85,22 @@ def _read(
             reason = (run["error"] or {}).get("message", "")
             out.data(f"{name}: {run['state']}, {_told(run)} {reason}".rstrip())
     return ended
+
+
+def _queue(
+    client: httpx.Client, out: output.Output, name: str, body: dict[str, Any]
+) -> str:
+    """Ask for a run, once the one that is under way has ended; return its id."""
+    path = f"/v1/sources/{quote(name, safe='')}/trigger"
+    while True:
+        try:
+            return str(http.call(client, "POST", path, json=body)["run_id"])
+        except CommandError as exc:
+            if exc.error.get("code") != "run_in_progress":
+                raise
+            under_way = str(exc.error["details"]["run_id"])
+        out.say(f"{name}: it is being read already; this run comes after that one.")
+        _follow(client, out, name, under_way)
 
 
 def _follow(

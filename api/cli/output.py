@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +23,16 @@ _UNPROCESSABLE = 422
 class CommandError(click.ClickException):
     """A command cannot go on; the message says what to do, the code how it ended."""
 
-    def __init__(self, message: str, *, exit_code: int = FAILED) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        exit_code: int = FAILED,
+        error: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(message)
+        # What the API answered, if it did.
+        self.error = error or {}
         self.exit_code = exit_code  # type: ignore[misc]  # click: one a class
 
     def show(self, file: Any = None) -> None:

@@ -22,6 +22,7 @@ from shared.opensearch import client as opensearch
 from shared.opensearch import documents, erase
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
+from shared.vocabulary import counting
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -61,9 +62,10 @@ def purge(*, ref: str, tenant: str, yes: bool) -> None:
         if not yes:
             click.confirm(f"Remove {name} for good?", abort=True, err=True)
         done = _purge(pool, client, settings, tenant, meant)
+        words = _forget_words(pool, tenant, done)
         removed = _remove_files(pool, settings, done)
         left = _left(pool, client, settings, tenant, meant, done)
-    found = {**done.counts, "files": removed}
+    found = {**done.counts, "files": removed, "vocabulary": words}
     if out.as_json:
         out.document({"purged": name, "removed": found, "left": left})
     else:
@@ -106,6 +108,12 @@ def _purge(
             version = documents.version_of(done.epoch, done.version)
             erase.erase(client, settings.opensearch_index, done.entry_id, version)
     return done
+
+
+def _forget_words(pool: Pool, tenant: str, done: Purged) -> int:
+    # Apart from the purge: whoever learns words waits no longer than for this.
+    with connection(pool) as conn:
+        return counting.forget(conn, tenant, done.language, done.terms)
 
 
 def _remove_files(pool: Pool, settings: Settings, done: Purged) -> int:

@@ -32,7 +32,7 @@ _COLOURS = {
 @click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
 @click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
 @click.option(
-    "--filter", "filters", multiple=True, help="source=NAME or logbook=NAME; again: or."
+    "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
 )
 @click.option(
     "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."

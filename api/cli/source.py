@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
-from api.cli import http, output
+from api.cli import http, output, source_times
 from api.cli.source_add import add
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _PATH = "/v1/sources"
 _KINDS = ("tail", "reconcile", "backfill", "reparse")
 _ENDED = frozenset({"done", "partial", "failed"})
-_SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 
 
 @click.group()
@@ -64,7 +64,7 @@ def show(*, name: str) -> None:
         ("adapter", one["adapter"]),
         ("state", _state(one)),
         ("what to do", one["degraded"]),
-        ("entries", one["entries"]),
+        ("entries", _entries(one)),
         ("logbooks", ", ".join(one["logbooks"])),
         ("time zone", one["timezone"]),
         ("newest entry", _ago(one["lag_seconds"])),
@@ -81,7 +81,7 @@ def show(*, name: str) -> None:
 @source.command()
 @click.argument("name")
 def check(*, name: str) -> int:
-    """Read one page of a source and store nothing; exit 1 if that fails."""
+    """Read one page of a source, show it, and store nothing."""
     out = output.current()
     with http.open_client(out) as client:
         found = http.call(client, "POST", f"{_address(name)}/check")
@@ -91,7 +91,9 @@ def check(*, name: str) -> int:
     out.data(f"It answers in {found['took_ms']:.0f} ms.")
     for one in found["sample"]:
         authors = ", ".join(one["authors"])
-        out.data(_plain(f"  {one['entry_time']}  {one['external_id']}  {authors}"))
+        time_of = one["entry_time"]
+        when = source_times.when(datetime.fromisoformat(time_of)) if time_of else ""
+        out.data(_plain(f"  {when}  {one['external_id']}  {authors}"))
         out.data(_plain(f"    {one['title'] or one['text'][:80]}"))
     for one in found["problems"]:
         out.say(_plain(one))
@@ -220,12 +222,16 @@ def _wait(client: httpx.Client, out: output.Output, run_id: str) -> dict[str, An
         time.sleep(1)
 
 
+def _entries(one: dict[str, Any]) -> str:
+    return f"{one['entries']} or more" if one["more_entries"] else str(one["entries"])
+
+
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     back = (one["complete_from"] or "")[:10]
     return (
         _plain(one["name"]),
         one["adapter"],
-        str(one["entries"]),
+        _entries(one),
         _ago(one["lag_seconds"]) or "-",
         _ago(one["since_success_seconds"]) or "-",
         back or "-",
@@ -248,12 +254,7 @@ def _counts(run: dict[str, Any]) -> str:
 
 
 def _ago(seconds: float | None) -> str | None:
-    if seconds is None:
-        return None
-    for unit, size in _SECONDS_A.items():
-        if seconds >= 2 * size or unit == "s":
-            return f"{seconds / size:.0f} {unit} ago"
-    return None
+    return None if seconds is None else source_times.ago(seconds)
 
 
 def _address(name: str) -> str:

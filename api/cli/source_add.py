@@ -7,20 +7,24 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 import httpx
 from pydantic import ValidationError
 
-from api.cli import http, output, source_file
+from api.cli import http, output, source_advice, source_file, source_times
 from api.cli.output import CommandError
+from shared.entries.adapter import AdapterDescriptor
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
 from shared.sources.check import Checked, check_configured
 from shared.sources.recognise import Candidate, Tried, recognise
+
+# What an adapter asks for where it cannot tell which field is which.
+_MAPS = frozenset({"args.map", "args.columns"})
 
 
 @click.command()
@@ -30,9 +34,21 @@ from shared.sources.recognise import Candidate, Tried, recognise
 @click.option("--timezone", help="What zone its naive times mean.")
 @click.option("--user", help="Login name, if it wants a login.")
 @click.option("--secret", help="Variable or file that holds the password.")
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Certificate of the server or its authority, if nobody else vouches for it.",
+)
 @click.option("--logbook", "logbooks", multiple=True, help="Only this logbook.")
+@click.option(
+    "--map",
+    "places",
+    multiple=True,
+    metavar="FIELD=PLACE",
+    help="Which column or key holds a field of an entry; several of one are joined.",
+)
 @click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
-def add(
+def add(  # noqa: PLR0913 - one for each option
     *,
     address: str,
     name: str | None,
@@ -40,7 +56,9 @@ def add(
     timezone: str | None,
     user: str | None,
     secret: str | None,
+    ca_file: str | None,
     logbooks: tuple[str, ...],
+    places: tuple[str, ...],
     yes: bool,
 ) -> int:
     """Recognise the logbook at ADDRESS, check it, and write it into the configuration.
@@ -49,38 +67,63 @@ def add(
     """
     out = output.current()
     asks = not yes and sys.stdin.isatty()
-    place = _place(address)
+    place = _place(address, ca_file)
+    name = name or _name_of(address)
     given = _probe(place, user, secret)
-    found = _found(out, address, given, adapter, asks=asks)
+    found = _found(out, address, given, adapter, name=name, asks=asks)
     source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
     descriptor = loading.adapter_class(found.adapter).descriptor
     if user or secret:
-        source["auth"] = {"kind": "basic", "user": user, "secret": secret}
+        source |= _login(source, descriptor, user, secret)
     if logbooks:
         source["args"] = {**source.get("args", {}), "logbooks": list(logbooks)}
+    if places:
+        source["args"] = {**source.get("args", {}), "map": _map(places)}
+    elif _MAPS.intersection(found.found.asks):
+        raise CommandError(_unmapped(found), exit_code=output.USAGE)
     if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
         timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
     if timezone:
         source["timezone"] = timezone
-    name = name or _name_of(address)
     path = source_file.path_of(os.environ)
     settings = _settings_with(path, name, source)
     checked = check_configured(settings, name, settings.sources[name])
     _show(out, found, checked)
     if not checked.ok:
-        message = "It was not added: it does not answer as it should."
-        raise CommandError(message, exit_code=output.FAILED)
+        advice = source_advice.unanswered(checked.reason, source)
+        raise _not_added("it does not answer as it should.", advice)
+    if checked.reason is not None:
+        advice = source_advice.unread(checked.reason)
+        raise _not_added("none of its entries could be read.", advice)
     _write(out, path, name, source)
     return output.DONE
 
 
-def _place(address: str) -> dict[str, Any]:
+def _not_added(why: str, advice: str) -> CommandError:
+    message = "\n".join(one for one in (f"It was not added: {why}", advice) if one)
+    return CommandError(message, exit_code=output.FAILED)
+
+
+def _place(address: str, ca_file: str | None) -> dict[str, Any]:
     if urlsplit(address).scheme in {"http", "https"}:
-        return {"base_url": address.rstrip("/")}
+        trusted = {"ca_file": str(Path(ca_file).absolute())} if ca_file else {}
+        return {"base_url": address.rstrip("/"), **trusted}
     if "://" in address:
         message = f"{urlsplit(address).scheme} is not asked; http and https are."
         raise CommandError(message, exit_code=output.USAGE)
     return {"path": str(Path(address).expanduser().absolute())}
+
+
+def _login(
+    source: dict[str, Any],
+    descriptor: AdapterDescriptor,
+    user: str | None,
+    secret: str | None,
+) -> dict[str, Any]:
+    """Return a login where its adapter looks for it: its own form, or HTTP's."""
+    if {"user", "password"} <= descriptor.args.model_fields.keys():
+        return {"args": {**source.get("args", {}), "user": user, "password": secret}}
+    return {"auth": {"kind": "basic", "user": user, "secret": secret}}
 
 
 def _probe(
@@ -100,23 +143,45 @@ def _reason(exc: ValidationError) -> str:
     return f"{where}: {first['msg'].removeprefix('Value error, ')}."
 
 
+def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """Return what stands where, in the order in which it was said."""
+    said: dict[str, list[str]] = {}
+    for one in places:
+        field, mark, place = one.partition("=")
+        if not (field and mark and place):
+            message = f"{one!r} names no field and place; such as text=Description."
+            raise CommandError(message, exit_code=output.USAGE)
+        said.setdefault(field, []).append(place)
+    return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
+
+
+def _unmapped(found: Candidate) -> str:
+    return (
+        f"This is {found.title}: {_plain(found.found.why)}. Say which of them is which"
+        " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
+        " becomes metadata. See docs/how-to/add-a-source.md."
+    )
+
+
 def _found(
     out: output.Output,
     address: str,
     given: SourceSettings,
     adapter: str | None,
     *,
+    name: str,
     asks: bool,
 ) -> Candidate:
-    tried = recognise(address, given)
+    tried = recognise(address, given, source=name)
     if adapter is not None:
         return _named(tried, adapter)
     if tried.winner is not None:
         return tried.winner
     if not tried.candidates:
-        raise CommandError(_nothing(address, tried), exit_code=output.NOT_FOUND)
+        message = _nothing(address, given, tried)
+        raise CommandError(message, exit_code=output.NOT_FOUND)
     for one in tried.candidates:
-        out.say(f"  {one.adapter:<14} {one.title}: {one.found.why}")
+        out.say(_plain(f"  {one.adapter:<14} {one.title}: {one.found.why}"))
     chosen = _ask(asks, "It could be any of these. Which is it", "--adapter")
     return _named(tried, chosen)
 
@@ -132,13 +197,27 @@ def _named(tried: Tried, adapter: str) -> Candidate:
     return Candidate(adapter, title, Recognition({}, 1.0, "as you say"))
 
 
-def _nothing(address: str, tried: Tried) -> str:
-    failures = "".join(f"\n  {one}" for one in tried.failures)
+def _nothing(address: str, given: SourceSettings, tried: Tried) -> str:
+    """Say why nothing is recognised: it does not answer, or not as anything known."""
+    if given.path is not None and not _is_there(given.path):
+        return f"There is no file or folder at {given.path}."
+    if tried.failures:
+        place = {"base_url": given.base_url} if given.base_url else {}
+        first = tried.failures[0]
+        told = [one.message for one in tried.failures]
+        advice = source_advice.unrecognised(first.reason, place)
+        return "\n".join(one for one in ("It was not added.", *told, advice) if one)
     return (
         f"Nothing that is known here answers at {address}. Asked as:"
-        f" {', '.join(tried.asked)}.{failures}\nName it with --adapter, or describe it"
-        " to the adapter `generic_rest`: see docs/how-to/add-a-source.md."
+        f" {', '.join(tried.asked)}.\nCheck the address in a browser. Name the software"
+        " with --adapter, or describe it to the adapter `generic_rest` in the"
+        " configuration: see docs/how-to/add-a-source.md."
     )
+
+
+def _is_there(path: str) -> bool:
+    # A pattern need not match anything yet.
+    return Path(path).exists() or not {"*", "?", "["}.isdisjoint(path)
 
 
 def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a plain fact
@@ -164,14 +243,13 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
 
 
 def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
-    out.say(f"This is {found.title}: {found.found.why}.")
+    out.say(_plain(f"This is {found.title}: {found.found.why}."))
     for draft in checked.sample:
-        when = f"{draft.entry_time:%Y-%m-%d %H:%M} UTC" if draft.entry_time else ""
+        when = source_times.when(draft.entry_time) if draft.entry_time else ""
         title = draft.title or draft.text[:60]
-        line = f"  {when}  {', '.join(draft.authors)}  {title}"
-        out.say("".join(char if char.isprintable() else " " for char in line))
+        out.say(_plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
     for one in checked.problems:
-        out.say(f"  {one}")
+        out.say(_plain(f"  {one}"))
 
 
 def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) -> None:
@@ -182,12 +260,42 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
     source_file.write(path, text, os.environ)
     out.data(f"added {name} to {path}")
     try:
-        with http.open_client(out, timeout_seconds=10) as client:
-            http.call(client, "POST", "/v1/sources/reload")
-    except (CommandError, LogchordError, httpx.HTTPError):
-        out.say("Nothing runs here now; `logchord up` begins to read it.")
+        with http.open_client(out) as client:
+            problem = _taken_over(client, path, name)
+    except (CommandError, LogchordError, httpx.HTTPError) as exc:
+        if getattr(exc, "exit_code", output.TRY_AGAIN) == output.TRY_AGAIN:
+            out.say("Nothing runs here now; `logchord up` begins to read it.")
+        else:
+            out.complain(f"The running stack does not take it over: {exc}")
+        return
+    if problem is not None:
+        out.complain(problem)
         return
     out.say(f"It is being read; follow it with `logchord source show {name}`.")
+
+
+def _plain(text: str) -> str:
+    """Return it on one line: what a stranger wrote must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
+def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:
+    """Let the running stack read the file, and say what it lacks to read the source."""
+    found = http.call(client, "POST", "/v1/sources/reload")
+    for one in found["invalid"]:
+        if one["name"] == name:
+            return f"The running stack cannot read it: {one['message']}"
+    if name not in {*found["added"], *found["changed"]}:
+        return (
+            f"The running stack reads another file than {path.absolute()}: start it"
+            " where that lies, or name it in LOGCHORD_CONFIG."
+        )
+    try:
+        # Its environment is not this one's, and the secret may be missing there.
+        http.call(client, "POST", f"/v1/sources/{quote(name, safe='')}/check")
+    except CommandError as exc:
+        return f"The running stack does not get in as this command did:\n{exc.message}"
+    return None
 
 
 def _name_of(address: str) -> str:

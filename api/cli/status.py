@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from api.cli import http, output
-from api.schemas.lag import chores_out, loop_out, queue_out, stage_out
+from api.schemas.lag import chores_out, drift_out, loop_out, queue_out, stage_out
 from local import runner_state, stack
 from shared import broker
 from shared.due import overview, problems
@@ -55,6 +55,7 @@ def gather(settings: Settings) -> dict[str, Any]:
         "upkeep": [],
         "chores": [],
         "stages": [],
+        "index": None,
         "problems": wrong,
     }
     if pid is None:
@@ -122,6 +123,7 @@ def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     document["upkeep"] = [loop_out(one) for one in seen.loops]
     document["chores"] = chores_out(seen)
     document["stages"] = [stage_out(one) for one in seen.stages]
+    document["index"] = drift_out(seen)
     document["problems"] += seen.problems
 
 
@@ -149,6 +151,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
     if document["stages"]:
         told += ["", "Work"]
     told += map(_stage_line, document["stages"])
+    told += _index_lines(document["index"])
     if document["problems"]:
         told += ["", "Problems", *(f"  {text}" for text in document["problems"])]
     return told
@@ -171,8 +174,19 @@ def _chore_lines(chores: list[dict[str, Any]]) -> list[str]:
     told = ["", "Chores"] if chores else []
     for row in chores:
         total = "" if row["total"] is None else f" of {row['total']}"
-        told.append(f"  {row['kind']:<16} {row['state']}, {row['done']}{total} done")
+        phase = f" ({row['phase']})" if row.get("phase") else ""
+        state = f"{row['state']}{phase}"
+        told.append(f"  {row['kind']:<16} {state}, {row['done']}{total} done")
     return told
+
+
+def _index_lines(index: dict[str, Any] | None) -> list[str]:
+    if index is None:
+        return []
+    told = f"Index   everything is in it that was written until {index['watermark']}"
+    if index["compared_at"]:
+        told += f"; {index['drift']} differed at {index['compared_at']}"
+    return ["", told]
 
 
 def _stage_line(row: dict[str, Any]) -> str:

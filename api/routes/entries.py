@@ -19,11 +19,10 @@ from api.schemas.entries import (
     EntryOut,
     EntryPage,
     PushBody,
-    PushedEntries,
-    PushedEntry,
     RevisionPage,
     revision_out,
 )
+from api.schemas.pushed import PushedEntries, PushedEntry
 from shared.access import idempotency
 from shared.access.cursors import Binding
 from shared.embedding import stages
@@ -104,9 +103,11 @@ _UNIQUE_KEY = Header(
     response_model=PushedEntry | PushedEntries,
     status_code=200,
     responses={
+        200: {"content": {line_push.MEDIA_TYPE: line_push.ANSWER}},
         201: {"model": PushedEntry, "description": "The entry is new."},
         **documented(409, 410),
     },
+    openapi_extra={"requestBody": {"content": {line_push.MEDIA_TYPE: line_push.BODY}}},
     dependencies=[Depends(needs("ingest"))],
 )
 async def post_entries(

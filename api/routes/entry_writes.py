@@ -16,7 +16,8 @@ from api.door_route import DoorRoute
 from api.errors import documented
 from api.pushes import Verdict
 from api.routes.permalink import named
-from api.schemas.entries import EntryIn, EntryPatch, PushedEntry
+from api.schemas.entries import EntryIn, EntryPatch
+from api.schemas.pushed import PushedEntry
 from shared.errors import InvalidRequestError
 
 _MERGE = "application/merge-patch+json"

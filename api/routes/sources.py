@@ -31,7 +31,7 @@ from shared.postgres import connection
 from shared.settings import Settings
 from shared.sources import arrangement, operate, overview, runs
 from shared.sources.check import Checked, check_configured
-from shared.sources.secrets import Secrets
+from shared.sources.wire.secrets import Secrets
 
 log = get_logger()
 
@@ -111,7 +111,10 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
     found = await asyncio.to_thread(_check, ctx, caller.scope, source)
     if not found.ok:
         raise IngestionError(
-            " ".join(found.problems), code="source_unreachable", source=source
+            " ".join(found.problems),
+            code="source_unreachable",
+            source=source,
+            reason=found.reason,
         )
     return _json(
         {
@@ -138,7 +141,7 @@ def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> R
     )
     tenant = caller.scope.tenant
     with connection(ctx.pool) as conn:
-        run_id = operate.trigger(conn, tenant, source, asked.kind, wanted)
+        run_id = operate.ask(conn, tenant, source, asked.kind, wanted)
     log.info(
         "source_triggered",
         source=source,

@@ -16,6 +16,7 @@ from api.schemas.lag import (
     LagOut,
     StatusOut,
     chores_out,
+    drift_out,
     loop_out,
     paused_stages,
     queue_out,
@@ -53,7 +54,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     """From the work table, not from the lengths of queues; counts are your own."""
     with connection(ctx.pool) as conn:
         seen = _overview(ctx, conn, caller.scope)
-        index = _index(ctx, conn, caller.scope)
+        index = _index(ctx, conn, caller.scope, seen)
         sources = source_views.read(conn, caller.scope, ctx.settings.sources)
     body = {
         "as_of": timestamp(seen.as_of),
@@ -102,7 +103,9 @@ def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Over
     )
 
 
-def _index(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> dict[str, Any]:
+def _index(
+    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope, seen: Overview
+) -> dict[str, Any]:
     key = json.dumps(scope.params, sort_keys=True)
     entries, lacking = ctx.entry_counts.get(
         key,
@@ -114,6 +117,7 @@ def _index(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> dict[st
     return {
         "entries": entries,
         "indexed": max(0, entries - lacking) if ctx.opensearch else None,
+        **drift_out(seen),
         "watermark": timestamp(lag.watermark(conn, _INDEXING)),
     }
 
@@ -122,6 +126,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
     with connection(ctx.pool) as conn:
         seen = _overview(ctx, conn, scope)
         entries = reading.total(conn, scope, reading.ListingFilter())
+        index = _index(ctx, conn, scope, seen)
         todo = migrations.pending(conn)
         sources = source_views.read(conn, scope, ctx.settings.sources)
     return {
@@ -130,6 +135,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
             for phase in ("pre", "post")
         },
         "entries": entries,
+        "index": index,
         "sources": [_source(one) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],

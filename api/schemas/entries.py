@@ -74,6 +74,17 @@ def _both(one: str, many: str) -> JsonDict:
     return {"properties": values, "required": [one, many]}
 
 
+class LinkIn(BaseModel):
+    """Another entry of the same source that this one names; it may come later."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["supersedes", "related"] = Field(
+        description="What is superseded is deleted: it must be there to be edited."
+    )
+    external_id: str = Field(min_length=1, max_length=255)
+
+
 class EntryIn(BaseModel):
     """One entry as a program pushes it; any other field is refused."""
 
@@ -123,8 +134,15 @@ class EntryIn(BaseModel):
     reply_to: str | None = Field(
         None, min_length=1, max_length=255, description="External id of the parent."
     )
-    links: Annotated[list[dict[str, Any]], FailFast()] = Field(
-        [], description="Not built yet: 422."
+    links: Annotated[list[LinkIn], FailFast()] = Field(
+        [],
+        max_length=100,
+        description="At most one `supersedes`; `reply_to` names the parent.",
+        json_schema_extra={
+            "contains": {"properties": {"kind": {"const": "supersedes"}}},
+            "minContains": 0,
+            "maxContains": 1,
+        },
     )
     url: str | None = Field(None, max_length=4000)
     readers: list[Name] | None = Field(None, max_length=1000)
@@ -136,7 +154,8 @@ class EntryIn(BaseModel):
 
 def _of_patch(schema: JsonDict) -> None:
     """Describe a merge: any field of an entry, and null to take it away."""
-    fields = EntryIn.model_json_schema()["properties"]
+    whole = EntryIn.model_json_schema(ref_template="#/components/schemas/{model}")
+    fields = whole["properties"]
     schema["properties"] = {
         name: {"anyOf": [field, {"type": "null"}]} for name, field in fields.items()
     }
@@ -178,37 +197,6 @@ PushBody = Annotated[
     Annotated[EntryIn, Tag("one")] | Annotated[EntriesIn, Tag("many")],
     Discriminator(_shape),
 ]
-
-
-class PushedEntry(BaseModel):
-    """What became of one entry."""
-
-    entry_id: UUID
-    source_uri: str = Field(examples=["logchord:default/api/OPS-77"])
-    revision: int
-    status: Literal["created", "updated", "unchanged"]
-    indexed: bool | None = Field(
-        None, description="With `wait_for=index`: whether it can be found already."
-    )
-
-
-class PushedItem(BaseModel):
-    """What became of one entry of many, in input order."""
-
-    index: int
-    status: Literal["created", "updated", "unchanged", "rejected"]
-    entry_id: UUID | None = None
-    source_uri: str | None = None
-    revision: int | None = None
-    error: dict[str, Any] | None = None
-
-
-class PushedEntries(BaseModel):
-    """What became of many entries."""
-
-    items: list[PushedItem]
-    counts: dict[str, int]
-    indexed: bool | None = None
 
 
 class Entity(BaseModel):

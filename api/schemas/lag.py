@@ -56,6 +56,13 @@ class IndexOut(Loose):
     entries: int
     indexed: int | None = Field(description="Null while there is no search index.")
     watermark: datetime
+    drift: int | None = Field(
+        description=(
+            "Documents that differed from Postgres, or were left over, when last"
+            " compared; they are put right. Null: never compared, or not yours to know."
+        )
+    )
+    compared_at: datetime | None
 
 
 class QueueOut(Loose):
@@ -99,6 +106,7 @@ class StatusOut(Loose):
     components: dict[str, Any]
     migrations: dict[str, list[str]]
     entries: int
+    index: IndexOut
     sources: list[dict[str, Any]]
     workers: list[dict[str, Any]]
     upkeep: list[dict[str, Any]]
@@ -164,6 +172,16 @@ def loop_out(one: LoopState) -> dict[str, Any]:
     }
 
 
+def drift_out(seen: Overview) -> dict[str, Any]:
+    """Return how far the index was from Postgres; the count is of everybody's."""
+    at = seen.compared.ended_at if seen.compared else None
+    return {
+        "watermark": timestamp(seen.index_watermark),
+        "drift": seen.drift if seen.tenant == ANY_TENANT else None,
+        "compared_at": timestamp(at) if at else None,
+    }
+
+
 def chores_out(seen: Overview) -> list[dict[str, Any]]:
     """Return the chores; their counts are of everybody's entries."""
     return [_chore(one, counts=seen.tenant == ANY_TENANT) for one in seen.chores]
@@ -172,7 +190,8 @@ def chores_out(seen: Overview) -> list[dict[str, Any]]:
 def _chore(one: Maintenance, *, counts: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {"kind": one.kind, "state": one.state}
     if counts:
-        shown |= {"maintenance_id": str(one.id), "done": one.done, "total": one.total}
+        shown |= {"maintenance_id": str(one.id), "phase": one.phase}
+        shown |= {"done": one.done, "total": one.total}
         shown |= {"per_minute": one.per_minute, "eta_seconds": one.eta_seconds}
     return shown
 

@@ -12,6 +12,31 @@ from api.schemas.entries import timestamp
 from shared.due.maintenance import Maintenance
 
 
+class RebuildIn(BaseModel):
+    """What of it is made anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    full: bool = Field(
+        default=False, description="Have every text analysed anew first."
+    )
+
+
+class QueuedOut(BaseModel):
+    """A chore that is due."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
+        },
+    )
+
+    maintenance_id: UUID = Field(
+        description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
+    )
+
+
 class MaintenanceOut(BaseModel):
     """How far a chore of the installation has come."""
 
@@ -23,12 +48,14 @@ class MaintenanceOut(BaseModel):
                     "maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd",
                     "kind": "reconcile_index",
                     "state": "running",
+                    "phase": None,
                     "done": 41_000,
                     "total": 120_000,
                     "per_minute": 246_000.0,
                     "eta_seconds": 19.3,
                     "attempts": 1,
                     "error": None,
+                    "result": None,
                     "created_at": "2026-03-02T04:10:00.000Z",
                     "started_at": "2026-03-02T04:10:01.000Z",
                     "ended_at": None,
@@ -40,6 +67,10 @@ class MaintenanceOut(BaseModel):
     maintenance_id: UUID
     kind: str = Field(examples=["expire", "reconcile_index"])
     state: Literal["queued", "running", "done", "failed", "cancelled"]
+    phase: str | None = Field(
+        description="What it does just now, where it does one thing after another.",
+        examples=["copy", "compare"],
+    )
     done: int = Field(description="Rows or entries gone through so far.")
     total: int | None = Field(description="Null: not known before the end.")
     per_minute: float | None = Field(description="Since its start, waits included.")
@@ -48,6 +79,7 @@ class MaintenanceOut(BaseModel):
     error: dict[str, Any] | None = Field(
         description="Why it failed or waits, in the shape of every error."
     )
+    result: dict[str, Any] | None = Field(description="What it came to, once done.")
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
@@ -59,12 +91,14 @@ def maintenance_out(one: Maintenance) -> dict[str, Any]:
         "maintenance_id": str(one.id),
         "kind": one.kind,
         "state": one.state,
+        "phase": one.phase,
         "done": one.done,
         "total": one.total,
         "per_minute": _rounded(one.per_minute),
         "eta_seconds": _rounded(one.eta_seconds),
         "attempts": one.attempts,
         "error": one.error,
+        "result": one.result,
         "created_at": timestamp(one.created_at),
         "started_at": timestamp(one.started_at),
         "ended_at": timestamp(one.ended_at),

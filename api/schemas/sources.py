@@ -66,7 +66,10 @@ class SourceOut(Loose):
     logbooks: list[str]
     last_run: RunOut | None
     next_run_at: datetime | None
-    entries: int
+    entries: int = Field(
+        description="Among its newest 50,000, which alone are counted."
+    )
+    more_entries: bool = Field(description="It may have others, which are not counted.")
     lag_seconds: float | None = Field(description="Since its newest entry.")
     since_success_seconds: float | None = Field(description="Since it last answered.")
     complete_from: datetime | None = Field(description="Complete back to this time.")
@@ -173,6 +176,7 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "last_run": run_out(one.last_run, admin=admin) if one.last_run else None,
         "next_run_at": timestamp(one.next_run_at),
         "entries": one.stock.entries,
+        "more_entries": one.stock.has_more,
         "lag_seconds": None if lag is None else round(lag, 1),
         "since_success_seconds": None if quiet is None else round(quiet, 1),
         "complete_from": timestamp(standing.complete_from) if standing else None,

@@ -15,8 +15,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows, stages
-from shared.due.bulk_turn import BulkTurn
 from shared.due.rows import Bound, Claim
+from shared.due.turn import Turn
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import Pool, connection
@@ -27,7 +27,7 @@ TASK_SECONDS = 15.0
 # One byte that children of a prefork worker share with their parent, which alone is
 # told to end.
 _ENDING = mmap.mmap(-1, 1)
-_BULK_TURN = BulkTurn()
+_BULK_TURN = Turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +135,20 @@ def batches(
                 bound=bound,
                 with_bulk=with_bulk,
             )
-        if not any(one.work_class == rows.BULK for one in taken):
+        # A batch is of one class: live work does not wait for the bulk work beside it.
+        is_bulk = bool(taken) and taken[0].work_class == rows.BULK
+        if not is_bulk:
             _BULK_TURN.give_back()
         if taken:
+            if not is_bulk:
+                _BULK_TURN.note_live()
             # What came with an earlier due time meanwhile is found once a batch is not
             # full any more, or by the next task.
             is_full = len(taken) == limit or taken[0].attempts > 1
             bound = bound.after(taken) if named is None and is_full else Bound()
             with Lease(pool, taken[0].claim, timing, on_hung):
                 yield taken
-            _BULK_TURN.give_back()
+            _BULK_TURN.give_back(used=is_bulk)
             if taken[0].is_probe:
                 with connection(pool) as conn:
                     stages.probe_succeeded(conn, stage)

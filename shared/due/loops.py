@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import LiteralString
+from datetime import datetime
+from typing import Any, LiteralString
 
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
@@ -33,7 +34,8 @@ _LOOPS: LiteralString = """
                 WHEN held.objid IS NOT NULL
                 THEN held.address || ' ' || coalesce(held.pid, '?') END AS holder,
            extract(epoch FROM clock_timestamp() - turned.last_turn_at)::float8
-               AS seconds_since_turn
+               AS seconds_since_turn,
+           turned.trouble, turned.trouble_since
       FROM named
       LEFT JOIN upkeep_loop turned USING (name)
       LEFT JOIN held ON held.objid = hashtext(named.name)::oid
@@ -49,6 +51,9 @@ class LoopState:
     name: str
     holder: str | None
     seconds_since_turn: float | None
+    # Why its last turns came to nothing, and since when; None: they went well.
+    trouble: dict[str, Any] | None = None
+    trouble_since: datetime | None = None
 
 
 def listing(conn: Connection[TupleRow]) -> list[LoopState]:

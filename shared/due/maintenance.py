@@ -21,20 +21,24 @@ from shared.errors import LogchordError, NotFoundError, WorkerLostError
 from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
+REBUILD_INDEX = "rebuild_index"
 REMOVE_FILES = "remove_files"
 RETIRE_ENTRIES = "retire_entries"
+RENEW_TEXTS = "renew_texts"
+COUNT_WORDS = "count_words"
 KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0
 _OUTAGE_SECONDS = 5.0
 
 _COLUMNS: LiteralString = """
-    id, kind, state, cursor, done, total, attempts, strikes, due_at, error, created_at,
-    started_at, ended_at, heartbeat"""
+    id, kind, state, cursor, done, total, attempts, strikes, due_at, error, result,
+    created_at, started_at, ended_at, heartbeat"""
 
 _OPEN: LiteralString = """
-    INSERT INTO maintenance (id, kind) VALUES (%(id)s, %(kind)s)
-        ON CONFLICT (kind) WHERE ended_at IS NULL DO NOTHING"""
+    INSERT INTO maintenance (id, kind, cursor) VALUES (%(id)s, %(kind)s, %(cursor)s)
+        ON CONFLICT (kind) WHERE ended_at IS NULL DO NOTHING
+    RETURNING id"""
 # Whoever walks just now has passed what must be looked at again: their claim is lost.
 _START_OVER: LiteralString = """
     INSERT INTO maintenance (id, kind) VALUES (%(id)s, %(kind)s)
@@ -70,7 +74,8 @@ _ADVANCE: LiteralString = """
 _GIVE_BACK: LiteralString = """
     UPDATE maintenance
        SET claim = NULL, leased_until = NULL, state = 'queued',
-           strikes = greatest(strikes - 1, 0)
+           strikes = greatest(strikes - 1, 0),
+           due_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE id = %(id)s AND claim = %(claim)s"""
 _RETRY_LATER: LiteralString = """
     UPDATE maintenance
@@ -81,7 +86,8 @@ _RETRY_LATER: LiteralString = """
 _END: LiteralString = """
     UPDATE maintenance
        SET state = %(state)s, claim = NULL, leased_until = NULL,
-           ended_at = clock_timestamp(), error = %(error)s::jsonb
+           ended_at = clock_timestamp(), error = %(error)s::jsonb,
+           result = %(result)s::jsonb
      WHERE id = %(id)s AND claim = %(claim)s"""
 _END_LOST: LiteralString = """
     UPDATE maintenance
@@ -108,6 +114,20 @@ _FORGET: LiteralString = """
          ORDER BY ended_at
          LIMIT %(limit)s))"""
 _ONE: LiteralString = "SELECT" + _COLUMNS + " FROM maintenance WHERE id = %(id)s"
+_LAST_DONE: LiteralString = (
+    "SELECT"
+    + _COLUMNS
+    + """ FROM maintenance
+     WHERE kind = ANY(%(kinds)s) AND state = 'done' AND result IS NOT NULL
+     ORDER BY ended_at DESC, id DESC LIMIT 1"""
+)
+_LAST_OF: LiteralString = (
+    "SELECT"
+    + _COLUMNS
+    + """ FROM maintenance WHERE kind = %(kind)s
+     ORDER BY created_at DESC, id DESC LIMIT 1"""
+)
+_NOW: LiteralString = "SELECT clock_timestamp()"
 _UNFINISHED: LiteralString = (
     "SELECT"
     + _COLUMNS
@@ -129,10 +149,17 @@ class Maintenance:
     strikes: int
     due_at: datetime
     error: dict[str, Any] | None
+    # What it came to, once it is done.
+    result: dict[str, Any] | None
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
     heartbeat: datetime | None
+
+    @property
+    def phase(self) -> str | None:
+        """What it does just now, of a chore that does one thing after another."""
+        return (self.cursor or {}).get("phase")
 
     @property
     def per_minute(self) -> float | None:
@@ -178,11 +205,20 @@ class Progress:
     cursor: dict[str, Any] | None
     done: int
     total: int | None = None
+    # The next step waits for something: nobody holds the chore meanwhile.
+    wait_seconds: float = 0.0
+    # Of the last step: what the chore came to.
+    result: dict[str, Any] | None = None
 
 
-def open_chore(conn: Connection[TupleRow], kind: str) -> None:
-    """Make a chore due, unless one of its kind is unfinished."""
-    conn.execute(_OPEN, {"id": uuid7(), "kind": kind})
+def open_chore(
+    conn: Connection[TupleRow], kind: str, cursor: dict[str, Any] | None = None
+) -> UUID | None:
+    """Make a chore due and return its id; None if one of its kind is unfinished."""
+    begins = None if cursor is None else json.dumps(cursor)
+    values = {"id": uuid7(), "kind": kind, "cursor": begins}
+    row = conn.execute(_OPEN, values).fetchone()
+    return None if row is None else row[0]
 
 
 def start_over(conn: Connection[TupleRow], kind: str) -> None:
@@ -232,12 +268,18 @@ def advance(conn: Connection[TupleRow], chore: Chore, progress: Progress) -> Non
     }
     conn.execute(_ADVANCE, values)
     if progress.cursor is None:
-        conn.execute(_END, {**chore.key, "state": "done", "error": None})
+        result = None if progress.result is None else json.dumps(progress.result)
+        ended = {**chore.key, "state": "done", "error": None, "result": result}
+        conn.execute(_END, ended)
+    elif progress.wait_seconds:
+        give_back(conn, chore, wait_seconds=progress.wait_seconds)
 
 
-def give_back(conn: Connection[TupleRow], chore: Chore) -> None:
-    """Let go of a chore between two steps; the next taker goes on at once."""
-    conn.execute(_GIVE_BACK, chore.key)
+def give_back(
+    conn: Connection[TupleRow], chore: Chore, *, wait_seconds: float = 0.0
+) -> None:
+    """Let go of a chore between two steps; the next taker goes on, after a while."""
+    conn.execute(_GIVE_BACK, {**chore.key, "wait": wait_seconds})
 
 
 def retry_later(
@@ -256,9 +298,9 @@ def retry_later(
 
 def fail(conn: Connection[TupleRow], chore: Chore, error: LogchordError) -> None:
     """End a chore with the reason why it cannot be done."""
-    conn.execute(
-        _END, {**chore.key, "state": "failed", "error": error.as_json(admin=True)}
-    )
+    told = error.as_json(admin=True)
+    ended = {**chore.key, "state": "failed", "error": told, "result": None}
+    conn.execute(_END, ended)
 
 
 def fail_lost(conn: Connection[TupleRow]) -> list[str]:
@@ -282,6 +324,18 @@ def find(conn: Connection[TupleRow], maintenance_id: UUID) -> Maintenance:
     return found
 
 
+def last_done(conn: Connection[TupleRow], *kinds: str) -> Maintenance | None:
+    """Return the chore of these kinds that last came to something."""
+    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
+        return cur.execute(_LAST_DONE, {"kinds": list(kinds)}).fetchone()
+
+
+def last_of(conn: Connection[TupleRow], kind: str) -> Maintenance | None:
+    """Return the chore of this kind that was begun last, ended or not."""
+    with conn.cursor(row_factory=class_row(Maintenance)) as cur:
+        return cur.execute(_LAST_OF, {"kind": kind}).fetchone()
+
+
 def unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
     """Return every chore that has not ended."""
     with conn.cursor(row_factory=class_row(Maintenance)) as cur:
@@ -291,6 +345,14 @@ def unfinished(conn: Connection[TupleRow]) -> list[Maintenance]:
 def overdue(conn: Connection[TupleRow]) -> list[tuple[str, UUID]]:
     """Return kind and id of what is due and in nobody's hands."""
     return [(str(kind), one) for kind, one in conn.execute(_OVERDUE)]
+
+
+def now(conn: Connection[TupleRow]) -> datetime:
+    """Return the moment by the clock that leases go by."""
+    row = conn.execute(_NOW).fetchone()
+    assert row is not None
+    found: datetime = row[0]
+    return found
 
 
 def forget(conn: Connection[TupleRow], *, limit: int) -> int:

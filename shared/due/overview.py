@@ -9,10 +9,11 @@ from datetime import datetime
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.due import lag, loops, maintenance, problems, processes
 from shared.due.lag import ANY_TENANT, Lag, StageLag
 from shared.due.loops import LoopState
-from shared.due.maintenance import Maintenance
+from shared.due.maintenance import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
 from shared.due.problems import Seen
 from shared.due.processes import Process
 
@@ -29,6 +30,23 @@ class Overview:
     loops: list[LoopState]
     chores: list[Maintenance]
     problems: list[str]
+    # What last compared the index with Postgres, if anything did.
+    compared: Maintenance | None
+
+    @property
+    def index_watermark(self) -> datetime:
+        """Up to when everything written can be found in the index."""
+        named = {METADATA_STAGE, INDEX_STAGE}
+        marks = [one.watermark for one in self.stages if one.stage in named]
+        return min(marks, default=self.as_of)
+
+    @property
+    def drift(self) -> int | None:
+        """How many documents differed when the index was last compared."""
+        if self.compared is None or self.compared.result is None:
+            return None
+        result = self.compared.result
+        return int(result["differing"]) + int(result.get("removed", 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +83,16 @@ def read(
         as_of=behind.as_of,
         full_at=max_backlog if live > max_backlog else None,
     )
-    told = problems.told(seen)
-    return Overview(tenant, behind.as_of, behind.stages, alive, turning, chores, told)
+    return Overview(
+        tenant=tenant,
+        as_of=behind.as_of,
+        stages=behind.stages,
+        processes=alive,
+        loops=turning,
+        chores=chores,
+        problems=problems.told(seen),
+        compared=maintenance.last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
+    )
 
 
 def by_queue(alive: Iterable[Process], queues: Iterable[str]) -> list[QueueState]:

@@ -24,8 +24,9 @@ _QUIET_SECONDS = {"retention": 180.0}
 # Beside workers that are alive, work may wait a little for its turn.
 _PATIENCE_SECONDS = 30.0
 # Whose outage a code tells of, as operators call it.
+_OPENSEARCH = "OpenSearch"
 _BACKENDS = {
-    "opensearch_unavailable": "OpenSearch",
+    "opensearch_unavailable": _OPENSEARCH,
     "embedding_unavailable": "the embedding model",
     "configuration_invalid": "the configuration of its worker",
     "database_unavailable": "Postgres",
@@ -53,6 +54,7 @@ def told(seen: Seen) -> list[str]:
     """Say everything that is wrong; nothing when all is well."""
     return [
         *_upkeep(seen),
+        *_troubled(seen),
         *_silent(seen.processes),
         *(pause_sentence(one.paused) for one in seen.stages if one.paused),
         *_waiting(seen),
@@ -111,6 +113,31 @@ def _upkeep(seen: Seen) -> Iterator[str]:
             f"The loop {loop.name!r} of upkeep has not turned for {quiet:.0f} s"
             f" ({held}): read `logchord logs upkeep`, and restart that process if it"
             " hangs; another upkeep takes over."
+        )
+
+
+def _troubled(seen: Seen) -> Iterator[str]:
+    """Say which server a loop cannot reach, unless a resting stage tells of it."""
+    told = {one.paused.code for one in seen.stages if one.paused}
+    for loop in seen.loops:
+        quiet = loop.seconds_since_turn
+        if loop.trouble is None or loop.trouble_since is None:
+            continue
+        code = str(loop.trouble.get("code", "unknown"))
+        # What a loop met that turns no more is an old story.
+        if code in told or quiet is None or quiet > LOOP_IS_QUIET_SECONDS:
+            continue
+        since = _clock(loop.trouble_since)
+        backend = _BACKENDS.get(code, f"A part that it needs ({code})")
+        meanwhile = ""
+        if backend == _OPENSEARCH:
+            meanwhile = (
+                " Words are searched in Postgres meanwhile, and answers say"
+                " `degraded`; new entries wait for the index, and nothing is lost."
+            )
+        yield (
+            f"{backend} has not answered the loop {loop.name!r} of upkeep since"
+            f" {since}.{meanwhile} `logchord doctor` tells where it is looked for."
         )
 
 

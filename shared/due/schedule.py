@@ -64,14 +64,21 @@ _FINISH: LiteralString = """
            last_error = %(error)s::jsonb,
            next_run_at = clock_timestamp() + make_interval(secs => %(wait)s)
      WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
-# Those that fail come last: what hangs must not hold up what works.
+# Those that fail come last: what hangs must not hold up what works. The history of a
+# source that has never answered waits for its first poll: if it hangs, one child does.
 _DUE_OF_SOURCES: LiteralString = """
-    SELECT s.source, s.kind FROM source_schedule s
+    SELECT s.source, s.kind,
+           s.failures > 0 OR coalesce(p.failures, 0) > 0 AS is_failing
+      FROM source_schedule s LEFT JOIN source_state p USING (source)
      WHERE s.source <> %(installation)s AND s.next_run_at <= clock_timestamp()
        AND (s.leased_until IS NULL OR s.leased_until <= clock_timestamp())
-       AND NOT EXISTS (SELECT FROM source_state p
-                        WHERE p.source = s.source AND p.paused IS NOT NULL)
-     ORDER BY failures, next_run_at, source, kind
+       AND p.paused IS NULL
+       AND NOT (s.kind = 'backfill' AND p.last_success_at IS NULL AND EXISTS (
+               SELECT FROM source_schedule t
+                WHERE t.source = s.source AND t.kind = 'tail'
+                  AND (t.next_run_at <= clock_timestamp()
+                       OR t.leased_until > clock_timestamp())))
+     ORDER BY is_failing, next_run_at, source, kind
      LIMIT 1000"""
 _REST: LiteralString = """
     UPDATE source_schedule
@@ -126,6 +133,16 @@ class Run:
     def key(self) -> dict[str, Any]:
         """Return what names the row while it is ours."""
         return {"source": self.source, "kind": self.kind, "claim": self.claim}
+
+
+@dataclass(frozen=True, slots=True)
+class DueRun:
+    """A run that is due and that nobody has taken."""
+
+    source: str
+    kind: str
+    # Whether the source, or this kind of run of it, has failed last.
+    is_failing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +242,10 @@ def finish(
     return conn.execute(_FINISH, values).rowcount > 0
 
 
-def due_of_sources(conn: Connection[TupleRow]) -> list[tuple[str, str]]:
-    """Return source and kind of every run that is due and that nobody has taken."""
-    found = conn.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION})
-    return [(str(source), str(kind)) for source, kind in found]
+def due_of_sources(conn: Connection[TupleRow]) -> list[DueRun]:
+    """Return every run that is due and that nobody has taken, what works first."""
+    with conn.cursor(row_factory=class_row(DueRun)) as cur:
+        return cur.execute(_DUE_OF_SOURCES, {"installation": INSTALLATION}).fetchall()
 
 
 def give_back(conn: Connection[TupleRow], run: Run) -> bool:

@@ -14,12 +14,18 @@ if TYPE_CHECKING:
 def of_settings(settings: Settings) -> tuple[str, ...]:
     """Return every stage, in the order in which an entry passes them."""
     model = ALIASES.get(settings.embedding_model, settings.embedding_model)
-    return (broker.METADATA_STAGE, broker.embed_stage(model), broker.INDEX_STAGE)
+    return (
+        broker.METADATA_STAGE,
+        broker.embed_stage(model),
+        broker.DUPLICATES_STAGE,
+        broker.INDEX_STAGE,
+    )
 
 
 def of_entries(settings: Settings) -> tuple[str, ...]:
-    """Return what is due at once; the document follows when metadata has ended."""
-    return tuple(one for one in of_settings(settings) if one != broker.INDEX_STAGE)
+    """Return what is due at once; what needs the text as read follows metadata."""
+    later = {broker.INDEX_STAGE, broker.DUPLICATES_STAGE}
+    return tuple(one for one in of_settings(settings) if one not in later)
 
 
 def of_deleted(settings: Settings) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -14,6 +14,7 @@ from shared.access.scope import Scope
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
 from shared.embedding.tables import EmbeddingModel, active, ensure_table, registered
+from shared.entries.narrowing import ANYTHING, NARROWED, OPTIONAL
 
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
@@ -134,20 +135,23 @@ _COUNT_TENANT: LiteralString = """
              WHERE v.tenant = %(tenant)s
              LIMIT %(cap)s) AS capped"""
 
-_COUNT_FILTERED: LiteralString = """
+_COUNT_FILTERED: LiteralString = (
+    """
     SELECT count(*)
       FROM (SELECT FROM entry AS e
              WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (%(in_sources)s::text[] IS NULL OR e.source = ANY (%(in_sources)s))
-               AND (%(in_logbooks)s::text[] IS NULL OR e.logbooks && %(in_logbooks)s)
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)"""  # noqa: S608
+    + NARROWED
+    + """
              LIMIT %(cap)s) AS capped"""
+)
 
 _TUNE: LiteralString = """
     SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
            set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
 
-_NEAREST: LiteralString = """
+_NEAREST: LiteralString = (
+    """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
            1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time
       FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
@@ -159,12 +163,13 @@ _NEAREST: LiteralString = """
                AND e.deleted_at IS NULL
                AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
                AND (e.readers IS NULL OR e.readers && %(principals)s)
-               AND (e.visible_from IS NULL OR e.visible_from <= now())
-               AND (%(in_sources)s::text[] IS NULL OR e.source = ANY (%(in_sources)s))
-               AND (%(in_logbooks)s::text[] IS NULL OR e.logbooks && %(in_logbooks)s)
+               AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
              {order}) AS n
      ORDER BY n.distance, n.kind, n.entry_id, n.chunk
      LIMIT %(page)s"""
+)
 
 # A second key would switch the index off: ties are broken outside.
 _BY_INDEX: LiteralString = """
@@ -181,18 +186,16 @@ def nearest(
     vector: Vectors,
     limit: int,
     *,
-    sources: Sequence[str] | None = None,
-    logbooks: Sequence[str] | None = None,
+    filters: Mapping[str, Any] = ANYTHING,
     floor: float = -1.0,
 ) -> list[Near]:
     """Return the entries nearest to a vector, each by its best chunk, in total order.
 
-    Filters given as None do not narrow; only cosines of at least `floor` are returned.
+    `filters` are what NARROWED takes; only cosines of at least `floor` are returned.
     """
     params: dict[str, Any] = {
         **scope.params,
-        "in_sources": None if sources is None else list(sources),
-        "in_logbooks": None if logbooks is None else list(logbooks),
+        **filters,
         "vector": _text(vector),
     }
     with conn.transaction():
@@ -205,8 +208,7 @@ def nearest(
 
 def _is_small(conn: Connection[TupleRow], table: str, params: dict[str, Any]) -> bool:
     """Say whether so few rows pass the filter that reading them all is best."""
-    filters = ("logbooks", "in_sources", "in_logbooks")
-    narrowed = any(params[name] is not None for name in filters)
+    narrowed = any(params[name] is not None for name in ("logbooks", *OPTIONAL))
     counting = _on(_COUNT_FILTERED if narrowed else _COUNT_TENANT, table)
     capped = {**params, "cap": EXACT_ROWS + 1}
     # Counting to the cap takes 4 to 19 ms; the planner knows large from small in 0.3.

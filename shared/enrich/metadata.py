@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.broker import DUPLICATES_STAGE, METADATA_STAGE
 from shared.due import rows as due
+from shared.enrich import facts, findings
+from shared.enrich.facts import Found
 from shared.enrich.places import places
 from shared.entries.entry import INDEX_STAGE
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.text import languages, markup
 from shared.text.analyser import (
-    ANALYSER_VERSION,
     Analysis,
     Sections,
     analyse,
     plain_split,
+    version_of,
 )
-from shared.text.tokens import Token
+from shared.text.facility import PLAIN, Facility
+from shared.text.facts import THINGS, Fact
+from shared.text.runs import Token
+from shared.vocabulary import learning
+from shared.vocabulary.learning import Known, Learnt
 
 log = get_logger()
 
@@ -39,7 +46,12 @@ class Extracted:
 
     language: str
     analysis: Analysis
+    # Of the analyser and of what the facility's file says.
+    version: int
     entities: list[dict[str, Any]]
+    known: Found
+    # Of the rules and lists that facts are found by.
+    facts_version: int
 
 
 # The entry's row first, as everybody locks it first: an edit waits or is seen.
@@ -81,14 +93,21 @@ _SHOWN_ANEW: LiteralString = """
      WHERE id = %(entry_id)s AND tenant = %(tenant)s"""
 
 
-def extract(content: Content, expected_language: str | None) -> Extracted:
+def extract(
+    content: Content,
+    expected_language: str | None,
+    facility: Facility = PLAIN,
+    attachments: Sequence[str] = (),
+) -> Extracted:
     """Return what is found in an entry; analysis that fails leaves a plain split."""
     # Of what an older release has written, the marks are still there.
     text = markup.to_plain(content.text, content.text_format)
-    sections = Sections(content.title, text, content.tags, content.authors)
+    sections = sections_of(content, text, attachments)
     try:
-        language = languages.detect(f"{content.title}\n{text}", expected_language)
-        analysis = analyse(sections, language)
+        language = languages.said(content.said_language) or languages.detect(
+            f"{content.title}\n{text}", expected_language
+        )
+        analysis = analyse(sections, language, facility)
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError):
         # Findable without stems is better than not findable; the row says so.
         log.exception("analysis_failed", entry_id=str(content.entry_id))
@@ -98,48 +117,94 @@ def extract(content: Content, expected_language: str | None) -> Extracted:
     if analysis.cut:
         log.warning("text_cut", entry_id=str(content.entry_id))
     marked = content.marked or content.text
-    return Extracted(language, analysis, _entities(text, analysis.names, marked))
+    names = tuple(name for name in analysis.names if _is_entity(name, text))
+    known = facts.find(content, text, names, language, facility)
+    entities = [*_entities(text, names, marked), *_listed(known.facts, marked)]
+    return Extracted(
+        language,
+        analysis,
+        version_of(facility),
+        entities,
+        known,
+        facts.version_of(facility),
+    )
+
+
+def sections_of(
+    content: Content, text: str, attachments: Sequence[str] = ()
+) -> Sections:
+    """Return what of an entry is read, in the order of the stream."""
+    return Sections(content.title, text, content.tags, content.authors, attachments)
 
 
 def store(
     conn: Connection[TupleRow],
     content: Content,
     found: Extracted,
+    vocabulary: Known | None = None,
     *,
     work_class: int = due.LIVE,
-) -> bool:
-    """Keep what was found and make the document due; idempotent.
+) -> Learnt | None:
+    """Keep what was found, make due what is made of it; idempotent.
 
-    False, and nothing is written, if the entry has moved on meanwhile.
+    None, and nothing is written, if the entry has moved on meanwhile. What was learnt
+    may be remembered once it is committed.
     """
     key = {"entry_id": content.entry_id, "tenant": content.tenant}
     locked = conn.execute(_LOCK_ENTRY, key).fetchone()
     if locked is None or locked[0] != content.revision:
-        return False
+        return None
+    known = found.known
+    is_new = findings.store(
+        conn,
+        {**key, "revision": content.revision},
+        METADATA_STAGE,
+        version=found.facts_version,
+        # It reads all that an entry is.
+        inputs=b"",
+        facts=known.facts,
+        people=known.people,
+    )
+    findings.store_quantities(conn, key, known.quantities)
+    others = findings.terms_of_others(conn, key, METADATA_STAGE)
+    terms = findings.lexemes([*findings.terms_of(known.facts), *others])
     row = {
         **key,
         "revision": content.revision,
         "language": found.language,
-        "version": ANALYSER_VERSION,
+        "version": found.version,
         "stream": found.analysis.stream,
         "idents": found.analysis.idents,
-        "tsv": found.analysis.tsvector_literal,
+        "tsv": f"{found.analysis.tsvector_literal} {terms}",
         "plain": found.analysis.plain,
     }
-    known = conn.execute(_KNOWN, row).fetchone()
-    if known is not None and not known[0]:
+    same = conn.execute(_KNOWN, row).fetchone()
+    if same is not None and (is_new or not same[0]):
         conn.execute(_SHOWN_ANEW, key)
     conn.execute(_STORE_TEXT, row)
     conn.execute(_STORE_METADATA, {**row, "entities": json.dumps(found.entities)})
     due.add(
-        conn, content.tenant, [content.entry_id], [INDEX_STAGE], work_class=work_class
+        conn,
+        content.tenant,
+        [content.entry_id],
+        [INDEX_STAGE, DUPLICATES_STAGE],
+        work_class=work_class,
     )
-    return True
+    # Last: who waits for the words of another entry has nothing left to lock.
+    analysis = found.analysis
+    return learning.learn(
+        conn,
+        content.tenant,
+        found.language,
+        analysis.words,
+        analysis.idents,
+        vocabulary or Known(),
+    )
 
 
 def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, Any]]:
     """Return what a text calls by name, and where in the text as it came."""
-    tokens = [token for token in names if _is_entity(token, text)]
+    tokens = list(names)
     written = [text[token.start : token.end] for token in tokens]
     found: list[tuple[int, int] | None] = [(one.start, one.end) for one in tokens]
     if marked != text:
@@ -152,6 +217,22 @@ def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, 
             **(dict(zip(("start", "end"), place, strict=True)) if place else {}),
         }
         for token, name, place in zip(tokens, written, found, strict=True)
+    ]
+
+
+def _listed(known: Iterable[Fact], marked: str) -> list[dict[str, Any]]:
+    """Return the systems and devices of the facility's list, and how each was found."""
+    return [
+        {
+            "kind": fact.field,
+            "name": marked[fact.start : fact.end],
+            "canonical": fact.value,
+            "how": fact.how,
+            "start": fact.start,
+            "end": fact.end,
+        }
+        for fact in known
+        if fact.field in THINGS and fact.how != "form" and fact.start is not None
     ]
 
 

@@ -32,6 +32,9 @@ class AdapterArgs(BaseModel):
 class Capabilities:
     """What a source can tell, by which the runtime chooses how it is asked."""
 
+    # How `pages` come, by which the tail goes on from its cursor: by the time of the
+    # last change, of writing, or by an id that only grows. `none`: there is no such
+    # order; the tail compares `list_ids` with what is stored and asks `fetch`.
     order: Literal[
         "modified_asc",
         "created_asc",
@@ -40,17 +43,32 @@ class Capabilities:
         "modified_desc",
         "none",
     ]
+    # How an edit shows: behind the cursor; by another stamp in `list_ids`; only when
+    # the entry is read again; there are none; they cannot be seen.
     edits: Literal["cursor", "index", "rescan", "append_only", "invisible"]
+    # How a deletion shows: an item says so, and `parse` returns `deleted`; its id is
+    # absent from `list_ids`; it is absent from a window, or a whole source, that is
+    # read again; there are none; they cannot be seen.
     deletes: Literal["flagged", "index", "rescan", "impossible", "invisible"]
+    # How replies are told: `Entry.reply_to`; the parent names them; a key that a thread
+    # shares (`thread_key`); nested in the parent's answer; by "Re:" alone; not at all.
     replies: Literal["parent", "children", "group", "nested", "title", "none"]
+    # Where files are: in the item; behind `AttachmentRef.url`; behind an id that
+    # `fetch_attachment` knows.
     attachments: Literal["inline", "by_url", "by_id", "none"]
+    # Who may read is said of each entry, or of each logbook.
     readers: Literal["entry", "book", "none"] = "none"
-    # `pages` stays inside the window it is given.
+    # `pages` stays inside the window it is given: history comes newest window first.
     windows: bool = False
+    # An edit is a new entry that names the old one in `supersedes`.
     edit_makes_new_id: bool = False
+    # Pages say in `total` how many entries there are.
     counts: bool = False
+    # One number in two logbooks is two entries: the id names the logbook, too.
     scoped_ids: bool = False
+    # Entries may be unfinished; they are held back until they are not.
     drafts: bool = False
+    # What may wake the tail; it never carries entries.
     push: Literal["none", "websocket", "kafka", "mqtt"] = "none"
 
 
@@ -73,6 +91,9 @@ class AdapterDescriptor:
     aliases: tuple[str, ...] = ()
     # Whether the source is a server (`base_url`) or files (`path`).
     place: Literal["base_url", "path", "either", "none"] = "base_url"
+    # The next page may be read and parsed, in a thread of its own, while this one is
+    # stored: to ask costs the source nothing, and nothing of it is bound to a thread.
+    reads_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +136,12 @@ class RawItem:
     fetched_at: datetime | None = None
     # What the listing of ids said of it.
     stamp: str | None = None
+    # What a `metadata.json` beside it says; the runtime fetches it.
+    beside: Mapping[str, Any] | None = None
+    # Of the bytes that it came in, where the adapter has them at hand, and how many
+    # they were: it spares the runtime to write the payload out again.
+    digest: str | None = None
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +238,7 @@ class Reply(Protocol):
 
 
 class SourceHTTP(Protocol):
-    """Requests with the manners of `shared.sources.http`: bounded, paced, retried.
+    """Requests with the manners of `shared.sources.wire.http`: bounded, paced, retried.
 
     Raises SourceUnreachableError or IngestionError; never another exception.
     """

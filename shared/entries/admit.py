@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from shared.entries.draft import EntryDraft
-from shared.errors import ConflictError, InvalidRequestError, ModuleNotEnabledError
+from shared.errors import ConflictError, InvalidRequestError
 from shared.settings import Settings
+from shared.settings_sources import SourceSettings
 from shared.text import door, times
 from shared.uuid7 import uuid7
+
+# Whoever writes of later has a clock that goes wrong, or a year.
+FUTURE = timedelta(days=1)
+_TIMES = ("entry_time", "event_time", "visible_from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,14 @@ class Rules:
             known = ", ".join(sorted(settings.sources)) or "none"
             raise _field(path, "source", "unknown_source", f"is none of: {known}")
         refuse_pulled(settings, name)
-        if fields["links"]:
-            message = "links between entries are not built yet; send `reply_to`."
-            raise ModuleNotEnabledError(message, module_name="links")
         external_id = fields["external_id"]
         self._check_sizes(fields, path)
+        supersedes, related = _links(fields["links"], path)
+        read = {name: _time(fields, name, source, path) for name in _TIMES}
+        flags = {flag: None for _, odd in read.values() for flag in odd}
+        entry_time, _ = read["entry_time"]
+        if entry_time is not None and entry_time > datetime.now(UTC) + FUTURE:
+            flags["time_in_future"] = None
         return EntryDraft(
             source=name,
             external_id=str(uuid7()) if external_id is None else external_id,
@@ -43,8 +51,8 @@ class Rules:
             text_format=fields["text_format"],
             authors=_one_or_many(fields, "author", "authors", path),
             logbooks=_one_or_many(fields, "logbook", "logbooks", path),
-            entry_time=_time(fields, "entry_time", source.timezone, path),
-            event_time=_time(fields, "event_time", source.timezone, path),
+            entry_time=entry_time,
+            event_time=read["event_time"][0],
             kind=fields["kind"],
             shift=fields["shift"],
             level=fields["level"],
@@ -54,10 +62,13 @@ class Rules:
             reply_to=fields["reply_to"],
             url=fields["url"],
             readers=None if fields["readers"] is None else tuple(fields["readers"]),
-            visible_from=_time(fields, "visible_from", source.timezone, path),
+            visible_from=read["visible_from"][0],
             origin=fields["origin"] or source.origin,
+            flags=tuple(flags),
             text_flags=door.text_flags(f"{fields['title']}\n{fields['text']}"),
-        )
+            supersedes=supersedes,
+            related=related,
+        ).prepare()
 
     def _check_sizes(self, fields: Mapping[str, Any], path: str) -> None:
         settings = self.settings
@@ -129,13 +140,26 @@ def _one_or_many(
     return (single,) if single is not None else tuple(several or ())
 
 
+def _links(
+    given: Sequence[Mapping[str, str]], path: str
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return what is superseded, and what is related in an order of our own."""
+    old = {one["external_id"] for one in given if one["kind"] == "supersedes"}
+    if len(old) > 1:
+        raise _field(path, "links", "given_twice", "may supersede one entry")
+    related = {one["external_id"] for one in given if one["kind"] == "related"}
+    return next(iter(old), None), tuple(sorted(related))
+
+
 def _time(
-    fields: Mapping[str, Any], name: str, zone: str | None, path: str
-) -> datetime | None:
+    fields: Mapping[str, Any], name: str, source: SourceSettings, path: str
+) -> tuple[datetime | None, tuple[str, ...]]:
+    """Return a time, and what is to be told of it."""
     text = fields[name]
     if text is None:
-        return None
-    return times.parse_time(text, _joined(path, name), zone=zone)
+        return None, ()
+    where = _joined(path, name)
+    return times.read_time(text, where, zone=source.timezone, fold=source.tz_fold)
 
 
 def _field(path: str, name: str, code: str, what: str) -> InvalidRequestError:

@@ -59,6 +59,15 @@ _OF_ENTRIES: LiteralString = (
      LIMIT 10000"""
 )
 
+# More of a file than this is not searched: its positions would be no one's any more.
+_TEXT_CHARS = 200_000
+_TEXTS: LiteralString = """
+    SELECT concat_ws(E'\n', a.filename, a.caption, left(a.text, %(most)s))
+      FROM attachment a
+     WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s
+     ORDER BY a.position, a.id
+     LIMIT 1000"""
+
 
 @dataclass(frozen=True, slots=True)
 class Attached:
@@ -112,6 +121,12 @@ def of_entries(
         for row in cur.execute(_OF_ENTRIES, values):
             found.setdefault(row.entry_id, []).append(row)
     return found
+
+
+def texts(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[str]:
+    """Return what is searched of each file: name, caption and what was read in it."""
+    values = {"tenant": tenant, "entry_id": entry_id, "most": _TEXT_CHARS}
+    return [str(row[0]) for row in conn.execute(_TEXTS, values)]
 
 
 def _rows(entry_id: UUID, draft: EntryDraft) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,6 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.entries.stored import News, Step
-from shared.text import markup
 
 # The look at what was purged is part of the statement: the page holds the source's
 # lock by now, and a purge takes it alone.
@@ -182,16 +181,9 @@ def add_revisions(
                     news.fields,
                     rf"\x{news.content_hash.hex()}",
                     draft.editor or editor,
-                    _plain(draft.text, draft.text_format),
+                    None if (plain := draft.plain()) == draft.text else plain,
                 )
             )
-
-
-def _plain(text: str, text_format: str) -> str | None:
-    if text_format == "plain":
-        return None
-    plain = markup.to_plain(text, text_format)
-    return None if plain == text else plain
 
 
 def _row(news: News) -> dict[str, Any]:

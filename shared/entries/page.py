@@ -66,6 +66,7 @@ class Page:
     known: dict[Identity, Stored] = field(default_factory=dict)
     made: dict[UUID, News] = field(default_factory=dict)
     edits: list[_Edit] = field(default_factory=list)
+    revised: list[Revised] = field(default_factory=list)
 
     def save(self, drafts: Sequence[EntryDraft]) -> list[Saved]:
         """Write what is news and make its stages due; say what became of each."""
@@ -84,6 +85,7 @@ class Page:
         alone = self._lock_sources(news)
         changed += self._insert(fresh)
         self._edit(changed)
+        self.revised = self._new_revisions()
         fetch = self._add_revisions()
         gone = {one for source in alone for one in self._link(source)}
         self._add_work(fetch, gone)
@@ -159,7 +161,7 @@ class Page:
             [(edit.row.id, edit.news) for edit in self.edits if not edit.told],
         )
 
-    def _revised(self) -> list[Revised]:
+    def _new_revisions(self) -> list[Revised]:
         found = [Revised(key, 1, one) for key, one in self.made.items()]
         return found + [
             Revised(edit.row.id, edit.row.revision + 1, edit.news)
@@ -169,18 +171,17 @@ class Page:
 
     def _add_revisions(self) -> set[UUID]:
         """Write what belongs to new revisions; return whose files are to be fetched."""
-        revised = self._revised()
-        entry_rows.add_revisions(self.conn, self.tenant, revised, self.editor)
-        payloads.store(self.conn, self.tenant, revised)
+        entry_rows.add_revisions(self.conn, self.tenant, self.revised, self.editor)
+        payloads.store(self.conn, self.tenant, self.revised)
         return attachments.store(
-            self.conn, self.tenant, revised, fetch=self.fetch_attachments
+            self.conn, self.tenant, self.revised, fetch=self.fetch_attachments
         )
 
     def _link(self, source: str) -> list[UUID]:
         """Write links and threads of one source; return what is superseded by now."""
         drafts = {
             one.entry_id: one.news.draft
-            for one in self._revised()
+            for one in self.revised
             if one.news.draft.source == source
         }
         links.replace(self.conn, self.tenant, source, drafts)
@@ -195,7 +196,7 @@ class Page:
 
     def _add_work(self, fetch: set[UUID], gone: set[UUID]) -> None:
         """Make due what follows, stage by stage, in the order in which they follow."""
-        revised = [one.entry_id for one in self._revised() if one.entry_id not in gone]
+        revised = [one.entry_id for one in self.revised if one.entry_id not in gone]
         aside = {edit.row.id for edit in self.edits if edit.step is Step.ASIDE}
         wanted: dict[str, list[UUID]] = dict.fromkeys(self.stages, revised)
         for stage in self.stages:

@@ -1,16 +1,11 @@
-"""What was received, kept compressed with each revision, so that nobody is asked again.
-
-A JSON value is kept as JSON: what comes back is equal, not the same bytes.
-"""
+"""What was received, kept with each revision, so that nobody is asked again."""
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -18,22 +13,31 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.entries.adapter import RawItem
 from shared.entries.entry_rows import Revised
-
-# Most of what is to be gained, in a third of the time of the default.
-_LEVEL = 1
+from shared.entries.packing import pack, unpack
 
 _STORE: LiteralString = """
     COPY raw_payload (entry_id, revision, tenant, payload, media_type, charset, url,
-                      fetched_at) FROM STDIN"""
-_KEPT: LiteralString = """
+                      fetched_at, beside) FROM STDIN"""
+_COLUMNS: LiteralString = """
     SELECT e.id AS entry_id, e.external_id, e.revision, e.stamp, p.payload,
-           p.media_type, p.charset, p.url, p.fetched_at
+           p.media_type, p.charset, p.url, p.fetched_at, p.beside
       FROM entry e
       JOIN raw_payload p ON p.entry_id = e.id AND p.revision = e.revision
-     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND p.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND p.tenant = %(tenant)s"""
+_KEPT: LiteralString = (
+    _COLUMNS
+    + """
        AND e.deleted_at IS NULL AND (%(after)s::uuid IS NULL OR e.id > %(after)s)
      ORDER BY e.id
      LIMIT %(limit)s"""
+)
+_WITH_FILE: LiteralString = (
+    _COLUMNS
+    + """
+       AND e.external_id = ANY(%(external_ids)s) AND p.beside IS NOT NULL
+     ORDER BY e.id
+     LIMIT 10000"""
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,7 @@ class Kept:
     charset: str | None
     url: str | None
     fetched_at: datetime | None
+    beside: bytes | None
 
     def raw(self) -> RawItem:
         """Return the item as its adapter had it."""
@@ -60,40 +65,33 @@ class Kept:
             url=self.url,
             fetched_at=self.fetched_at,
             stamp=self.stamp,
+            beside=None if self.beside is None else unpack(self.beside),
         )
-
-
-def pack(payload: Any) -> bytes:
-    """Return bytes or a JSON value, told apart by the first byte and compressed."""
-    if isinstance(payload, bytes):
-        return b"b" + zlib.compress(payload, _LEVEL)
-    return b"j" + zlib.compress(_as_json(payload).encode(), _LEVEL)
-
-
-def unpack(packed: bytes) -> Any:
-    """Return what was packed."""
-    data = zlib.decompress(packed[1:])
-    return data if packed[:1] == b"b" else json.loads(data)
 
 
 def store(conn: Connection[TupleRow], tenant: str, revised: Sequence[Revised]) -> None:
     """Keep the payloads of new revisions that came with one."""
-    rows = [(one, one.news.draft.raw) for one in revised if one.news.draft.raw]
+    rows = [
+        (one, raw, packed)
+        for one in revised
+        if (raw := one.news.draft.raw) and (packed := one.news.draft.packed())
+    ]
     if not rows:
         return
     rows.sort(key=lambda row: row[0].entry_id)
     with conn.cursor().copy(_STORE) as copy:
-        for one, raw in rows:
+        for one, raw, packed in rows:
             copy.write_row(
                 (
                     str(one.entry_id),
                     str(one.number),
                     tenant,
-                    rf"\x{pack(raw.payload).hex()}",
+                    rf"\x{packed.hex()}",
                     raw.media_type,
                     raw.charset,
                     raw.url,
                     raw.fetched_at and raw.fetched_at.isoformat(),
+                    None if raw.beside is None else rf"\x{pack(raw.beside).hex()}",
                 )
             )
 
@@ -112,5 +110,13 @@ def current(
         return cur.execute(_KEPT, values).fetchall()
 
 
-# ASCII, so that what no text may hold survives: a lone surrogate, a NUL.
-_as_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+def beside(
+    conn: Connection[TupleRow], tenant: str, source: str, external_ids: Sequence[str]
+) -> dict[str, RawItem]:
+    """Return what was kept of these entries, where a file was kept with it."""
+    # What Postgres would refuse to look for was never stored.
+    asked = [one for one in external_ids if one.isprintable()]
+    values = {"tenant": tenant, "source": source, "external_ids": asked}
+    with conn.cursor(row_factory=class_row(Kept)) as cur:
+        found = cur.execute(_WITH_FILE, values).fetchall()
+    return {one.external_id: one.raw() for one in found}

@@ -15,7 +15,8 @@ from uuid import UUID
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.entries import identity, links, threads
+from shared.due import maintenance
+from shared.entries import alike, identity, links, threads
 
 # Above every version that a worker may still be writing of it.
 _VERSIONS_AHEAD = 1
@@ -44,6 +45,21 @@ _FILES: LiteralString = """
        AND a.sha256 IS NOT NULL
      ORDER BY a.sha256, a.bytes
      LIMIT 10000"""
+_TERMS: LiteralString = """
+    SELECT t.language, tsvector_to_array(t.tsv) FROM entry_text t
+     WHERE t.tenant = %(tenant)s AND t.entry_id = %(entry_id)s"""
+# What it says goes too, unless another entry says the same.
+_SHAPE: LiteralString = """
+    WITH gone AS (
+        DELETE FROM likeness
+         WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s
+     RETURNING shape_id)
+    DELETE FROM shape s
+     USING gone
+     WHERE s.tenant = %(tenant)s AND s.id = gone.shape_id
+       AND NOT EXISTS (SELECT FROM likeness l
+                        WHERE l.tenant = %(tenant)s AND l.shape_id = s.id
+                          AND l.entry_id <> %(entry_id)s)"""
 # What refers to the entry by its key goes with it.
 _ENTRY: LiteralString = """
     DELETE FROM entry WHERE tenant = %(tenant)s AND id = %(entry_id)s"""
@@ -129,6 +145,9 @@ class Purged:
     # Of the document in the index, above every write that is still on its way.
     version: int
     epoch: int
+    # What it was found by, and in which language: to go from the vocabulary as well.
+    language: str = ""
+    terms: tuple[str, ...] = ()
 
 
 def purge(
@@ -142,18 +161,25 @@ def purge(
     values = _values(tenant, source, external_id, entry_id)
     counts = traces(conn, tenant, source, external_id, entry_id)
     files = conn.execute(_FILES, values).fetchall()
+    language, terms = conn.execute(_TERMS, values).fetchone() or ("", [])
     conn.execute(_REMEMBER, values)
-    for statement in (_ENTRY, _ASIDE, _LISTED, _JOBS, _ANSWERS):
+    # Nobody else may come to say the same meanwhile.
+    alike.lock(conn, tenant)
+    for statement in (_SHAPE, _ENTRY, _ASIDE, _LISTED, _JOBS, _ANSWERS):
         conn.execute(statement, values)
     if thread_id is not None:
         # It may have been what held the thread together, and what it is named after.
         threads.join(conn, tenant, source, (), [thread_id])
+    # Of its older revisions, too, no word is to stay in the vocabulary.
+    maintenance.start_over(conn, maintenance.COUNT_WORDS)
     return Purged(
         entry_id,
         counts,
         tuple((bytes(sha256), int(size or 0)) for sha256, size in files),
         version + _VERSIONS_AHEAD,
         epoch,
+        language,
+        tuple(terms),
     )
 
 

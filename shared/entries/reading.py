@@ -114,7 +114,9 @@ _CONTENTS: LiteralString = """
            e.language AS said_language, e.authors, e.tags,
            e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
-           e.deleted_at IS NOT NULL AS deleted
+           e.deleted_at IS NOT NULL AS deleted,
+           EXISTS (SELECT FROM attachment a
+                    WHERE a.entry_id = e.id) AS has_attachments
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
@@ -198,6 +200,7 @@ class Content:
     readers: list[str] | None
     visible_from: datetime | None
     deleted: bool
+    has_attachments: bool
 
 
 @dataclass(frozen=True, slots=True)

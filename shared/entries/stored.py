@@ -19,7 +19,7 @@ Identity = tuple[str, str]
 
 # What these tombstones stand for came after the entry; its source may still list it.
 SUPERSEDED, RETENTION = "superseded", "retention"
-_FINAL = frozenset({SUPERSEDED, RETENTION})
+FINAL = frozenset({SUPERSEDED, RETENTION})
 # A number of more digits is a hash that happens to have no letter.
 _MAX_DIGITS = 18
 
@@ -77,7 +77,7 @@ class Step(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A draft whose time is known, hashed once."""
+    """A draft whose time is known, and its hashes."""
 
     identity: Identity
     draft: EntryDraft
@@ -89,13 +89,11 @@ class News:
     def of(cls, draft: EntryDraft, entry_time: datetime) -> News:
         """Return the draft as it would be stored, at this time if it has none."""
         whole = draft.at(entry_time)
-        fields = whole.canonical_fields()
-        hashes = whole.content_hash(fields), whole.aside_hash()
-        return cls(whole.identity, whole, fields, *hashes)
+        return cls(whole.identity, whole, *whole.hashed())
 
     def step(self, row: Stored) -> Step:
         """Return how much is changed by it; an older delivery changes nothing."""
-        if row.deleted and row.delete_reason in _FINAL:
+        if row.deleted and row.delete_reason in FINAL:
             return Step.NOTHING
         if _is_older(self.draft, row):
             return Step.NOTHING
@@ -135,6 +133,16 @@ def lock(
     with conn.cursor(binary=True) as cur:
         rows = cur.execute(_LOCKED, values).fetchall()
     return {(row[1], row[2]): Stored._make(row) for row in rows}
+
+
+def is_newer(draft: EntryDraft, row: Stored) -> bool:
+    """Tell whether the source itself says that a draft is newer than what is here."""
+    ours, theirs = _number(row.version), _number(draft.version)
+    if ours is not None and theirs is not None:
+        return theirs > ours
+    if draft.modified_at is None or row.modified_at is None:
+        return False
+    return draft.modified_at > row.modified_at
 
 
 def _is_older(draft: EntryDraft, row: Stored) -> bool:

@@ -12,9 +12,11 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.entries import reading
+from shared.entries import alike, reading
+from shared.entries.alike import Alike
 from shared.entries.reading import Content
 from shared.errors import InvalidRequestError
+from shared.opensearch import buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
 from shared.text.times import parse_time
 
@@ -38,6 +40,24 @@ _TEXTS: LiteralString = """
        AND t.entry_id = ANY(%(ids)s)
      LIMIT 1000"""
 
+_FOUND: LiteralString = """
+    SELECT e.id AS entry_id,
+           ARRAY(SELECT DISTINCT term
+                   FROM entry_finding f, unnest(f.terms) AS term
+                  WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
+                  ORDER BY term) AS facts,
+           (SELECT f.people FROM entry_finding f
+             WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
+               AND f.stage = 'metadata') AS people,
+           (SELECT coalesce(jsonb_agg(jsonb_build_object(
+                       'dimension', q.dimension, 'value', q.value, 'name', q.name)
+                       ORDER BY q.place), '[]')
+              FROM entry_quantity q
+             WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quantities
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
+     LIMIT 1000"""
+
 _EPOCH: LiteralString = "SELECT epoch FROM installation"
 
 
@@ -48,6 +68,14 @@ class Document:
     entry_id: UUID
     version: int
     body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    entry_id: UUID
+    facts: list[str]
+    people: str | None
+    quantities: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +94,28 @@ def load(
     The metadata stage makes them due again, so nothing is written from an older text.
     """
     contents = reading.contents(conn, tenant, ids)
+    asked = {"tenant": tenant, "ids": list(ids)}
     with conn.cursor(row_factory=class_row(_Text)) as cur:
-        rows = cur.execute(_TEXTS, {"tenant": tenant, "ids": list(ids)}).fetchall()
-    texts = {row.entry_id: row for row in rows}
+        texts = {row.entry_id: row for row in cur.execute(_TEXTS, asked)}
+    with conn.cursor(row_factory=class_row(_Found)) as cur:
+        found = {row.entry_id: row for row in cur.execute(_FOUND, asked)}
+    likes = alike.shown(conn, tenant, ids)
     epoch = current_epoch(conn)
     documents = []
     for content in contents.values():
         version = version_of(epoch, content.doc_version)
         text = texts.get(content.entry_id)
         if content.deleted:
-            documents.append(Document(content.entry_id, version, _tombstone(content)))
+            body = _tombstone(content)
         elif text is not None:
-            documents.append(Document(content.entry_id, version, _body(content, text)))
+            body = _body(content, text, found[content.entry_id])
+            body |= _groups(likes.get(content.entry_id))
+        else:
+            continue
+        # What the index is compared by, in sums.
+        body["day"] = buckets.day_of(content.entry_id)
+        body["check"] = buckets.check_of(content.entry_id, version)
+        documents.append(Document(content.entry_id, version, body))
     return documents
 
 
@@ -102,7 +140,7 @@ def _tombstone(content: Content) -> dict[str, Any]:
     }
 
 
-def _body(content: Content, text: _Text) -> dict[str, Any]:
+def _body(content: Content, text: _Text, found: _Found) -> dict[str, Any]:
     flat, pairs = _metadata(content.metadata)
     return {
         "tenant": content.tenant,
@@ -126,9 +164,19 @@ def _body(content: Content, text: _Text) -> dict[str, Any]:
         "language": text.language,
         "stream": text.stream.split("\n"),
         "idents": text.idents,
+        "facts": found.facts,
+        "people": (found.people or "").splitlines(),
+        "quantities": found.quantities,
         "metadata": flat,
         **pairs,
     }
+
+
+def _groups(one: Alike | None) -> dict[str, Any]:
+    if one is None:
+        return {}
+    parts = {"group_id": one.group_id, "series_id": one.series_id}
+    return {name: str(part) for name, part in parts.items() if part is not None}
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from opensearchpy import OpenSearch
 
-from shared.opensearch import mapping
+from shared.opensearch import aliases
 from shared.opensearch.client import translated_errors
 
 _TIMEOUT_SECONDS = 10
-_NOT_FOUND = 404
+_NOT_FOUND, _CONFLICT = 404, 409
 
 
 def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
@@ -20,19 +20,32 @@ def erase(client: OpenSearch, base: str, entry_id: UUID, version: int) -> None:
     """
     with translated_errors():
         for index in _indices(client, base):
-            client.delete(
-                index=index,
-                id=str(entry_id),
-                params={
-                    "version": version,
-                    "version_type": "external",
-                    "request_timeout": _TIMEOUT_SECONDS,
-                },
-                ignore=[_NOT_FOUND],
-            )
+            remove(client, index, entry_id, version)
             client.indices.refresh(
                 index=index, params={"request_timeout": _TIMEOUT_SECONDS}
             )
+
+
+def remove(
+    client: OpenSearch,
+    index: str,
+    entry_id: UUID,
+    version: int,
+    *,
+    unless_newer: bool = False,
+) -> None:
+    """Delete a document of one index; of a newer version it stays, or that is told."""
+    with translated_errors():
+        client.delete(
+            index=index,
+            id=str(entry_id),
+            params={
+                "version": version,
+                "version_type": "external",
+                "request_timeout": _TIMEOUT_SECONDS,
+            },
+            ignore=[_NOT_FOUND, *([_CONFLICT] if unless_newer else [])],
+        )
 
 
 def count(client: OpenSearch, base: str, entry_id: UUID) -> int:
@@ -50,6 +63,5 @@ def count(client: OpenSearch, base: str, entry_id: UUID) -> int:
 
 def _indices(client: OpenSearch, base: str) -> list[str]:
     """Return every index behind the two names: while one is rebuilt, there are two."""
-    names = ",".join((mapping.read_alias(base), mapping.write_alias(base)))
-    answer = client.indices.get_alias(name=names, ignore=[_NOT_FOUND])
-    return sorted(name for name in answer if name not in {"error", "status"})
+    found = aliases.look(client, base)
+    return sorted({one for one in (found.read, found.write) if one})

@@ -20,7 +20,8 @@ from shared.due.maintenance import RECONCILE_INDEX
 from shared.due.rows import Claim
 from shared.errors import OpenSearchError
 from shared.log import get_logger
-from shared.opensearch import bulk, documents, mapping
+from shared.opensearch import aliases, bulk, documents, mapping
+from shared.opensearch.aliases import Indices
 from shared.postgres import Pool, connection
 
 log = get_logger()
@@ -45,7 +46,7 @@ def fill(
     client: OpenSearch, base: str, pool: Pool, claims: Iterable[Claim]
 ) -> dict[UUID, OpenSearchError]:
     """Write the documents of these entries as they are now; return errors by entry."""
-    ensure_filled(client, base, pool)
+    indices = ensure_filled(client, base, pool)
     errors: dict[UUID, OpenSearchError] = {}
     by_tenant = sorted(claims, key=lambda claim: (claim.tenant, claim.entry_id))
     for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
@@ -55,16 +56,16 @@ def fill(
                 found = documents.load(
                     conn, tenant, ids[first : first + _LOADED_AT_ONCE]
                 )
-            errors |= bulk.write(client, mapping.write_alias(base), found)
+            for alias in indices.written:
+                errors |= bulk.write(client, alias, found)
     return errors
 
 
-def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> None:
+def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> Indices:
     """Make the index if it is missing, and the chore that finds what it then lacks."""
     # The chore is committed before the index is open for writing: dying between the
     # two leaves no index, and the next one to look makes both.
-    if mapping.ensure_index(client, base, functools.partial(_reconcile, pool)):
-        log.warning("index_made", index=mapping.write_alias(base))
+    return aliases.ensure_index(client, base, functools.partial(_reconcile, pool, base))
 
 
 def note_missed(conn: Connection[TupleRow]) -> None:
@@ -81,6 +82,7 @@ def catch_up(pool: Pool) -> None:
             maintenance.start_over(conn, RECONCILE_INDEX)
 
 
-def _reconcile(pool: Pool) -> None:
+def _reconcile(pool: Pool, base: str) -> None:
+    log.warning("index_made", index=mapping.write_alias(base))
     with connection(pool) as conn:
         maintenance.start_over(conn, RECONCILE_INDEX)

@@ -1,24 +1,16 @@
-"""The index: a physical one per mapping version, behind a read and a write alias."""
+"""What the index is made of: its fields, its settings, and what it is called."""
 
 from __future__ import annotations
 
-import secrets
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-from opensearchpy import OpenSearch
-
-from shared.errors import OpenSearchError
-from shared.opensearch.client import translated_errors
-
 # Raised with every change below that needs documents written anew.
-MAPPING_VERSION = 1
+MAPPING_VERSION = 3
 
 # A document with a keyword over 32,766 bytes is refused whole.
 MAX_KEYWORD_CHARS = 1024
 MAX_IDENT_CHARS = 256
-_CREATE_TIMEOUT_SECONDS = 30
 
 _KEYWORD = {"type": "keyword", "ignore_above": MAX_KEYWORD_CHARS}
 _DATE = {"type": "date", "format": "strict_date_optional_time"}
@@ -34,14 +26,28 @@ def write_alias(base: str) -> str:
     return f"{base}-write"
 
 
-def body() -> dict[str, Any]:
+# In use; and while one is filled that nobody searches yet, where what a crash of the
+# server takes is found when the index is compared.
+LIVE = {
+    "refresh_interval": "1s",
+    "translog.durability": "request",
+    "translog.flush_threshold_size": "512mb",
+}
+FILLING = {
+    "refresh_interval": "-1",
+    "translog.durability": "async",
+    "translog.flush_threshold_size": "1gb",
+}
+
+
+def body(how: Mapping[str, str] = LIVE) -> dict[str, Any]:
     """Return settings and mapping; what is not named here is refused."""
     return {
         "settings": {
             "index": {
                 "number_of_shards": 1,
                 "number_of_replicas": 0,
-                "refresh_interval": "1s",
+                **how,
             },
             "analysis": {
                 "tokenizer": {
@@ -54,11 +60,17 @@ def body() -> dict[str, Any]:
         },
         "mappings": {
             "dynamic": "strict",
+            "_meta": {"version": MAPPING_VERSION},
             "properties": {
                 **dict.fromkeys(_KEYWORD_FIELDS, _KEYWORD),
                 **dict.fromkeys(_DATE_FIELDS, _DATE),
                 "deleted": {"type": "boolean"},
                 "doc_version": {"type": "long"},
+                # Compared with Postgres in sums: see `compare`.
+                "day": {"type": "integer"},
+                "check": {"type": "long"},
+                # Reserved: a saved search is a document, and entries are put to it.
+                "saved_search": {"type": "percolator"},
                 "stream": {
                     "type": "text",
                     "analyzer": "words",
@@ -70,6 +82,17 @@ def body() -> dict[str, Any]:
                     "type": "keyword",
                     "ignore_above": MAX_IDENT_CHARS,
                     "doc_values": False,
+                },
+                # What filters compare, as the tsvector of Postgres has it.
+                "facts": _KEYWORD,
+                "people": _KEYWORD,
+                "quantities": {
+                    "type": "nested",
+                    "properties": {
+                        "dimension": _KEYWORD,
+                        "value": {"type": "double"},
+                        "name": _KEYWORD,
+                    },
                 },
                 "metadata": {"type": "flat_object"},
                 # Ranges on flat_object compare text; nested pairs keep the number of
@@ -96,52 +119,11 @@ _KEYWORD_FIELDS = (
     "category",
     "readers",
     "language",
+    "group_id",
+    "series_id",
 )
 _DATE_FIELDS = ("entry_time", "event_time", "visible_from")
 
 
 def _pairs(value: dict[str, str]) -> dict[str, Any]:
     return {"type": "nested", "properties": {"key": _KEYWORD, "value": value}}
-
-
-def ensure_index(
-    client: OpenSearch, base: str, on_new: Callable[[], None] = lambda: None
-) -> bool:
-    """Make the index and its aliases if they are missing; many may call at once.
-
-    `on_new` makes everything due that the new index lacks; it runs before the aliases
-    open the index for writing, so that dying between the two loses nothing.
-    """
-    with translated_errors():
-        if client.indices.exists_alias(name=write_alias(base)):
-            return False
-        name = f"{base}-v{MAPPING_VERSION}-{time.time_ns()}-{secrets.token_hex(3)}"
-        patient = {"request_timeout": _CREATE_TIMEOUT_SECONDS}
-        client.indices.create(index=name, body=body(), params=patient)
-    on_new()
-    try:
-        with translated_errors():
-            client.indices.update_aliases(body=_opening(base, name), params=patient)
-    except OpenSearchError:
-        with translated_errors():
-            client.indices.delete(index=name, params=patient)
-            # Somebody else was first: an alias has one index to write to.
-            if client.indices.exists_alias(name=write_alias(base)):
-                return False
-        raise
-    return True
-
-
-def _opening(base: str, name: str) -> dict[str, Any]:
-    return {
-        "actions": [
-            {"add": {"index": name, "alias": read_alias(base)}},
-            {
-                "add": {
-                    "index": name,
-                    "alias": write_alias(base),
-                    "is_write_index": True,
-                }
-            },
-        ]
-    }

@@ -2,24 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Self
 
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.text import facts, quantities
+from shared.text.analyser import quoted
+from shared.text.facts import MARK, comparable
 
-BUILT = ("logbook", "source")
-ALIASES = {"source_system": "source"}
+AUTHOR, QUANTITY = "author", "quantity"
+# Known of every entry once its metadata is read.
+FACTS = (
+    *("category", "device", "kind", "language", "level", "origin", "shift"),
+    *("system", "tag"),
+)
+BUILT = (AUTHOR, *FACTS, "logbook", QUANTITY, "source")
+ALIASES = {"authors": AUTHOR, "source_system": "source", "tags": "tag"}
 # Filters of the contract whose feature is not there yet: refused, not ignored.
 _TIMES_LATER = ("date_from", "date_to", "event_from", "event_to", "time_range")
 _LATER = frozenset(
     (
         *_TIMES_LATER,
-        *("author", "authors", "category", "device", "kind", "language", "level"),
-        *("origin", "quantity", "shift", "start_date", "end_date", "system", "tag"),
-        *("tags", "thread_id", "has_attachment", "exclude_entry_ids"),
+        *("start_date", "end_date", "thread_id", "has_attachment"),
+        "exclude_entry_ids",
     )
 )
-_OPERATORS_LATER = frozenset({"not", "gte", "lte", "contains"})
+_OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
+_WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a fact of an entry must be, and what it must not."""
+
+    field: str
+    any_of: tuple[str, ...] = ()
+    none_of: tuple[str, ...] = ()
+
+    @staticmethod
+    def terms(field: str, values: tuple[str, ...]) -> list[str]:
+        """Return the terms of values: each by its name, or as an alias of another."""
+        found = (
+            facts.term(field, value, is_alias=is_alias)
+            for value in values
+            for is_alias in (False, True)
+        )
+        return list(dict.fromkeys(found))
+
+    @property
+    def wanted_terms(self) -> list[str]:
+        """One of these the entry must have, if there are any."""
+        return self.terms(self.field, self.any_of)
+
+    @property
+    def unwanted_terms(self) -> list[str]:
+        """None of these it may have."""
+        return self.terms(self.field, self.none_of)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """A quantity that an entry must name, in the unit of its dimension."""
+
+    dimension: str
+    least: float | None = None
+    most: float | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,68 +79,168 @@ class Filters:
 
     sources: tuple[str, ...] | None = None
     logbooks: tuple[str, ...] | None = None
+    facts: tuple[Wanted, ...] = ()
+    # Of a name, as it is compared: any part of it, of any of these.
+    people: tuple[str, ...] | None = None
+    quantity: Bounds | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is asked for at all."""
-        return self.sources is not None or self.logbooks is not None
+        return self != _NOTHING
 
     @property
-    def params(self) -> dict[str, list[str] | None]:
+    def params(self) -> dict[str, Any]:
         """Return what an SQL constant with these filters takes."""
+        bounds = self.quantity or Bounds("")
         return {
             "only_sources": None if self.sources is None else list(self.sources),
             "only_logbooks": None if self.logbooks is None else list(self.logbooks),
+            "only_facts": self._tsquery(),
+            "only_people": None
+            if self.people is None
+            else [f"%{part.translate(_WILD)}%" for part in self.people],
+            "only_dimension": bounds.dimension or None,
+            "only_least": -math.inf if bounds.least is None else bounds.least,
+            "only_most": math.inf if bounds.most is None else bounds.most,
+            "only_named": f"%{(bounds.name or '').translate(_WILD)}%",
         }
+
+    def _tsquery(self) -> str | None:
+        parts = [
+            f"{mark}({' | '.join(quoted(MARK + term) for term in terms)})"
+            for one in self.facts
+            for mark, terms in (("", one.wanted_terms), ("!", one.unwanted_terms))
+            if terms
+        ]
+        return " & ".join(parts) or None
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Read filters back from the JSON of a plan."""
+        bounds = values.get("quantity")
+        return cls(
+            sources=_tuple(values["sources"]),
+            logbooks=_tuple(values["logbooks"]),
+            facts=tuple(
+                Wanted(one["field"], tuple(one["any_of"]), tuple(one["none_of"]))
+                for one in values.get("facts") or ()
+            ),
+            people=_tuple(values.get("people")),
+            quantity=Bounds(**bounds) if bounds else None,
+        )
+
+
+_NOTHING = Filters()
 
 
 def parse(given: Mapping[str, object], *, max_values: int) -> Filters:
     """Return the filters, or refuse what is unknown, not built or badly formed."""
-    values: dict[str, tuple[str, ...]] = {}
+    found: dict[str, Any] = {}
+    wanted: list[Wanted] = []
+    seen: set[str] = set()
     for key, value in given.items():
         name = ALIASES.get(key, key)
-        if name in _LATER or name.startswith("metadata."):
-            raise ModuleNotEnabledError(
-                f"The filter {key!r} is not built in yet.",
-                module_name=key,
-                available=list(BUILT),
-            )
-        if name not in BUILT:
-            raise InvalidRequestError(
-                f"There is no filter {key!r}.",
-                code="unknown_filter",
-                details={"allowed": list(BUILT)},
-            )
-        if name in values:
-            path = f"filters.{key}"
+        path = f"filters.{key}"
+        _check_name(key, name)
+        if name in seen:
             raise InvalidRequestError.field(path, "duplicate", "It is given twice.")
-        values[name] = _values(f"filters.{key}", value, max_values)
-    return Filters(values.get("source"), values.get("logbook"))
+        seen.add(name)
+        if name == QUANTITY:
+            found["quantity"] = _bounds(path, value)
+        elif name == AUTHOR:
+            parts = _values(path, value, max_values, {"in", "contains"})["in"]
+            found["people"] = tuple(comparable(part) for part in parts)
+            if "" in found["people"]:
+                message = "A part of a name has a letter at least."
+                raise InvalidRequestError.field(path, "length", message)
+        elif name in ("source", "logbook"):
+            found[f"{name}s"] = _values(path, value, max_values, {"in"})["in"]
+        else:
+            said = _values(path, value, max_values, {"in", "not"})
+            wanted.append(Wanted(name, said.get("in", ()), said.get("not", ())))
+    return Filters(**found, facts=tuple(wanted))
 
 
-def _values(path: str, value: object, most: int) -> tuple[str, ...]:
-    if isinstance(value, str):
-        return (value,)
-    if not isinstance(value, Mapping):
-        raise InvalidRequestError.field(
-            path, "filter_value", "A filter takes a text, or {in: [...]}."
+def _check_name(key: str, name: str) -> None:
+    if name in BUILT:
+        return
+    if name in _LATER or name.startswith("metadata."):
+        raise ModuleNotEnabledError(
+            f"The filter {key!r} is not built in yet.",
+            module_name=key,
+            available=list(BUILT),
         )
-    later = _OPERATORS_LATER & set(value)
+    raise InvalidRequestError(
+        f"There is no filter {key!r}.",
+        code="unknown_filter",
+        details={"allowed": list(BUILT)},
+    )
+
+
+def _values(
+    path: str, value: object, most: int, takes: set[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the values by operator; a text is `in` with itself alone."""
+    if isinstance(value, str):
+        return {"in": (value,)}
+    shape = f"A filter takes a text, or {{{', '.join(sorted(takes))}: ...}}."
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    later = (_OPERATORS - takes) & set(value)
     if later:
         raise ModuleNotEnabledError(
             f"The operator {min(later)!r} of {path} is not built in yet.",
-            available=["in"],
+            available=sorted(takes),
         )
-    if set(value) != {"in"}:
-        raise InvalidRequestError.field(
-            path, "filter_value", "A filter takes a text, or {in: [...]}."
-        )
-    listed = value["in"]
-    if not isinstance(listed, list) or not all(isinstance(v, str) for v in listed):
-        raise InvalidRequestError.field(
-            f"{path}.in", "filter_value", "`in` takes a list of texts."
-        )
-    if not 1 <= len(listed) <= most:
-        raise InvalidRequestError.field(
-            f"{path}.in", "length", f"`in` takes 1 to {most} values."
-        )
-    return tuple(dict.fromkeys(listed))
+    if not set(value) <= takes:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    return dict(_lists(path, value, most))
+
+
+def _lists(
+    path: str, value: Mapping[str, object], most: int
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for operator, listed in value.items():
+        place = f"{path}.{operator}"
+        if operator == "contains":
+            if not isinstance(listed, str) or len(value) > 1:
+                raise InvalidRequestError.field(
+                    place, "filter_value", "`contains` stands alone and takes a text."
+                )
+            yield "in", (listed,)
+            continue
+        if not isinstance(listed, list) or not all(isinstance(v, str) for v in listed):
+            message = f"`{operator}` takes a list of texts."
+            raise InvalidRequestError.field(place, "filter_value", message)
+        if not 1 <= len(listed) <= most:
+            message = f"`{operator}` takes 1 to {most} values."
+            raise InvalidRequestError.field(place, "length", message)
+        yield operator, tuple(dict.fromkeys(listed))
+
+
+def _bounds(path: str, value: object) -> Bounds:
+    shape = "A quantity takes {unit, gte, lte, name}: a unit, and a number or two."
+    if not isinstance(value, Mapping) or set(value) - {"unit", "gte", "lte", "name"}:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    unit, name = value.get("unit"), value.get("name")
+    ends = {end: value[end] for end in ("gte", "lte") if value.get(end) is not None}
+    if not isinstance(unit, str) or not ends or not isinstance(name, str | None):
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    sizes: dict[str, float] = {}
+    dimension = ""
+    for end, number in ends.items():
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if not is_number or not math.isfinite(number):
+            place = f"{path}.{end}"
+            raise InvalidRequestError.field(place, "filter_value", "It is a number.")
+        size = quantities.converted(Decimal(str(number)), unit)
+        if size is None:
+            message = f"{unit[:20]!r} is no unit that is known here."
+            raise InvalidRequestError.field(f"{path}.unit", "unknown_unit", message)
+        dimension, sizes[end] = size
+    named = " ".join(word for word, _, _ in facts.words(name)) if name else None
+    return Bounds(dimension, sizes.get("gte"), sizes.get("lte"), named)
+
+
+def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
+    return None if listed is None else tuple(listed)

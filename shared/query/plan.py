@@ -88,7 +88,7 @@ class Plan:
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
         return cls(
             scope=_scope(raw.pop("scope")),
-            filters=Filters(_tuple(narrowed["sources"]), _tuple(narrowed["logbooks"])),
+            filters=Filters.from_values(narrowed),
             fault=Fault(**fault) if fault else None,
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),

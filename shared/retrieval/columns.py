@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.entries import identity
+from shared.entries.narrowing import NARROWED
 from shared.jobs.outcome import Candidate
 from shared.query.plan import Plan
 from shared.retrieval.guards import Guarded
@@ -52,9 +53,11 @@ class Columns:
         )
 
 
-# An entry that metadata has not reached yet cannot be told apart from what is
-# excluded, so a question with a negation does not show it.
-SHOWN: LiteralString = """
+# Constants put together; every value is a parameter. An entry that metadata has not
+# reached yet cannot be told apart from what is excluded: a question with a negation
+# does not show it.
+SHOWN: LiteralString = (
+    """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
@@ -62,9 +65,9 @@ SHOWN: LiteralString = """
        AND e.deleted_at IS NULL
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
-       AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
-       AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
        AND (%(exclusions)s::jsonb = '[]' OR t.entry_id IS NOT NULL)
        AND NOT EXISTS (
             SELECT FROM jsonb_to_recordset(%(exclusions)s::jsonb)
@@ -72,6 +75,7 @@ SHOWN: LiteralString = """
              WHERE (t.language = ANY (x.languages)
                     OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
                AND t.tsv @@ x.query::tsquery)"""
+)
 
 _OF_THESE: LiteralString = SHOWN + " AND e.id = ANY (%(ids)s) LIMIT 5000"
 

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 
 from shared.text import query_terms
+from shared.text.facility import Facility
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.text.query_terms import LanguageTerms, QueryTerms
 
@@ -58,10 +59,12 @@ class Guarded:
         return _as_json(queries)
 
 
-def compile_query(text: str, *, max_terms: int) -> Guarded:
+def compile_query(text: str, facility: Facility, *, max_terms: int) -> Guarded:
     """Return the question for every language; equal terms stand together."""
     languages = [*sorted(STEMMED_LANGUAGES), UNSTEMMED]
-    terms = query_terms.analyse_query(text, languages, max_terms=max_terms)
+    terms = query_terms.analyse_query(
+        text, languages, max_terms=max_terms, facility=facility
+    )
     together: dict[object, list[LanguageTerms]] = {}
     for one in terms.by_language:
         together.setdefault((one.any_of, one.excluded), []).append(one)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from shared import registry
 from shared.errors import LogchordError, ModuleNotEnabledError
 from shared.jobs.outcome import Candidate, Diagnostic
+from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -36,6 +37,7 @@ class Tools:
     query_vectors: QueryVectors
     freshness: Freshness
     circuit: Circuit
+    facility: Facility = PLAIN
 
 
 @dataclass(frozen=True, slots=True)

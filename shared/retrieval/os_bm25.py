@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -10,7 +11,7 @@ from shared.errors import LogchordError, OpenSearchError
 from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
 from shared.postgres import connection
-from shared.retrieval import columns, guards
+from shared.retrieval import columns, gone, guards, narrowings
 from shared.retrieval.guards import UNSTEMMED, Guard, Guarded
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.pg_fts import dropped_terms, relaxed_note
@@ -27,16 +28,22 @@ _COLUMNS_SECONDS = 0.02
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what matches every word; if nothing does, what matches any, and say so."""
-    question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    question = guards.compile_query(
+        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+    )
     if question.terms.is_empty:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
         return Found(skipped="circuit_open")
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms)
+        # Left out here and not only afterwards: they would take the place of others.
+        lost = gone.since(conn, ask.plan.scope, as_of)
     notes = list(dropped_terms(question, "os_bm25"))
-    scores = _asked(ask, tools, question, relaxed=False)
+    scores = _asked(ask, tools, question, lost, relaxed=False)
     if not scores and question.can_relax:
-        scores = _asked(ask, tools, question, relaxed=True)
+        scores = _asked(ask, tools, question, lost, relaxed=True)
         if scores:
             notes.append(relaxed_note("os_bm25"))
     with connection(tools.pool) as conn:
@@ -48,7 +55,12 @@ def search(ask: Ask, tools: Tools) -> Found:
 
 
 def _asked(
-    ask: Ask, tools: Tools, question: Guarded, *, relaxed: bool
+    ask: Ask,
+    tools: Tools,
+    question: Guarded,
+    lost: Sequence[UUID],
+    *,
+    relaxed: bool,
 ) -> dict[UUID, float]:
     """Return the scores by entry; every failure is told to the circuit."""
     client = tools.opensearch()
@@ -56,7 +68,8 @@ def _asked(
         raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
     try:
-        answer = _send(client, tools.index, ask, question, seconds, relaxed)
+        query = body(ask, question, lost, relaxed=relaxed)
+        answer = _send(client, tools.index, query, seconds)
     except OpenSearchError as exc:
         if exc.retriable:
             tools.circuit.failed()
@@ -69,17 +82,12 @@ def _asked(
 
 
 def _send(
-    client: OpenSearch,
-    index: str,
-    ask: Ask,
-    question: Guarded,
-    seconds: float,
-    relaxed: bool,  # noqa: FBT001
+    client: OpenSearch, index: str, query: Query, seconds: float
 ) -> dict[str, Any]:
     with opensearch.translated_errors():
         answer: dict[str, Any] = client.search(
             index=mapping.read_alias(index),
-            body=body(ask, question, relaxed=relaxed),
+            body=query,
             params={"request_timeout": seconds},
         )
     if answer["timed_out"] or answer["_shards"]["failed"]:
@@ -92,7 +100,9 @@ def _send(
     return answer
 
 
-def body(ask: Ask, question: Guarded, *, relaxed: bool) -> Query:
+def body(
+    ask: Ask, question: Guarded, lost: Sequence[UUID] = (), *, relaxed: bool
+) -> Query:
     """Return the search body: terms by language, rights and filters beside them."""
     plan = ask.plan
     scope: list[Query] = [
@@ -107,12 +117,9 @@ def body(ask: Ask, question: Guarded, *, relaxed: bool) -> Query:
             }
         },
     ]
-    narrowings = (
-        ("logbooks", plan.scope.logbooks),
-        ("logbooks", plan.filters.logbooks),
-        ("source", plan.filters.sources),
-    )
-    scope += [{"terms": {f: list(v)}} for f, v in narrowings if v is not None]
+    if plan.scope.logbooks is not None:
+        scope.append({"terms": {"logbooks": list(plan.scope.logbooks)}})
+    scope += narrowings.required(plan.filters)
     return {
         "size": ask.limit,
         "_source": False,
@@ -121,7 +128,11 @@ def body(ask: Ask, question: Guarded, *, relaxed: bool) -> Query:
         "query": {
             "bool": {
                 "filter": scope,
-                "must_not": [{"term": {"deleted": True}}],
+                "must_not": [
+                    {"term": {"deleted": True}},
+                    {"ids": {"values": [str(one) for one in lost]}},
+                    *narrowings.excluded(plan.filters),
+                ],
                 "should": [_guarded(g, relaxed=relaxed) for g in question.guards],
                 "minimum_should_match": 1,
             }
@@ -161,11 +172,11 @@ def _option(clauses: tuple[Clause, ...], *, relaxed: bool) -> Query:
 
 def _clause(clause: Clause) -> Query:
     ways: list[Query] = []
-    if len(clause.lexemes) == 1:
-        ways.append({"term": {"stream": {"value": clause.lexemes[0]}}})
-    elif clause.lexemes:
-        phrase = " ".join(clause.lexemes)
-        ways.append({"match_phrase": {"stream": {"query": phrase}}})
+    for phrase in (clause.lexemes, *clause.also):
+        if len(phrase) == 1:
+            ways.append({"term": {"stream": {"value": phrase[0]}}})
+        elif phrase:
+            ways.append({"match_phrase": {"stream": {"query": " ".join(phrase)}}})
     if clause.idents:
         ways.append({"terms": {"idents": list(clause.idents)}})
     return {"bool": {"should": ways, "minimum_should_match": 1}}

@@ -9,6 +9,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.broker import METADATA_STAGE
+from shared.entries.narrowing import NARROWED
 from shared.jobs.outcome import Diagnostic
 from shared.postgres import connection
 from shared.retrieval import columns, guards
@@ -28,7 +29,8 @@ class Match(Columns):
     score: float
 
 
-_SEARCH: LiteralString = """
+_SEARCH: LiteralString = (
+    """
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
                e.entry_time, t.tsv, q.query::tsquery AS query
@@ -43,9 +45,9 @@ _SEARCH: LiteralString = """
            AND e.deleted_at IS NULL
            AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
            AND (e.readers IS NULL OR e.readers && %(principals)s)
-           AND (e.visible_from IS NULL OR e.visible_from <= now())
-           AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
-           AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
+           AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT id, source, external_id, revision, kind, origin, entry_time,
@@ -53,11 +55,14 @@ _SEARCH: LiteralString = """
       FROM matched
      ORDER BY score DESC, kind, source, external_id
      LIMIT %(limit)s"""
+)
 
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what matches every word; if nothing does, what matches any, and say so."""
-    question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    question = guards.compile_query(
+        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+    )
     if question.terms.is_empty:
         return Found(skipped="empty_query")
     notes = list(dropped_terms(question, "pg_fts"))

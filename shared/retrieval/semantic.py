@@ -28,7 +28,9 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="empty_query")
     encoder = tools.encoder()
     vector = tools.query_vectors.of(encoder, text)
-    question = guards.compile_query(ask.plan.query, max_terms=ask.plan.max_terms)
+    question = guards.compile_query(
+        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+    )
     as_of = tools.freshness.of(tools.pool, embed_stage(encoder.model))
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
@@ -56,8 +58,7 @@ def _nearest(
             ask.plan.scope,
             vector,
             asked,
-            sources=ask.plan.filters.sources,
-            logbooks=ask.plan.filters.logbooks,
+            filters=ask.plan.filters.params,
             floor=model.similarity_floor if floor is None else floor,
         )
         hits = _kept(conn, ask, question, found)

@@ -6,12 +6,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
 from shared.entries.adapter import RawItem
+from shared.entries.admit import FUTURE
 from shared.entries.draft import KINDS, EntryDraft
 from shared.entries.incoming import AttachmentRef, Entry
 from shared.errors import MalformedEntryError
@@ -20,7 +23,6 @@ from shared.settings_sources import SourceSettings
 from shared.text import decoding, door
 from shared.text.times import FIRST_YEAR, LAST_YEAR
 
-_FUTURE = timedelta(hours=24)
 _FORMATS = frozenset({"plain", "html", "markdown", "elcode", "textile"})
 
 
@@ -43,6 +45,7 @@ _SINGLE = (
     "url",
 )
 _SEVERAL = ("authors", "logbooks", "tags", "readers", "related", "flags")
+_singles, _severals = attrgetter(*_SINGLE), attrgetter(*_SEVERAL)
 
 
 class Rules:
@@ -66,7 +69,7 @@ class Rules:
         if overflow or len(tags) < len(mended.tags):
             flags["metadata_overflow"] = None
         assert mended.entry_time is not None
-        if mended.entry_time > now + _FUTURE:
+        if mended.entry_time > now + FUTURE:
             flags["time_in_future"] = None
         if repaired:
             flags["repaired"] = None
@@ -217,12 +220,10 @@ def _is_clean(entry: Entry) -> bool:
     """Tell at one look that nothing needs to be mended, as of nearly every entry."""
     if entry.attachments:
         return False
-    single = (getattr(entry, name) or "" for name in _SINGLE)
-    several = (one for name in _SEVERAL for one in getattr(entry, name) or ())
+    single, several = filter(None, _singles(entry)), filter(None, _severals(entry))
+    metadata = entry.metadata
     try:
-        whole = "\n".join(
-            (*single, *several, *entry.metadata, *entry.metadata.values())
-        )
+        whole = "\n".join(chain(single, *several, metadata, metadata.values()))
     except TypeError:
         # Something in it is no text: it is looked at one by one.
         return False

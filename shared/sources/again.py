@@ -15,10 +15,10 @@ from shared.entries.entry import save_page
 from shared.errors import LogchordError, MalformedEntryError
 from shared.log import get_logger
 from shared.settings import Settings
-from shared.sources import loading, rejected, state
+from shared.sources import beside, loading, rejected, state
 from shared.sources.admit import Rules
-from shared.sources.io import make_io
 from shared.sources.loading import Opened
+from shared.sources.wire.io import make_io
 
 log = get_logger()
 
@@ -91,6 +91,9 @@ def _read(
     rules = Rules(settings, opened.name, opened.settings, version)
     try:
         entry = opened.adapter.parse(item)
+        if opened.settings.attachments == "fetch" and beside.ref_of(entry):
+            # Nothing is asked, and what could not be read was never fetched for.
+            entry = beside.with_file(entry, item.beside)
         return rules.draft(entry, item, now=datetime.now(UTC))
     except MalformedEntryError:
         return None

@@ -15,7 +15,7 @@ from shared.due import schedule
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
-from shared.sources import loading, runs, state
+from shared.sources import loading, runs, snapshot, state
 
 _DAY_SECONDS = 86_400.0
 
@@ -41,6 +41,7 @@ def check(settings: Settings) -> dict[str, LogchordError]:
     for name, source in loading.pulled(settings).items():
         try:
             loading.describe(name, source, max_entry_bytes=settings.max_entry_bytes)
+            snapshot.check(name, source)
             if source.schedule is not None:
                 _cron(name, source, settings.facility_timezone)
         except LogchordError as exc:

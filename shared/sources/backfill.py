@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from shared.due import rows as due
 from shared.due import schedule
-from shared.entries.adapter import Window
+from shared.entries.adapter import Page, Window
 from shared.postgres import connection
-from shared.sources import loading, runs, state
+from shared.sources import loading, runs
 from shared.sources.intake import Intake, Steps
 from shared.sources.runs import Counts
 
@@ -32,21 +33,16 @@ def _one_walk(intake: Intake) -> Steps:
     intake.work_class = due.BULK
     began = intake.opened.io.now()
     place = intake.cursor or {"v": 1, "inner": None}
-    for page in intake.opened.adapter.pages(place["inner"], None):
-        place = {"v": 1, "inner": dict(page.cursor)}
-        counts = intake.store(page.items, place, page=page)
-        if intake.is_cut:
-            return
-        if intake.is_through:
-            break
-        yield counts
+    found = intake.opened.adapter.pages(place["inner"], None)
+    yield from intake.walk(found, lambda page: {"v": 1, "inner": dict(page.cursor)})
+    if intake.is_cut or intake.run.is_dry:
+        return
+    place = intake.cursor or place
     with connection(intake.pool) as conn:
         schedule.hand_over(conn, intake.name, runs.TAIL, place["inner"])
         start = loading.history_start(intake.opened)
         overlap = timedelta(seconds=intake.opened.overlap_seconds)
-        state.note_complete(
-            conn, intake.tenant, intake.name, start=start, end=began - overlap
-        )
+        intake.note_complete(conn, start=start, end=began - overlap)
 
 
 def _by_windows(intake: Intake) -> Steps:
@@ -56,20 +52,30 @@ def _by_windows(intake: Intake) -> Steps:
         lower = max(first, _time(place["lower"]))
         intake.work_class = due.LIVE if place["live"] else due.BULK
         before = intake.seen
-        for page in intake.opened.adapter.pages(place["inner"], Window(lower, upper)):
-            place = {**place, "inner": dict(page.cursor)}
-            counts = intake.store(page.items, place, page=page)
+        was_through = place.get("through", False)
+        if not was_through:
+            window = Window(lower, upper)
+            found = intake.opened.adapter.pages(place["inner"], window)
+            yield from intake.walk(found, partial(_after, place))
             if intake.is_cut:
                 return
-            if intake.is_through:
-                break
-            yield counts
-        was_empty = place["inner"] is None or intake.seen == before
+            place = intake.cursor or place
+        is_known_empty = place["inner"] is None or intake.seen == before
+        was_empty = is_known_empty and not was_through
         place = _next_place(intake, place, lower, was_empty=was_empty)
         with connection(intake.pool) as conn:
-            state.note_complete(conn, intake.tenant, intake.name, start=lower)
+            intake.note_complete(conn, start=lower)
             intake.keep(conn, place)
         yield Counts()
+
+
+def _after(place: dict[str, Any], page: Page) -> dict[str, Any]:
+    """Return the place behind a page.
+
+    That a window is through goes with its last page: a death before the next one would
+    cost it a second time.
+    """
+    return {**place, "inner": dict(page.cursor), "through": page.is_last}
 
 
 def _bounds(intake: Intake) -> tuple[datetime, datetime]:

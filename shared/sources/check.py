@@ -15,12 +15,14 @@ from shared.settings import Settings
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
 from shared.sources.admit import Rules
-from shared.sources.io import make_io
 from shared.sources.loading import Opened
+from shared.sources.wire.io import make_io
 
 SAMPLES = 3
 _LOOKED_AT = 50
 _DAYS = 30
+# More than clocks differ, and less than zones do.
+_AHEAD = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Checked:
     sample: tuple[EntryDraft, ...]
     problems: tuple[str, ...]
     report: SourceReport | None
+    # In one word why it failed, or why none of its entries can be read.
+    reason: str | None = None
 
 
 def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
@@ -50,29 +54,52 @@ def check(opened: Opened, rules: Rules) -> Checked:
     problems: list[str] = []
     report = _report(opened, problems)
     drafts: list[EntryDraft] = []
+    reason: str | None = None
+    ok = True
     try:
         page = _first_page(opened)
         if page is not None:
-            drafts = _read(opened, rules, page, problems)
+            drafts, bad = _read(opened, rules, page)
+            problems += [_told(one, count) for one, count in bad.values()]
+            reason = next(iter(bad), None) if not drafts else None
         if not drafts and not problems:
-            problems.append("It answers, and the last 30 days hold no entry.")
+            problems.append(_nothing_in(opened))
     except LogchordError as exc:
         problems.append(exc.message)
-        return _checked(began, [], problems, report, ok=False)
+        reason, ok = getattr(exc, "reason", None) or exc.error_code, False
     newest = sorted(drafts, key=lambda one: str(one.entry_time), reverse=True)
-    return _checked(began, newest[:SAMPLES], problems, report, ok=True)
+    too_late = _too_late(newest[0], opened) if newest else None
+    if too_late is not None:
+        problems.append(too_late)
+    return Checked(
+        ok=ok,
+        took_seconds=time.monotonic() - began,
+        sample=tuple(newest[:SAMPLES]),
+        # What the adapter's own questions have met, the first page meets again.
+        problems=tuple(dict.fromkeys(problems)),
+        report=report,
+        reason=reason,
+    )
 
 
-def _checked(
-    began: float,
-    sample: list[EntryDraft],
-    problems: list[str],
-    report: SourceReport | None,
-    *,
-    ok: bool,
-) -> Checked:
-    took = time.monotonic() - began
-    return Checked(ok, took, tuple(sample), tuple(problems), report)
+def _nothing_in(opened: Opened) -> str:
+    if opened.capabilities.windows:
+        return f"It answers, and the last {_DAYS} days hold no entry."
+    return "It answers, and holds no entry."
+
+
+def _too_late(newest: EntryDraft, opened: Opened) -> str | None:
+    """Say that the newest entry is not written yet, by the zone that is configured."""
+    now = opened.io.now()
+    if newest.entry_time is None or newest.entry_time <= now + _AHEAD:
+        return None
+    hours = (newest.entry_time - now).total_seconds() / 3600
+    zone = opened.settings.timezone
+    said = f"`timezone` is {zone}" if zone else "`timezone` is not set"
+    return (
+        f"Its newest entry lies {hours:.1f} h in the future; {said}: is that the zone"
+        " of its times?"
+    )
 
 
 def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
@@ -102,18 +129,25 @@ def _first_page(opened: Opened) -> Page | None:
     return next(pages, None)
 
 
+def _told(first: MalformedEntryError, count: int) -> str:
+    which = "; the first" if count > 1 else ""
+    return f"{count} could not be read{which}: {first.message}"
+
+
 def _read(
-    opened: Opened, rules: Rules, page: Page, problems: list[str]
-) -> list[EntryDraft]:
+    opened: Opened, rules: Rules, page: Page
+) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
+    """Return what was read, and of each reason the first that was not, counted."""
     now = opened.io.now()
     drafts: list[EntryDraft] = []
-    bad: dict[str, int] = {}
+    bad: dict[str, tuple[MalformedEntryError, int]] = {}
     for item in islice(page.items, _LOOKED_AT):
         try:
             entry = opened.adapter.parse(item)
             if not entry.deleted:
                 drafts.append(rules.draft(entry, item, now=now))
         except MalformedEntryError as exc:
-            bad[exc.message] = bad.get(exc.message, 0) + 1
-    problems += [f"{count} could not be read: {why}" for why, count in bad.items()]
-    return drafts
+            reason = exc.reason or exc.error_code
+            first, count = bad.get(reason, (exc, 0))
+            bad[reason] = first, count + 1
+    return drafts, bad

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from shared.due import schedule
 from shared.entries.adapter import (
     Fetches,
     Gap,
@@ -16,7 +17,7 @@ from shared.entries.adapter import (
     Window,
 )
 from shared.postgres import connection
-from shared.sources import listing, state
+from shared.sources import listing, runs
 from shared.sources.intake import Intake, Steps
 from shared.sources.listing import Listed
 from shared.sources.runs import Counts
@@ -35,6 +36,8 @@ class Comparison:
     inner: dict[str, Any] | None = None
     # The last id that was looked at.
     after: str = ""
+    # Whether all of the window was read again.
+    is_read: bool = False
 
     @classmethod
     def resume(cls, intake: Intake) -> Comparison:
@@ -45,7 +48,8 @@ class Comparison:
                 listing.clear(conn, intake.run.id)
             return cls(intake.opened.io.now())
         began = datetime.fromisoformat(kept["began"])
-        return cls(began, kept["listed"], kept["inner"], kept["after"])
+        is_read = bool(kept.get("read", kept["listed"]))
+        return cls(began, kept["listed"], kept["inner"], kept["after"], is_read)
 
     def cursor(self, intake: Intake) -> dict[str, Any]:
         """Return the run's cursor with this place in it."""
@@ -55,6 +59,7 @@ class Comparison:
             "listed": self.is_listed,
             "inner": self.inner,
             "after": self.after,
+            "read": self.is_read,
         }
         return {**(intake.cursor or {"v": 1}), "at": at}
 
@@ -115,21 +120,35 @@ def listed(intake: Intake, window: Window | None, *, before: datetime) -> Listed
 
 def fetch_changed(intake: Intake, found: Listed, at: Comparison) -> Steps:
     """Fetch every listed entry that is unknown here or stood otherwise."""
+    only_known = _history_comes(intake)
     while True:
         with connection(intake.pool) as conn:
-            ids = found.changed(conn, after=at.after, limit=FETCHED_AT_ONCE)
+            ids = found.changed(
+                conn, after=at.after, limit=FETCHED_AT_ONCE, only_known=only_known
+            )
         if not ids:
             return
         before, at.after = at.after, ids[-1].external_id
         items, lost = _fetched(intake, ids)
         if lost:
             with connection(intake.pool) as conn:
-                state.note_gaps(conn, intake.tenant, intake.name, lost)
-        counts = intake.store(items, at.cursor(intake))
+                intake.note_gaps(conn, lost)
+        counts = intake.store(intake.read(items), at.cursor(intake))
         if intake.is_cut:
             at.after = before
             return
         yield counts
+
+
+def _history_comes(intake: Intake) -> bool:
+    """Tell whether a backfill is at work, which brings many entries by a request."""
+    with connection(intake.pool) as conn:
+        backfill = schedule.standing(conn, intake.name).get(runs.BACKFILL)
+    return (
+        backfill is not None
+        and backfill.cursor is not None
+        and backfill.next_run_at is not None
+    )
 
 
 def _fetched(intake: Intake, ids: list[IdStamp]) -> tuple[list[RawItem], list[Gap]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -15,22 +16,23 @@ from psycopg.rows import TupleRow
 from shared.due import rows as due
 from shared.due import schedule
 from shared.entries import links
-from shared.entries.adapter import MAX_CURSOR_BYTES, IdStamp, Page, RawItem
-from shared.entries.draft import EntryDraft
+from shared.entries.adapter import MAX_CURSOR_BYTES, Gap, IdStamp, Page, RawItem
 from shared.entries.entry import Saved, save_page, tombstone_many
-from shared.errors import IngestionError, MalformedEntryError
+from shared.errors import IngestionError, SourceUnreachableError
 from shared.postgres import Pool, connection
 from shared.sources import listing, memory, rejected, runs, state
 from shared.sources.admit import Rules
+from shared.sources.ahead import one_ahead
 from shared.sources.loading import Opened
 from shared.sources.memory import StoredMemory
-from shared.sources.rejected import Rejected
+from shared.sources.reader import News, Read, Reader
 from shared.sources.runs import Counts, IngestionRun
-from shared.sources.unchanged import Sieve, Sifted
 
 Nudge = Callable[[str, Sequence[UUID]], None]
 Note = Callable[[str, Counts], None]
 Steps = Generator[Counts, None, None]
+# Those beside the one who reads ahead that take a connection of the pool at a time.
+_ALSO_AT_WORK = 2
 
 
 class LeaseLostError(IngestionError):
@@ -45,20 +47,36 @@ class Stages:
     of_deleted: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What became of them."""
+
+    saved: Sequence[Saved] = ()
+    deleted: Sequence[UUID] = ()
+    quarantined: int = 0
+
+    @property
+    def changed(self) -> list[UUID]:
+        """What is new or edited."""
+        told = {"created", "updated"}
+        return [one.entry_id for one in self.saved if one.status in told]
+
+
+_NOTHING = _Written()
+
+
 @dataclass(slots=True)
 class Intake:
     """One run of one source: everything that its steps need, and how far they are."""
 
     opened: Opened
-    rules: Rules
+    reader: Reader
     pool: Pool
     stages: Stages
     nudge: Nudge
     note: Note
     lease: schedule.Run
     run: IngestionRun
-    memory: StoredMemory
-    sieve: Sieve
     # The runtime's own place, beside or around the adapter's.
     cursor: dict[str, Any] | None
     work_class: int = due.LIVE
@@ -77,81 +95,117 @@ class Intake:
         """The source's name."""
         return self.opened.name
 
+    @property
+    def rules(self) -> Rules:
+        """What every entry of it has to keep to."""
+        return self.reader.rules
+
+    @property
+    def memory(self) -> StoredMemory:
+        """What its adapter remembers."""
+        return self.reader.memory
+
+    def pages(self, found: Iterator[Page]) -> Generator[tuple[Page, Read], None, None]:
+        """Read page after page; where it costs nothing, one ahead of what is stored."""
+        if self.opened.descriptor.reads_ahead and self._can_read_ahead:
+            return one_ahead(self.reader.pages(found), lambda pair: pair[0].is_last)
+        return ((page, self.read(page.items)) for page in found)
+
+    def walk(
+        self,
+        found: Iterator[Page],
+        place: Callable[[Page], Mapping[str, Any]],
+        *,
+        listed_by: UUID | None = None,
+    ) -> Steps:
+        """Store page after page, each with its place, to the last or the cut."""
+        with closing(self.pages(found)) as pages:
+            for page, read in pages:
+                counts = self.store(read, place(page), page=page, listed_by=listed_by)
+                if self.is_cut or self.is_through:
+                    return
+                yield counts
+
+    @property
+    def _can_read_ahead(self) -> bool:
+        # Who reads ahead, who stores and who renews the lease take a connection each.
+        return self.run.limit is None and self.pool.max_size > _ALSO_AT_WORK
+
+    def read(self, items: Sequence[RawItem]) -> Read:
+        """Read these items, as many as the run may take."""
+        limit = self.run.limit
+        if limit is None or self.seen + len(items) < limit:
+            return self.reader.read(items)
+        self.is_cut = True
+        room = limit - self.seen
+        return self.reader.read(items[:room], is_cut_short=room < len(items))
+
     def store(
         self,
-        items: Sequence[RawItem],
+        read: Read,
         cursor: Mapping[str, Any] | None,
         *,
         page: Page | None = None,
         listed_by: UUID | None = None,
         again: bool = False,
     ) -> Counts:
-        """Commit what these items say, and the cursor; then nudge.
+        """Commit what was read, and the cursor; then nudge.
 
         A run that has reached its limit keeps the cursor of the page before. What it
-        reads `again` counts only where it has changed meanwhile.
+        reads `again` counts only where it has changed meanwhile. A page with more files
+        than there is time for is stored in parts: the rest is read with the next turn.
+        A dry run only counts.
         """
-        items, cursor = self._within_limit(items, cursor)
+        items, news = read.items, read.news
+        if news.left:
+            page = cursor = None
+        elif read.is_cut_short:
+            cursor = self.cursor
         with connection(self.pool) as conn:
-            sifted = self.sieve.sift(conn, items)
-        drafts, gone, bad = self._read(sifted.news)
-        if self.run.is_dry:
-            return self._only_count(sifted, len(items), len(gone), len(bad))
-        with connection(self.pool) as conn:
-            if gone:
-                # Before any entry is locked, or two pages could wait for each other.
-                links.lock(conn, self.tenant, self.name)
-            saved = save_page(
-                conn,
-                self.tenant,
-                drafts,
-                stages=self.stages.of_entries,
-                editor=f"source:{self.name}",
-                work_class=self.work_class,
-                fetch_attachments=self.opened.settings.attachments == "fetch",
-            )
-            deleted = self._tombstone(conn, gone, "deleted at its source")
-            quarantined = rejected.keep(conn, self.tenant, self.name, bad)
-            mended = [draft.external_id for draft in drafts]
-            rejected.forget(conn, self.tenant, self.name, mended)
+            written = _NOTHING if self.run.is_dry else self._write(conn, news)
             if listed_by is not None:
                 listed = [IdStamp(item.external_id, item.stamp) for item in items]
                 listing.add(conn, listed_by, listed)
-            counts = _counts(saved, len(deleted), len(bad), quarantined)
-            counts += Counts(len(items), sifted.bytes, unchanged=sifted.unchanged)
+            seen = len(items) - news.left
+            counts = Counts(seen, read.bytes, unchanged=read.unchanged)
+            counts += _told(news) if self.run.is_dry else _became(news, written)
             if again:
                 counts = replace(counts, seen=0, unchanged=0, rejected=0, quarantined=0)
             expected = page.total if page is not None else None
             runs.count(conn, self.run, counts, expected=expected)
             if page is not None:
-                state.note_gaps(conn, self.tenant, self.name, page.gaps)
+                self.note_gaps(conn, page.gaps)
                 if page.complete_to is not None:
-                    end = page.complete_to
-                    state.note_complete(conn, self.tenant, self.name, end=end)
-            self.keep(conn, cursor)
-        changed = [
-            one.entry_id for one in saved if one.status in {"created", "updated"}
-        ]
-        self._nudge(changed, deleted)
-        self.note(self.name, counts)
-        self.seen += len(items)
+                    self.note_complete(conn, end=page.complete_to)
+            self.keep(conn, cursor, read.remembered)
+        self._nudge(written.changed, written.deleted)
+        if not self.run.is_dry:
+            self.note(self.name, counts)
+        self.seen += seen
+        if news.left:
+            message = f"{news.left} entries of this page are read with the next turn."
+            raise SourceUnreachableError(message, reason="out_of_time")
         self.is_through = page is not None and page.is_last
         return counts
 
-    def _only_count(self, sifted: Sifted, seen: int, gone: int, bad: int) -> Counts:
-        counts = Counts(
-            seen=seen,
-            bytes=sifted.bytes,
-            unchanged=sifted.unchanged,
-            deleted=gone,
-            rejected=bad,
+    def _write(self, conn: Connection[TupleRow], news: News) -> _Written:
+        if news.gone:
+            # Before any entry is locked, or two pages could wait for each other.
+            links.lock(conn, self.tenant, self.name)
+        saved = save_page(
+            conn,
+            self.tenant,
+            news.drafts,
+            stages=self.stages.of_entries,
+            editor=f"source:{self.name}",
+            work_class=self.work_class,
+            fetch_attachments=self.opened.settings.attachments == "fetch",
         )
-        self.memory.discard_changes()
-        with connection(self.pool) as conn:
-            runs.count(conn, self.run, counts)
-            self.keep(conn, None)
-        self.seen += seen
-        return counts
+        deleted = self._tombstone(conn, news.gone, "deleted at its source")
+        quarantined = rejected.keep(conn, self.tenant, self.name, news.bad)
+        mended = [draft.external_id for draft in news.drafts]
+        rejected.forget(conn, self.tenant, self.name, mended)
+        return _Written(saved, deleted, quarantined)
 
     def delete(self, external_ids: Sequence[str], *, reason: str) -> int:
         """Commit tombstones for what the source has no more, and nudge."""
@@ -164,10 +218,26 @@ class Intake:
         return len(deleted)
 
     def keep(
-        self, conn: Connection[TupleRow], cursor: Mapping[str, Any] | None
+        self,
+        conn: Connection[TupleRow],
+        cursor: Mapping[str, Any] | None,
+        remembered: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep how far the run is and what its adapter remembers, last in a commit."""
-        memory.save(conn, self.name, self.memory.take_changes())
+        """Keep how far the run is and what its adapter remembers, last in a commit.
+
+        Of what was read ahead, only what came with this page. The schedule's cursor and
+        the memory stand for what is stored: a dry run leaves both alone, and has its
+        place in its own row.
+        """
+        if remembered is None:
+            remembered = self.memory.take_changes()
+        if self.run.is_dry:
+            remembered = {}
+            if cursor is not None:
+                runs.keep_place(conn, self.run, cursor)
+                self.cursor = dict(cursor)
+            cursor = None
+        memory.save(conn, self.name, remembered)
         if cursor is None:
             if schedule.renew(conn, self.lease.claim) == 0:
                 raise LeaseLostError
@@ -181,47 +251,21 @@ class Intake:
             raise LeaseLostError
         self.cursor = kept
 
-    def _within_limit(
-        self, items: Sequence[RawItem], cursor: Mapping[str, Any] | None
-    ) -> tuple[Sequence[RawItem], Mapping[str, Any] | None]:
-        limit = self.run.limit
-        if limit is None or self.seen + len(items) < limit:
-            return items, cursor
-        room = limit - self.seen
-        self.is_cut = True
-        if room == len(items):
-            return items, cursor
-        # What the adapter remembers of this page would hide its rest from the next run.
-        self.memory.discard_changes()
-        return items[:room], self.cursor
+    def note_complete(
+        self,
+        conn: Connection[TupleRow],
+        *,
+        start: datetime | None = None,
+        end: datetime | None = None,
+    ) -> None:
+        """Stretch the time within which everything is here; a dry run brought none."""
+        if not self.run.is_dry:
+            state.note_complete(conn, self.tenant, self.name, start=start, end=end)
 
-    def _read(
-        self, items: Iterable[RawItem]
-    ) -> tuple[list[EntryDraft], list[str], list[Rejected]]:
-        drafts: list[EntryDraft] = []
-        gone: list[str] = []
-        bad: list[Rejected] = []
-        now = self.opened.io.now()
-        for item in items:
-            try:
-                draft = self.read_one(item, now)
-            except MalformedEntryError as exc:
-                # What its author has not finished is read once it is.
-                if exc.reason != "pending":
-                    bad.append(Rejected(item, exc))
-                continue
-            if draft is None:
-                gone.append(item.external_id)
-            else:
-                drafts.append(draft)
-        return drafts, gone, bad
-
-    def read_one(self, item: RawItem, now: datetime) -> EntryDraft | None:
-        """Return the draft of an item; None when it is a tombstone."""
-        entry = self.opened.adapter.parse(item)
-        if entry.deleted:
-            return None
-        return self.rules.draft(entry, item, now=now)
+    def note_gaps(self, conn: Connection[TupleRow], gaps: Sequence[Gap]) -> None:
+        """Remember what could not be read; a dry run remembers nothing."""
+        if not self.run.is_dry:
+            state.note_gaps(conn, self.tenant, self.name, gaps)
 
     def _tombstone(
         self, conn: Connection[TupleRow], external_ids: Sequence[str], reason: str
@@ -248,7 +292,14 @@ class Intake:
                 self.nudge(stage, deleted)
 
 
-def _counts(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) -> Counts:
+def _became(news: News, written: _Written) -> Counts:
+    """Return the counts of a page by what became of its items."""
+    bad, quarantined = len(news.bad), written.quarantined
+    return counted(written.saved, len(written.deleted), bad, quarantined)
+
+
+def counted(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) -> Counts:
+    """Return the counts of what was stored."""
     of_status = dict.fromkeys(("created", "updated", "unchanged"), 0)
     for one in saved:
         status = one.status if one.status in of_status else "unchanged"
@@ -261,3 +312,8 @@ def _counts(saved: Sequence[Saved], deleted: int, bad: int, quarantined: int) ->
         rejected=bad - quarantined,
         quarantined=quarantined,
     )
+
+
+def _told(news: News) -> Counts:
+    """Count what a dry run has only read."""
+    return Counts(deleted=len(news.gone), rejected=len(news.bad))

@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.entries.adapter import IdStamp
+from shared.entries.stored import FINAL
 
 _ADD: LiteralString = """
     INSERT INTO source_listing (run_id, external_id, stamp)
@@ -27,8 +28,10 @@ _CHANGED: LiteralString = """
       LEFT JOIN entry e ON e.tenant = %(tenant)s AND e.source = %(source)s
                        AND e.external_id = l.external_id
      WHERE l.run_id = %(run_id)s AND l.external_id > %(after)s
-       AND (e.id IS NULL OR e.deleted_at IS NOT NULL
-            OR (l.stamp IS NOT NULL AND e.stamp IS DISTINCT FROM l.stamp))
+       AND CASE WHEN e.id IS NULL THEN NOT %(only_known)s
+                WHEN e.deleted_at IS NOT NULL
+                THEN e.delete_reason IS NULL OR e.delete_reason <> ALL (%(final)s)
+                ELSE l.stamp IS NOT NULL AND e.stamp IS DISTINCT FROM l.stamp END
        AND NOT EXISTS (SELECT FROM purged p
                         WHERE p.tenant = %(tenant)s AND p.source = %(source)s
                           AND p.external_id = l.external_id)
@@ -97,10 +100,21 @@ class Listed:
         }
 
     def changed(
-        self, conn: Connection[TupleRow], *, after: str, limit: int
+        self,
+        conn: Connection[TupleRow],
+        *,
+        after: str,
+        limit: int,
+        only_known: bool = False,
     ) -> list[IdStamp]:
         """Return listed ids that are unknown here, or stood otherwise when read."""
-        values = {**self._values, "after": after, "limit": limit}
+        values = {
+            **self._values,
+            "after": after,
+            "limit": limit,
+            "only_known": only_known,
+            "final": sorted(FINAL),
+        }
         return [IdStamp(str(row[0]), row[1]) for row in conn.execute(_CHANGED, values)]
 
     def note_present(self, conn: Connection[TupleRow]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+from dataclasses import replace
 from uuid import UUID
 
 from psycopg import Connection
@@ -32,6 +33,25 @@ def pulled_source(
     return standing, standing.settings
 
 
+def ask(
+    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: Asked
+) -> UUID:
+    """Trigger a run; what is new while the first walk is still to come is that walk.
+
+    A source that cannot be asked by time is else read twice at once, by both kinds.
+    """
+    if kind == runs.TAIL and asked == Asked():
+        known = schedule.standing(conn, name)
+        tail, first = known.get(runs.TAIL), known.get(runs.BACKFILL)
+        waits = tail is not None and tail.next_run_at is None
+        if waits and first is not None and first.next_run_at is not None:
+            under_way = runs.find_open(conn, tenant, name, runs.BACKFILL)
+            if under_way is not None:
+                return under_way.id
+            kind = runs.BACKFILL
+    return trigger(conn, tenant, name, kind, asked)
+
+
 def trigger(
     conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: Asked
 ) -> UUID:
@@ -40,13 +60,16 @@ def trigger(
     if standing.paused:
         message = f"The source {name} is paused; resume it first."
         raise ConflictError(message, code="source_paused")
+    if asked.dry_run:
+        known = schedule.standing(conn, name).get(kind)
+        asked = replace(asked, then=known.next_run_at if known else None)
     run_id = runs.ask_for(conn, tenant, name, kind, asked)
     every = {
         runs.TAIL: source.poll_interval_seconds,
         runs.RECONCILE: source.reconcile_every_seconds,
     }.get(kind, _DAY_SECONDS)
     # A history or a parser's walk that is asked for begins anew; a tail goes on.
-    anew = kind in {runs.BACKFILL, runs.REPARSE}
+    anew = kind in {runs.BACKFILL, runs.REPARSE} and not asked.dry_run
     schedule.bring_forward(conn, name, kind, every_seconds=every, anew=anew)
     return run_id
 

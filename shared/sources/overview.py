@@ -18,8 +18,25 @@ from shared.sources import runs, state
 from shared.sources.runs import IngestionRun
 from shared.sources.state import SourceState
 
-_NEWEST: LiteralString = """
-    SELECT max(e.entry_time) AS newest, count(*) AS entries,
+# Counted among the newest alone: a logbook of twenty years would be read whole each
+# time that somebody looks.
+MOST_COUNTED = 50_000
+
+_STOCK: LiteralString = """
+    SELECT (SELECT e.entry_time FROM entry e
+             WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+               AND e.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+               AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+               AND (e.visible_from IS NULL OR e.visible_from <= now())
+             ORDER BY e.entry_time DESC, e.id DESC
+             LIMIT 1) AS newest,
+           count(*) FILTER (
+             WHERE n.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
+               AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
+               AND (n.visible_from IS NULL OR n.visible_from <= now())) AS entries,
+           count(*) = %(most)s AS has_more,
            (SELECT coalesce(array_agg(DISTINCT book), '{}') FROM (
                 SELECT unnest(n.logbooks) AS book FROM entry n
                  WHERE n.tenant = %(tenant)s AND n.source = %(source)s
@@ -28,11 +45,11 @@ _NEWEST: LiteralString = """
                    AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
                    AND (n.visible_from IS NULL OR n.visible_from <= now())
                  ORDER BY n.entry_time DESC LIMIT 1000) AS recent) AS logbooks
-      FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+      FROM (SELECT e.deleted_at, e.logbooks, e.readers, e.visible_from
+              FROM entry e
+             WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+             ORDER BY e.entry_time DESC, e.id DESC
+             LIMIT %(most)s) AS n"""
 _BEHIND: LiteralString = """
     SELECT s.source, s.failures, s.paused IS NOT NULL,
            extract(epoch FROM statement_timestamp() - (
@@ -53,6 +70,8 @@ class Stock:
 
     newest: datetime | None
     entries: int
+    # Only so many were looked at, and there may be more behind them.
+    has_more: bool
     logbooks: list[str]
 
 
@@ -153,7 +172,8 @@ def _view(
     now: datetime,
 ) -> SourceView:
     with conn.cursor(row_factory=class_row(Stock)) as cur:
-        stock = cur.execute(_NEWEST, {**scope.params, "source": name}).fetchone()
+        values = {**scope.params, "source": name, "most": MOST_COUNTED}
+        stock = cur.execute(_STOCK, values).fetchone()
     latest = runs.listing(conn, scope.tenant, limit=1, source=name)
     return SourceView(
         name,
@@ -161,7 +181,7 @@ def _view(
         standing,
         schedule.standing(conn, name) if standing else {},
         latest[0] if latest else None,
-        stock or Stock(None, 0, []),
+        stock or Stock(None, 0, has_more=False, logbooks=[]),
         now,
     )
 
@@ -176,8 +196,8 @@ def _problem(view: SourceView) -> str | None:
     if standing.failures:
         error = standing.last_error or {}
         return (
-            f"The source {name!r} has failed {_times(standing.failures)} in a row:"
-            f" {error.get('message', 'see the log')}"
+            f"The source {name!r} has failed{_in_a_row(standing.failures)}:"
+            f" {error.get('message', 'see the log.')}"
             f" It is asked again{_at(view.next_run_at)}; look with"
             f" `logchord source check {name}`."
         )
@@ -196,10 +216,10 @@ def _problem(view: SourceView) -> str | None:
 def _paused(name: str, standing: SourceState) -> str:
     paused = standing.paused or {}
     if paused.get("reason") == "failures":
-        message = (paused.get("error") or {}).get("message", "see the log")
+        message = (paused.get("error") or {}).get("message", "see the log.")
         return (
-            f"The source {name!r} is paused after {_times(standing.failures)} of"
-            f" failure in a row: {message} Mend it, then"
+            f"The source {name!r} has failed{_in_a_row(standing.failures)} and is"
+            f" paused: {message} Mend it, then"
             f" `logchord source resume {name}`."
         )
     return (
@@ -208,8 +228,8 @@ def _paused(name: str, standing: SourceState) -> str:
     )
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
+def _in_a_row(count: int) -> str:
+    return "" if count == 1 else f" {count} times in a row"
 
 
 def _at(time: datetime | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from shared.entries.adapter import Fetches, RawItem
 from shared.postgres import connection
-from shared.sources import state
+from shared.sources import runs, state
 from shared.sources.intake import Intake, Steps
 from shared.sources.listing import Absent, Listed
 from shared.sources.runs import Counts
@@ -24,8 +24,13 @@ def steps(
 ) -> Steps:
     """Confirm each absent entry, and delete it; or block, and ask an admin."""
     with connection(intake.pool) as conn:
-        found.note_present(conn)
+        if not intake.run.is_dry:
+            found.note_present(conn)
         stored, absent = found.stored_and_absent(conn)
+        if intake.run.is_dry:
+            # Whether they are really gone is asked when they are to go.
+            runs.count(conn, intake.run, Counts(deleted=absent))
+            return
     if absent == 0:
         _unblock(intake)
         return
@@ -56,7 +61,7 @@ def _by_fetching(intake: Intake, found: Listed, adapter: Fetches) -> Steps:
             else:
                 alive.append(item)
         intake.delete(gone, reason=REASON)
-        yield intake.store(alive, None)
+        yield intake.store(intake.read(alive), None)
 
 
 def _mark(intake: Intake, found: Listed) -> Steps:

@@ -6,13 +6,19 @@ from dataclasses import dataclass
 from typing import cast
 
 from shared.entries.adapter import Recognises, Recognition
-from shared.errors import LogchordError
+from shared.errors import IngestionError
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
-from shared.sources.io import make_io
+from shared.sources.wire.io import RealIO, make_io
 
 # What stands this far above the others needs no question.
 CLEAR_LEAD = 0.2
+# Nobody else would learn more.
+_OF_THE_ADDRESS = frozenset(
+    {"name_unknown", "no_connection", "tls", "proxy", "no_file"}
+)
+# That this is another software, and nothing worse.
+_OF_ONE_ADAPTER = frozenset({"refused", "unexpected_shape", None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +36,8 @@ class Tried:
 
     candidates: tuple[Candidate, ...]
     asked: tuple[str, ...]
-    # Why it could not be looked at, if that is so.
-    failures: tuple[str, ...]
+    # Why it could not be looked at, if that is so, each reason once.
+    failures: tuple[IngestionError, ...]
 
     @property
     def winner(self) -> Candidate | None:
@@ -43,24 +49,40 @@ class Tried:
         return first if first.found.confidence - second >= CLEAR_LEAD else None
 
 
-def recognise(url: str, settings: SourceSettings) -> Tried:
-    """Ask each adapter about an address: at most three requests each, no login."""
+def recognise(url: str, settings: SourceSettings, *, source: str = "new") -> Tried:
+    """Ask each adapter about an address: at most three requests each.
+
+    Whoever does not know what answers stays silent, so that why nothing answered is
+    noted here; a wrong setting is raised.
+    """
     candidates: list[Candidate] = []
     asked: list[str] = []
-    failures: dict[str, None] = {}
+    failures: dict[str, IngestionError] = {}
+    hurried = settings.model_copy(update={"max_retries": 0, "rate_per_second": 20})
     for name, title, kind in _by_name():
         asked.append(name)
-        hurried = settings.model_copy(update={"max_retries": 0, "rate_per_second": 20})
-        with make_io(name, hurried) as io:
-            try:
-                found = kind.recognise(url, io)
-            except LogchordError as exc:
-                failures[exc.message] = None
-                continue
+        with make_io(source, hurried) as io:
+            found, failure = _asked(kind, url, io)
         if found is not None:
             candidates.append(Candidate(name, title, found))
+        elif failure is not None and failure.reason not in _OF_ONE_ADAPTER:
+            failures.setdefault(str(failure.reason), failure)
+        if failure is not None and failure.reason in _OF_THE_ADDRESS:
+            break
     candidates.sort(key=lambda one: (-one.found.confidence, one.adapter))
-    return Tried(tuple(candidates), tuple(asked), tuple(failures))
+    return Tried(tuple(candidates), tuple(asked), tuple(failures.values()))
+
+
+def _asked(
+    kind: type[Recognises], url: str, io: RealIO
+) -> tuple[Recognition | None, IngestionError | None]:
+    try:
+        if "://" not in url:
+            # Of a folder that may not be read nobody would say so.
+            io.files.names()
+        return kind.recognise(url, io), io.http.failure
+    except IngestionError as exc:
+        return None, exc
 
 
 def _by_name() -> list[tuple[str, str, type[Recognises]]]:

@@ -1,15 +1,18 @@
 """Edits and deletions that a tail cannot see: what is stored, held against the source.
 
-A listing of ids where there is one, else everything of the window is read again.
+A listing of ids where there is one and it shows edits; else everything of the window is
+read again.
 """
 
 from __future__ import annotations
 
 import functools
+from contextlib import closing
 from datetime import datetime, timedelta
+from typing import Any
 
 from shared.due import rows as due
-from shared.entries.adapter import ListsIds, Window
+from shared.entries.adapter import Fetches, ListsIds, Page, Window
 from shared.postgres import connection
 from shared.sources import compare, listing, prune
 from shared.sources.compare import Comparison
@@ -27,12 +30,19 @@ def steps(intake: Intake) -> Steps:
     prunes = opened.capabilities.deletes in {"index", "rescan"} and _is_due(intake, at)
     window = _window(intake, at.began, whole=prunes)
     lists = isinstance(opened.adapter, ListsIds)
-    yield from (compare.take_down if lists else _read)(intake, window, at)
+    recent = _window(intake, at.began, whole=False)
+    rereads = not lists or opened.capabilities.edits == "rescan"
+    if rereads:
+        # A listing without stamps tells what is gone, and of no edit.
+        yield from _read(intake, recent, at, is_listing=not lists)
+    if lists and not intake.is_cut:
+        yield from compare.take_down(intake, window, at)
     if intake.is_cut:
         return
     # Entries at the edge of the window move in and out of what the source answers.
     found = compare.listed(intake, window, before=at.began)
-    if lists:
+    fetches = lists and isinstance(opened.adapter, Fetches)
+    if fetches and not (rereads and recent is None):
         yield from compare.fetch_changed(intake, found, at)
     if prunes and not intake.is_cut:
         with connection(intake.pool) as conn:
@@ -43,20 +53,24 @@ def steps(intake: Intake) -> Steps:
     compare.end(intake)
 
 
-def _read(intake: Intake, window: Window | None, at: Comparison) -> Steps:
-    """Read a window anew, page by page; what it holds is the listing."""
-    if at.is_listed:
+def _read(
+    intake: Intake, window: Window | None, at: Comparison, *, is_listing: bool
+) -> Steps:
+    """Read a window anew, page by page; what it holds may be the listing."""
+    if at.is_read:
         return
-    for page in intake.opened.adapter.pages(at.inner, window):
-        at.inner = dict(page.cursor)
-        cursor = at.cursor(intake)
-        counts = intake.store(page.items, cursor, page=page, listed_by=intake.run.id)
-        if intake.is_cut:
-            return
-        if intake.is_through:
-            break
-        yield counts
-    at.is_listed, at.inner = True, None
+    listed_by = intake.run.id if is_listing else None
+    found = intake.opened.adapter.pages(at.inner, window)
+
+    def after(page: Page) -> dict[str, Any]:
+        # The last page's commit says so: a death after it would cost all of them.
+        at.inner, at.is_read = dict(page.cursor), page.is_last
+        return at.cursor(intake)
+
+    yield from intake.walk(found, after, listed_by=listed_by)
+    if intake.is_cut or intake.is_through:
+        return
+    at.is_read, at.inner = True, None
     with connection(intake.pool) as conn:
         intake.keep(conn, at.cursor(intake))
     yield Counts()
@@ -69,8 +83,10 @@ def _list_again(intake: Intake, window: Window | None) -> None:
         return
     with connection(intake.pool) as conn:
         listing.clear(conn, intake.run.id)
-    for page in intake.opened.adapter.pages(None, window):
-        intake.store(page.items, None, page=page, listed_by=intake.run.id, again=True)
+    found, run_id = intake.opened.adapter.pages(None, window), intake.run.id
+    with closing(intake.pages(found)) as pages:
+        for page, read in pages:
+            intake.store(read, None, page=page, listed_by=run_id, again=True)
 
 
 def _is_due(intake: Intake, at: Comparison) -> bool:

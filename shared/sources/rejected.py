@@ -12,7 +12,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.entries import payloads
+from shared.entries import packing
 from shared.entries.adapter import RawItem
 from shared.errors import MalformedEntryError
 from shared.uuid7 import uuid7
@@ -37,6 +37,10 @@ _KEEP: LiteralString = """
            excerpt = excluded.excerpt, raw = excluded.raw,
            raw_media_type = excluded.raw_media_type,
            raw_charset = excluded.raw_charset, raw_url = excluded.raw_url"""
+_HAS_ANY: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM quarantine
+         WHERE tenant = %(tenant)s AND source = %(source)s AND stage = 'ingest')"""
 _FORGET: LiteralString = """
     DELETE FROM quarantine
      WHERE tenant = %(tenant)s AND message_key = ANY(%(keys)s) AND stage = 'ingest'"""
@@ -69,7 +73,7 @@ def keep(
     kept = sorted(bad, key=lambda one: one.item.external_id)[: max(0, room)]
     for one in kept:
         item = one.item
-        raw = payloads.pack(item.payload)
+        raw = packing.pack(item.payload)
         conn.execute(
             _KEEP,
             {
@@ -95,6 +99,11 @@ def forget(
     """Forget items that could be read after all; return how many there were."""
     if not external_ids:
         return 0
+    # Mostly there are none, and to look takes less time than a thousand keys.
+    values = {"tenant": tenant, "source": source}
+    row = conn.execute(_HAS_ANY, values).fetchone()
+    if row is None or not row[0]:
+        return 0
     keys = sorted(_key(source, one) for one in external_ids)
     return conn.execute(_FORGET, {"tenant": tenant, "keys": keys}).rowcount
 
@@ -105,7 +114,7 @@ def read(conn: Connection[TupleRow], tenant: str, aside_id: UUID) -> RawItem | N
     if found is None or found[1] is None:
         return None
     external_id, raw, media_type, charset, url, last_at = found
-    payload = payloads.unpack(bytes(raw))
+    payload = packing.unpack(bytes(raw))
     return RawItem(str(external_id), payload, media_type, charset, url, last_at)
 
 

@@ -61,6 +61,9 @@ _COUNT: LiteralString = """
            quarantined = quarantined + %(quarantined)s,
            expected = coalesce(%(expected)s, expected)
      WHERE id = %(id)s AND tenant = %(tenant)s"""
+_KEEP_PLACE: LiteralString = """
+    UPDATE ingestion_run SET cursor_after = %(cursor)s::jsonb
+     WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL"""
 _END: LiteralString = """
     UPDATE ingestion_run
        SET state = CASE WHEN %(error)s::jsonb IS NULL THEN 'done'
@@ -135,6 +138,12 @@ class IngestionRun:
         """Whether nothing is to be stored."""
         return self.asked.get("dry_run") is True
 
+    @property
+    def then(self) -> datetime | None:
+        """When its kind is due after a dry run, as before it; None: at rest."""
+        value = self.asked.get("then")
+        return datetime.fromisoformat(value) if isinstance(value, str) else None
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -145,6 +154,8 @@ class Asked:
     limit: int | None = None
     dry_run: bool = False
     confirm_prune: bool = False
+    # When the kind was due before somebody asked for a dry run of it.
+    then: datetime | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what the row keeps besides the window."""
@@ -152,6 +163,7 @@ class Asked:
             "limit": self.limit,
             "dry_run": self.dry_run,
             "confirm_prune": self.confirm_prune,
+            "then": self.then.isoformat() if self.then else None,
         }
         return {key: value for key, value in whole.items() if value}
 
@@ -222,6 +234,14 @@ def count(
     """Add what a page brought, in its commit."""
     values = {**asdict(counts), "expected": expected}
     conn.execute(_COUNT, {**values, "id": run.id, "tenant": run.tenant})
+
+
+def keep_place(
+    conn: Connection[TupleRow], run: IngestionRun, cursor: Mapping[str, Any]
+) -> None:
+    """Keep how far a dry run is, where only the same run finds it."""
+    values = {"id": run.id, "tenant": run.tenant, "cursor": _json(cursor)}
+    conn.execute(_KEEP_PLACE, values)
 
 
 def end(

@@ -49,8 +49,11 @@ _FAILED: LiteralString = """
 _SUCCEEDED: LiteralString = """
     UPDATE source_state
        SET failures = 0, last_error = NULL, last_success_at = clock_timestamp(),
-           serving = %(serving)s
+           serving = 'live'
      WHERE source = %(source)s AND tenant = %(tenant)s"""
+_SERVE_SNAPSHOT: LiteralString = """
+    UPDATE source_state SET serving = 'snapshot'
+     WHERE source = %(source)s AND tenant = %(tenant)s AND serving <> 'snapshot'"""
 _PAUSE: LiteralString = """
     UPDATE source_state
        SET paused = jsonb_build_object('reason', %(reason)s::text, 'at',
@@ -154,11 +157,14 @@ def failed(
     return (int(row[0]), bool(row[1])) if row else (0, False)
 
 
-def succeeded(
-    conn: Connection[TupleRow], tenant: str, source: str, *, serving: str = "live"
-) -> None:
-    """Forget the failures: the source has answered."""
-    conn.execute(_SUCCEEDED, {**_key(tenant, source), "serving": serving})
+def succeeded(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Forget the failures: the source has answered, and is served live."""
+    conn.execute(_SUCCEEDED, _key(tenant, source))
+
+
+def serve_snapshot(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Say that what is newest of a source comes from its files."""
+    conn.execute(_SERVE_SNAPSHOT, _key(tenant, source))
 
 
 def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> bool:

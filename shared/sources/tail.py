@@ -7,7 +7,7 @@ from datetime import timedelta
 from shared.due import schedule
 from shared.entries.adapter import ListsIds, Window
 from shared.postgres import connection
-from shared.sources import compare, runs, state
+from shared.sources import compare, runs
 from shared.sources.intake import Intake, Steps
 
 # A first poll looks back at least so far, while the backfill only begins.
@@ -26,16 +26,13 @@ def steps(intake: Intake) -> Steps:
             # What is older comes by the backfill, which does not hold this up.
             back = max(_LEAST_WINDOW_SECONDS, opened.overlap_seconds)
             window = Window(began - timedelta(seconds=back), None)
-        for page in opened.adapter.pages(intake.cursor, window):
-            counts = intake.store(page.items, page.cursor, page=page)
-            if intake.is_cut:
-                return
-            if intake.is_through:
-                break
-            yield counts
+        found = opened.adapter.pages(intake.cursor, window)
+        yield from intake.walk(found, lambda page: page.cursor)
+        if intake.is_cut:
+            return
     with connection(intake.pool) as conn:
         end = began - timedelta(seconds=opened.overlap_seconds)
-        state.note_complete(conn, intake.tenant, intake.name, end=end)
+        intake.note_complete(conn, end=end)
 
 
 def _has_only_a_listing(intake: Intake) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 
@@ -12,6 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.entries.adapter import ListsIds, RawItem
+from shared.sources import beside
 from shared.sources.loading import Opened, config_hash
 
 # Joined by two columns of what is asked: while the statistics of a table that grows are
@@ -21,6 +24,7 @@ _STAMPS: LiteralString = """
       FROM json_array_elements(%(asked)s::json) AS asked
       JOIN entry e ON e.source = asked ->> 0 AND e.external_id = asked ->> 1
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND NOT (%(mends)s AND %(flag)s = ANY(e.flags))
      LIMIT 100000"""
 
 
@@ -37,37 +41,68 @@ class Sieve:
     """Tells by a digest of the payload whether an item has to be parsed at all.
 
     A source that lists its ids stamps them itself: what it has not changed is not
-    fetched in the first place.
+    fetched in the first place. One that `mends` lets through what lacks its file.
     """
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Opened, *, mends: bool = False) -> None:
         self._is_used = not isinstance(opened.adapter, ListsIds)
         # Another parser, or another setting, may make another entry of it.
         version = opened.descriptor.version
         self._how = f"{version}:{config_hash(opened.settings)}"
         self._tenant, self._name = opened.tenant, opened.name
+        self._mends = mends
 
-    def sift(self, conn: Connection[TupleRow], items: Sequence[RawItem]) -> Sifted:
-        """Return what is new or has changed, each with its stamp."""
+    def sift(
+        self,
+        conn: Connection[TupleRow],
+        items: Sequence[RawItem],
+        under_way: AbstractSet[str] = frozenset(),
+    ) -> Sifted:
+        """Return what is new or has changed, each with its stamp.
+
+        Ids that are `under_way` are being stored just now: nothing is known of them.
+        """
         if not self._is_used:
             return Sifted(list(items), 0, sum(_size(item.payload) for item in items))
         size = 0
-        stamped = []
+        stamps = []
         for item in items:
-            data = _as_bytes(item.payload)
-            size += len(data)
-            stamped.append(replace(item, stamp=self._stamp(data)))
+            digest = item.digest
+            if digest is None:
+                data = _as_bytes(item.payload)
+                digest = _digest(data)
+                size += len(data)
+            else:
+                size += item.size
+            stamps.append(f"{digest}:{self._how}")
         # What Postgres would refuse to look for is read every time.
-        ids = [one.external_id for one in stamped if one.external_id.isprintable()]
+        ids = [one.external_id for one in items if one.external_id.isprintable()]
         asked = json.dumps([(self._name, one) for one in ids])
-        values = {"tenant": self._tenant, "asked": asked}
+        values = {
+            "tenant": self._tenant,
+            "asked": asked,
+            "mends": self._mends,
+            "flag": beside.FLAG,
+        }
         known: dict[str, str] = dict(conn.execute(_STAMPS, values).fetchall())
-        news = [one for one in stamped if known.get(one.external_id) != one.stamp]
-        return Sifted(news, len(stamped) - len(news), size)
+        for one in under_way:
+            known.pop(one, None)
+        news = [
+            replace(item, stamp=stamp)
+            for item, stamp in zip(items, stamps, strict=True)
+            if known.get(item.external_id) != stamp
+        ]
+        return Sifted(news, len(items) - len(news), size)
 
-    def _stamp(self, data: bytes) -> str:
-        digest = hashlib.blake2b(data, digest_size=16, person=b"logchord").hexdigest()
-        return f"{digest}:{self._how}"
+
+def digest_in(stamp: str | None) -> str | None:
+    """Return the digest of a stamp that a sieve has made."""
+    digest, _, rest = (stamp or "").partition(":")
+    return digest if rest and _DIGEST.fullmatch(digest) else None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16, person=b"logchord").hexdigest()
 
 
 def _as_bytes(payload: Any) -> bytes:
@@ -81,3 +116,4 @@ def _size(payload: Any) -> int:
 
 
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+_DIGEST = re.compile("[0-9a-f]{32}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, closing
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -13,8 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import schedule
-from shared.entries.adapter import SourceIO
-from shared.errors import Category, IngestionError, LogchordError
+from shared.entries.adapter import Memory, SourceIO
+from shared.errors import Category, ConfigurationError, IngestionError, LogchordError
 from shared.log import get_logger
 from shared.postgres import Pool, connection
 from shared.settings import Settings
@@ -22,15 +22,18 @@ from shared.settings_sources import SourceSettings
 from shared.sources import (
     arrangement,
     backfill,
+    beside,
     loading,
     memory,
     reconcile,
     reparse,
     runs,
+    snapshot,
     state,
     tail,
 )
 from shared.sources.admit import Rules
+from shared.sources.beside import Beside
 from shared.sources.intake import (
     Intake,
     LeaseLostError,
@@ -39,9 +42,12 @@ from shared.sources.intake import (
     Stages,
     Steps,
 )
+from shared.sources.loading import Opened
 from shared.sources.memory import StoredMemory
-from shared.sources.pace import OUR_OWN
+from shared.sources.reader import Reader
+from shared.sources.runs import IngestionRun
 from shared.sources.unchanged import Sieve
+from shared.sources.wire.pace import OUR_OWN
 
 log = get_logger()
 
@@ -55,8 +61,9 @@ _STEPS: dict[str, Callable[[Intake], Steps]] = {
 _ONCE = frozenset({runs.BACKFILL, runs.REPARSE})
 _OURS_SECONDS = 5.0
 _PACED_SECONDS = 1.0
-# No request is waited for longer: a task is told to stop after 50 s.
-_REQUESTS_SECONDS = 45.0
+# What is begun in time is waited for no longer than this after it: a task begins steps
+# for 15 s and is told to stop after 50, which would pass for a fault of ours.
+_REQUESTS_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +72,7 @@ class Wanted:
 
     source: str
     settings: SourceSettings
-    memory: StoredMemory
+    memory: Memory
     kind: str
     ends: float
 
@@ -85,6 +92,8 @@ class Means:
     is_ending: Callable[[], bool] = field(default=lambda: False)
     # Told of every page that was committed.
     note: Note = field(default=lambda _, __: None)
+    # How long the files of one page may take, before the rest of it waits.
+    files_seconds: float = beside.PAGE_SECONDS
 
 
 class Walk:
@@ -106,15 +115,59 @@ class Walk:
     def take_steps(self, ends: float) -> None:
         """Do steps until the run ends, or until this moment (monotonic)."""
         with ExitStack() as ending:
-            intake = self._intake = self._begin(ending)
+            intake = self._intake = self._begin(ending, ends)
             if intake is None:
                 return
-            for _ in ending.enter_context(closing(_STEPS[self.lease.kind](intake))):
+            try:
+                self._follow(intake, _STEPS[self.lease.kind](intake), ends)
+            except IngestionError as exc:
+                if not self._stays_away(intake, exc):
+                    raise
+                self._read_snapshot(intake, ends)
+                if not self.goes_on:
+                    raise
+
+    def _follow(self, intake: Intake, steps: Steps, ends: float) -> None:
+        with closing(steps):
+            for _ in steps:
                 if intake.is_cut:
                     break
                 if time.monotonic() >= ends or self._means.is_ending():
                     self.goes_on = True
                     break
+
+    def _stays_away(self, intake: Intake, error: IngestionError) -> bool:
+        """Tell whether the source has failed often enough for its files to be read."""
+        return (
+            intake.opened.settings.snapshot_path is not None
+            and self.lease.failures + 1 >= snapshot.FAILURES
+            and self.lease.kind in {runs.TAIL, runs.BACKFILL}
+            and not (intake.run.is_dry or intake.run.limit)
+            and not (isinstance(error, LeaseLostError) or _waits(error))
+        )
+
+    def _read_snapshot(self, intake: Intake, ends: float) -> None:
+        """Read the files; the failure of the source stands all the same."""
+        means, name = self._means, self.lease.source
+        settings = snapshot.settings_of(intake.opened.settings)
+        # What the failed page had put is not to be kept with theirs.
+        intake.memory.discard_changes()
+        wanted = Wanted(
+            name,
+            settings,
+            snapshot.Within(intake.memory),
+            self.lease.kind,
+            time.monotonic() + _REQUESTS_SECONDS,
+        )
+        most = means.settings.max_entry_bytes
+        try:
+            with means.open_io(wanted) as io:
+                files = loading.open_source(name, settings, io, max_entry_bytes=most)
+                self._follow(intake, snapshot.steps(intake, files), ends)
+        except LeaseLostError:
+            raise
+        except (IngestionError, ConfigurationError) as exc:
+            log.warning("snapshot_not_read", source=name, code=exc.error_code)
 
     def settle(self, error: LogchordError | None) -> None:
         """End the run, or its part, as it went; the row says when the next is due."""
@@ -142,7 +195,7 @@ class Walk:
                 technical=error.technical,
             )
 
-    def _begin(self, ending: ExitStack) -> Intake | None:
+    def _begin(self, ending: ExitStack, ends: float) -> Intake | None:
         lease, means = self.lease, self._means
         with connection(means.pool) as conn:
             standing = state.read(conn, self._tenant, lease.source)
@@ -151,11 +204,16 @@ class Walk:
             run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
             kept = memory.load(conn, lease.source)
             source = self._source = standing.settings
-        if lease.failures:
+        cursor = lease.cursor
+        if run.is_dry:
+            # A history that is asked for begins anew; what is new, where all stands.
+            begins = None if lease.kind in _ONCE else cursor
+            cursor = run.cursor_after or begins
+        if lease.failures or standing.failures:
             # What failed a while ago is not waited for again and again: others are due.
             source = source.model_copy(update={"max_retries": 0})
         remembered = StoredMemory(kept)
-        most = time.monotonic() + _REQUESTS_SECONDS
+        most = max(ends, time.monotonic()) + _REQUESTS_SECONDS
         wanted = Wanted(lease.source, source, remembered, lease.kind, most)
         io = ending.enter_context(means.open_io(wanted))
         opened = loading.open_source(
@@ -164,17 +222,52 @@ class Walk:
         rules = Rules(means.settings, lease.source, source, opened.descriptor.version)
         return Intake(
             opened=opened,
-            rules=rules,
+            reader=Reader(
+                opened,
+                rules,
+                means.pool,
+                remembered,
+                Sieve(opened, mends=lease.kind == runs.BACKFILL),
+                self._beside(wanted),
+                is_dry=run.is_dry,
+            ),
             pool=means.pool,
             stages=means.stages,
             nudge=means.nudge,
             note=means.note,
             lease=lease,
             run=run,
-            memory=remembered,
-            sieve=Sieve(opened),
-            cursor=lease.cursor,
+            cursor=cursor,
             seen=run.seen,
+        )
+
+    def _beside(self, wanted: Wanted) -> Beside | None:
+        """Return what reads the files that belong to metadata, if files are read."""
+        if wanted.settings.attachments != "fetch":
+            return None
+        hurried = wanted.settings.model_copy(update={"max_retries": 0})
+
+        @contextmanager
+        def reach(ends: float) -> Iterator[Opened]:
+            most = self._means.settings.max_entry_bytes
+            once = replace(
+                wanted,
+                settings=hurried,
+                memory=StoredMemory(),
+                ends=min(ends, wanted.ends),
+            )
+            with self._means.open_io(once) as io:
+                yield loading.open_source(
+                    wanted.source, hurried, io, max_entry_bytes=most
+                )
+
+        asks = self.lease.kind != runs.REPARSE
+        return Beside(
+            self._means.pool,
+            self._tenant,
+            wanted.source,
+            reach=reach if asks else None,
+            page_seconds=self._means.files_seconds,
         )
 
     def _end(self, conn: Connection[TupleRow]) -> None:
@@ -184,7 +277,12 @@ class Walk:
             schedule.give_back(conn, lease)
             return
         runs.end(conn, intake.run, intake.cursor)
-        state.succeeded(conn, self._tenant, lease.source)
+        if lease.kind != runs.REPARSE:
+            # That one has asked nobody.
+            state.succeeded(conn, self._tenant, lease.source)
+        if intake.run.is_dry:
+            self._leave_as_it_was(conn, intake.run)
+            return
         if lease.kind in _ONCE and not intake.is_cut:
             schedule.rest(conn, lease)
             return
@@ -201,10 +299,11 @@ class Walk:
     def _fail(self, conn: Connection[TupleRow], error: LogchordError) -> None:
         lease, source = self.lease, self._source or SourceSettings()
         if self._intake is not None:
-            runs.end(conn, self._intake.run, self._intake.cursor, error)
+            run, cursor = self._intake.run, self._intake.cursor
         else:
-            run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
-            runs.end(conn, run, lease.cursor, error)
+            cursor = lease.cursor
+            run = runs.begin(conn, self._tenant, lease.source, lease.kind, cursor)
+        runs.end(conn, run, cursor, error)
         failures, _ = state.failed(
             conn,
             self._tenant,
@@ -216,7 +315,18 @@ class Walk:
             source, failures, source.poll_interval_seconds
         )
         wait = max(wait, float(error.retry_after_seconds or 0))
+        if run.is_dry:
+            self._leave_as_it_was(conn, run)
+            return
         schedule.finish(conn, lease, error, wait_seconds=wait)
+
+    def _leave_as_it_was(self, conn: Connection[TupleRow], run: IngestionRun) -> None:
+        """Let the kind be due when it was before a dry run of it."""
+        if run.then is None:
+            schedule.rest(conn, self.lease)
+            return
+        wait = (run.then - datetime.now(UTC)).total_seconds()
+        schedule.finish(conn, self.lease, wait_seconds=max(0.0, wait))
 
 
 def take(means: Means, source: str, kind: str) -> Walk | None:

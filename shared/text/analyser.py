@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import attrgetter
 
-from shared.text.folding import MAX_TOKEN_CHARS, fold
-from shared.text.tokens import Token, scan
+from shared.text.facility import PLAIN, Facility
+from shared.text.folding import fold
+from shared.text.runs import Token
+from shared.text.tokens import Line, Piece, reader
 
-ANALYSER_VERSION = 1
+# Raised with every change of what a text comes to.
+_VERSION = 4
 
 # Which section holds the text itself.
 _TEXT = 1
@@ -22,6 +27,9 @@ MAX_LEXEME_BYTES = 900_000
 # What a lexeme costs in a tsvector beside its own bytes, and what each position does.
 _ENTRY_BYTES, _POSITION_BYTES = 4, 2
 
+# No character comes to more bytes of lexemes, names with all their parts included.
+_MOST_BYTES_A_CHARACTER = 64
+
 # A text of nothing but names does not fill the entry with them.
 MAX_NAMES = 256
 
@@ -29,6 +37,8 @@ MAX_NAMES = 256
 FILLER = "_"
 IDENT_PREFIX = "i:"
 
+_TERMS, _HAS_IDENTS = attrgetter("terms"), attrgetter("has_idents")
+_WORDS = attrgetter("words")
 _PLAIN_WORD = re.compile(r"[^\W_]{1,128}")
 
 
@@ -40,11 +50,14 @@ class Sections:
     text: str = ""
     tags: Sequence[str] = ()
     authors: Sequence[str] = ()
+    # Of each file its name, caption and text.
+    attachments: Sequence[str] = ()
 
     def texts(self) -> list[str]:
         """Return the sections in the order of the stream."""
         # A line each: no phrase joins two tags.
-        return [self.title, self.text, "\n".join(self.tags), "\n".join(self.authors)]
+        lists = "\n".join(self.tags), "\n".join(self.authors)
+        return [self.title, self.text, *lists, *self.attachments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,70 +72,143 @@ class Analysis:
     plain: bool = False
     # Past the size that Postgres takes, the rest was left out.
     cut: bool = False
+    # What the vocabulary knows of it: words as they are written, folded, and stems.
+    words: Mapping[str, str] = field(default_factory=dict)
 
 
-def analyse(sections: Sections, language: str) -> Analysis:
+def version_of(facility: Facility) -> int:
+    """Return which analyser this is: another one reads every text anew."""
+    return facility.fingerprint << 8 | _VERSION
+
+
+def analyse(sections: Sections, language: str, facility: Facility = PLAIN) -> Analysis:
     """Return what a text is found by; total, and bounded whatever comes."""
-    return _built([scan(text, language) for text in sections.texts()], plain=False)
+    texts = sections.texts()
+    read = reader(language, facility).lines
+    return _built(map(read, texts), sum(map(len, texts)), plain=False)
 
 
 def plain_split(sections: Sections) -> Analysis:
     """Return letters and digits in lower case: what is left when analysis fails."""
-    return _built([_plain(text) for text in sections.texts()], plain=True)
+    texts = sections.texts()
+    return _built(map(_plain, texts), sum(map(len, texts)), plain=True)
 
 
-def _plain(text: str) -> Iterable[Token]:
+def words_of(
+    sections: Sections, language: str, facility: Facility = PLAIN
+) -> dict[str, str]:
+    """Return the words of an analysis alone: as they are written, and their stems."""
+    read = reader(language, facility).lines
+    words: dict[str, str] = {}
+    for line in chain.from_iterable(map(read, sections.texts())):
+        words.update(chain.from_iterable(map(_WORDS, line.pieces)))
+    return words
+
+
+def plain_words(sections: Sections) -> dict[str, str]:
+    """Return the words of a plain split alone."""
+    lines = chain.from_iterable(map(_plain, sections.texts()))
+    return {word: stem for line in lines for word, stem in line.pieces[0].words}
+
+
+def _plain(text: str) -> Iterator[Line]:
     for match in _PLAIN_WORD.finditer(text):
         folded = fold(match[0])
         if folded:
-            yield Token(folded, match.start(), match.end())
+            words = () if folded.isdigit() else ((folded, folded),)
+            yield Line(match.start(), [match[0]], [Piece((), (folded,), words=words)])
 
 
 @dataclass(slots=True)
 class _Builder:
-    lines: list[list[str]] = field(default_factory=list)
-    positions: dict[str, list[int]] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)
+    # Each term as it stands in the tsvector, with its positions.
+    entries: dict[str, str] = field(default_factory=dict)
+    # How often those came that came more than once.
+    repeats: dict[str, int] = field(default_factory=dict)
     idents: dict[str, None] = field(default_factory=dict)
     rest: dict[str, None] = field(default_factory=dict)
     names: list[Token] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+    # Too short to reach any of the limits but that of one term's occurrences.
+    is_small: bool = False
     size: int = 0
     position: int = 0
-    tokens: int = 0
+    # Of the positions, how many lie between sections.
+    gaps: int = 0
     cut: bool = False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether nothing of what is still to come could be kept."""
-        return self.cut and self.tokens > MAX_POSITIONED_TOKENS
+    def add_section(self, lines: Iterable[Line], *, is_text: bool) -> None:
+        """Place a section's terms, a gap behind those of the last."""
+        if self.position:
+            self.position += SECTION_GAP
+            self.gaps += SECTION_GAP
+        last = min(_LAST_POSITION, MAX_POSITIONED_TOKENS + self.gaps)
+        stream: list[str] = []
+        for line in lines:
+            if self.cut and self.position >= last:
+                # Nothing of what is still to come could be kept.
+                break
+            terms = list(chain.from_iterable(map(_TERMS, line.pieces)))
+            if not self.is_small and self.position + len(terms) > last:
+                terms = self._without_late(terms, max(0, last - self.position))
+            self._place(terms)
+            stream += terms
+            self.words.update(chain.from_iterable(map(_WORDS, line.pieces)))
+            if any(map(_HAS_IDENTS, line.pieces)):
+                self._add_idents(line, is_text=is_text)
+        if stream:
+            self.lines.append(" ".join(stream))
 
-    def add(self, token: Token) -> None:
-        for ident in token.idents:
-            if ident not in self.idents and self._fits(ident, IDENT_PREFIX):
-                self.idents[ident] = None
-        term = token.term[:MAX_TOKEN_CHARS]
-        self.position += 1
-        self.tokens += 1
-        if self.tokens > MAX_POSITIONED_TOKENS or self.position > _LAST_POSITION:
-            self._add_rest(term)
-            return
-        known = self.positions.get(term)
-        if known is None:
-            if not self._fits(term):
-                self.lines[-1].append(FILLER)
-                return
-            known = self.positions[term] = []
-        if len(known) >= MAX_OCCURRENCES:
-            self.lines[-1].append(FILLER)
-            return
-        known.append(self.position)
-        self.size += _POSITION_BYTES
-        self.lines[-1].append(term)
+    def _place(self, terms: list[str]) -> None:
+        """Give terms their positions; the loop that the analyser's speed hangs on.
 
-    def _add_rest(self, term: str) -> None:
-        """Keep a late term alone: it is found, but no phrase runs over it."""
-        if term in self.positions or term in self.rest or not self._fits(term):
-            return
-        self.rest[term] = None
+        Where one is left out, a filler stands instead.
+        """
+        entries, repeats, is_small = self.entries, self.repeats, self.is_small
+        first = self.position + 1
+        for position, term in enumerate(terms, first):
+            known = entries.get(term)
+            if known is None:
+                if is_small or self._fits(term):
+                    entries[term] = f"'{term}':{position}"
+                    continue
+            else:
+                count = repeats.get(term, 1)
+                if count < MAX_OCCURRENCES:
+                    repeats[term] = count + 1
+                    entries[term] = f"{known},{position}"
+                    continue
+            terms[position - first] = FILLER
+        self.position += len(terms)
+        self.size += len(terms) * _POSITION_BYTES
+
+    def _without_late(self, terms: list[str], room: int) -> list[str]:
+        """Return the terms that have a position; the others stand for no phrase."""
+        in_time = terms[:room]
+        known = {*in_time}
+        for term in terms[room:]:
+            if (
+                term not in known
+                and term not in self.entries
+                and term not in self.rest
+                and self._fits(term)
+            ):
+                self.rest[term] = None
+        return in_time
+
+    def _add_idents(self, line: Line, *, is_text: bool) -> None:
+        at = line.at
+        for chunk, piece in zip(line.chunks, line.pieces, strict=True):
+            for token in piece.tokens if piece.has_idents else ():
+                for ident in token.idents:
+                    if ident not in self.idents and (
+                        self.is_small or self._fits(ident, IDENT_PREFIX)
+                    ):
+                        self.idents[ident] = None
+                if is_text and token.is_name and len(self.names) < MAX_NAMES:
+                    self.names.append(token.moved(at))
+            at += len(chunk) + 1
 
     def _fits(self, term: str, prefix: str = "") -> bool:
         size = len(prefix) + len(term.encode()) + _ENTRY_BYTES
@@ -133,36 +219,29 @@ class _Builder:
         return True
 
 
-def _built(sections: Iterable[Iterable[Token]], *, plain: bool) -> Analysis:
-    builder = _Builder()
-    for number, tokens in enumerate(sections):
-        builder.lines.append([])
-        if builder.position:
-            builder.position += SECTION_GAP
-        for token in tokens:
-            if builder.is_full:
-                break
-            builder.add(token)
-            if number == _TEXT and token.kind and len(builder.names) < MAX_NAMES:
-                builder.names.append(token)
-    lines = [" ".join(line) for line in builder.lines if line]
+def _built(
+    sections: Iterable[Iterable[Line]], characters: int, *, plain: bool
+) -> Analysis:
+    is_small = characters * _MOST_BYTES_A_CHARACTER < MAX_LEXEME_BYTES
+    builder = _Builder(is_small=is_small)
+    for number, lines in enumerate(sections):
+        builder.add_section(lines, is_text=number == _TEXT)
     return Analysis(
-        stream="\n".join([*lines, *builder.rest]),
+        stream="\n".join([*builder.lines, *builder.rest]),
         idents=sorted(builder.idents),
         tsvector_literal=_literal(builder),
         names=tuple(builder.names),
         plain=plain,
         cut=builder.cut,
+        words=builder.words,
     )
 
 
 def _literal(builder: _Builder) -> str:
-    parts = [
-        f"{quoted(term)}:{','.join(map(str, positions))}"
-        for term, positions in builder.positions.items()
-    ]
-    parts += [quoted(term) for term in builder.rest]
-    parts += [quoted(IDENT_PREFIX + ident) for ident in builder.idents]
+    # No term has a quote or a backslash: letters, digits and `:.-_{}` are left.
+    parts = list(builder.entries.values())
+    parts += [f"'{term}'" for term in builder.rest]
+    parts += [f"'{IDENT_PREFIX}{ident}'" for ident in builder.idents]
     return " ".join(parts)
 
 

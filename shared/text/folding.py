@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 import threading
 import unicodedata
 from typing import Any
@@ -20,6 +21,27 @@ _STEMMERS = {
     "es": "spanish",
 }
 STEMMED_LANGUAGES = tuple(sorted(_STEMMERS))
+GERMAN, FRENCH = "de", "fr"
+_MIN_FRENCH_CHARS = 4
+
+# Letters that are no accent upon another, as who lacks the key writes them.
+_LETTERS = str.maketrans(
+    {
+        "œ": "oe",
+        "æ": "ae",
+        "ø": "o",
+        "ł": "l",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "\u0131": "i",
+    }
+)
+_APOSTROPHES = str.maketrans({"\u2019": "'", "\u02bc": "'", "\u2018": "'"})
+# `ue` for ü, but not in `neue`, `steuern`, `Quelle`.
+_SPELT_OUT = re.compile(r"(?<![aeiouyq])ue|ae|oe")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_HAS_UMLAUT = re.compile("[äöü]|[aou]\u0308", re.IGNORECASE)
 
 # A stemmer keeps the word it works on, so threads must not share one.
 _of_thread = threading.local()
@@ -35,12 +57,29 @@ def fold(word: str) -> str:
         if not folded.isalnum():
             folded = "".join(c for c in folded if c.isalnum() or c == "'")
     else:
-        plain = word.replace("\u2019", "'").replace("\u02bc", "'")
+        plain = word.translate(_APOSTROPHES)
         # Folding case may compose, and decomposing may bring capitals.
         apart = unicodedata.normalize("NFKD", plain).casefold()
-        apart = unicodedata.normalize("NFKD", apart)
+        apart = unicodedata.normalize("NFKD", apart).translate(_LETTERS)
         folded = "".join(c for c in apart if c.isalnum() or c == "'")
     return folded[:MAX_TOKEN_CHARS]
+
+
+def surface(word: str, language: str) -> str:
+    """Return a word as a language compares it whole: folded, not stemmed.
+
+    In German `Kuehlwasser`, `Kühlwasser` and `Kuhlwasser` are one word.
+    """
+    folded = fold(word)
+    return _SPELT_OUT.sub(_first, folded) if language == GERMAN else folded
+
+
+def spelt_out(word: str) -> str | None:
+    """Return `mueller` for `Müller`, and None for a word without an umlaut."""
+    if word.isascii() or not _HAS_UMLAUT.search(word):
+        return None
+    composed = unicodedata.normalize("NFC", word).lower()
+    return fold(composed.translate(_UMLAUTS))
 
 
 @functools.lru_cache(maxsize=65_536)
@@ -50,7 +89,15 @@ def stem(folded: str, language: str) -> str:
     name = _STEMMERS.get(language)
     if name is None or len(word) > _MAX_STEMMED_CHARS or not word.isalpha():
         return word
-    return str(_stemmer(name).stemWord(word)) or word
+    stemmed = str(_stemmer(name).stemWord(word)) or word
+    if language == FRENCH and len(stemmed) > _MIN_FRENCH_CHARS:
+        # Without its accent the é of `arrêtée` is an e like any other.
+        stemmed = stemmed.rstrip("e") or stemmed
+    return stemmed
+
+
+def _first(match: re.Match[str]) -> str:
+    return match[0][0]
 
 
 def _stemmer(name: str) -> Any:

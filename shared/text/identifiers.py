@@ -25,15 +25,19 @@ _NO_NAMES = (
     "at|on|in|of|to|by|for|the|and|or|no|all|up|am|pm|is|was|be|as|an|if|it|we|"
     "after|from|with|till|until|about|over|only|than|then|took|last|next|near|"
     "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|"
+    "owl|swing|shift|time|date|year|month|week|page|item|total|since|before|every|"
     "one|two|not|now|off|per|max|min|approx|circa|around|under|down|out|day|"
     "une|des|les|der|die|das|bei|von|um|mit|und|del|con|per|los|las|el|la|le|de"
 )
 # Two words that are one name: capitals and a number, or a beamline in any case.
-SPACED = (
-    r"(?:(?i:\b(?:BL|beamline)[ \u00a0_-]?)\d{1,3}(?:\.\d{1,3}){0,4}"
-    rf"|\b(?!(?i:{_NO_NAMES})\b)[A-Z]{{2,6}}[ \u00a0]\d{{1,4}})"
-    rf"(?![\w:]|[.,-]\w|[ \u00a0]?(?:{_UNITS})\b|[ \u00a0]?%)"
+_SPACED = re.compile(
+    r"(?:(?i:BL|beamline) \d{1,3}(?:\.\d{1,3}){0,4}"
+    r"|[A-Z]{2,6} (?:\d{4}-\d{3,6}|\d{1,4}))"
+    rf"(?![\w:]|[.,-]\w| ?(?:{_UNITS})\b| ?%)"
 )
+# A word before a number that may be a name with it.
+_HEAD = re.compile(r"(?<![\w:.{}'\u2019-])(?:[A-Za-z]{2,6}|(?i:beamline))\Z")
+_NOT_A_NAME = frozenset(_NO_NAMES.split("|"))
 _BEAMLINE = re.compile(
     r"(?:bl|beamline)[ \u00a0_-]?(\d{1,3}(?:\.\d{1,3}){0,4})", re.IGNORECASE
 )
@@ -44,7 +48,6 @@ _NUMBERED = re.compile(r"([a-z]{1,16})(\d{1,9})([a-z][a-z0-9]{0,15})?")
 _DOCUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)+")
 _PARTS = re.compile(r"[^:._{}\s\u00a0-]+")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
-_LOOSE_NAME = re.compile(rf"(?!(?:{_NO_NAMES})\b)[a-z]{{2,6}}")
 _LOOSE_NUMBER = re.compile(r"\d{1,4}")
 
 
@@ -66,10 +69,33 @@ def identify(written: str) -> Identifier | None:
     return _beamline(written) or _device(written) or _pv(written) or _document(written)
 
 
-def loose_name(first: str, second: str) -> str | None:
+def head_of_a_name(written: str, no_names: frozenset[str]) -> str | None:
+    """Return the word at the end that may be one name with a number behind it."""
+    match = _HEAD.search(written)
+    if match is None:
+        return None
+    lower = match[0].lower()
+    return None if lower in _NOT_A_NAME or lower in no_names else match[0]
+
+
+def spaced_name_length(head: str, rest: str) -> int:
+    """Return how long the name is that a word and what follows it begin with, or 0.
+
+    `HCM 03` and `BL 5.0.2` are names; `RF 500 MHz` and `hcm 03` are not surely ones.
+    """
+    match = _SPACED.match(f"{head} {rest}")
+    return match.end() if match else 0
+
+
+def spaced_name(written: str) -> Identifier | None:
+    """Return the name that is written with a blank in it."""
+    return identify(written.replace(" ", "-") if "-" in written else written)
+
+
+def loose_name(head: str, number: str) -> str | None:
     """Return what `hcm 03`, typed apart and small, may be the name of."""
-    if _LOOSE_NAME.fullmatch(first) and _LOOSE_NUMBER.fullmatch(second):
-        return first + (second.lstrip("0") or "0")
+    if _LOOSE_NUMBER.fullmatch(number):
+        return head.lower() + (number.lstrip("0") or "0")
     return None
 
 
@@ -113,7 +139,11 @@ def _pv(written: str) -> Identifier | None:
     # `note:see` is prose; a PV has a number, a second colon, or capitals in front.
     if not (head.isupper() or ":" in tail or any(c.isdigit() for c in written)):
         return None
-    return _parted("pv", written.lower())
+    canonical = written.lower()
+    if head.lower() == "i":
+        # In a tsvector `i:` marks an ident, and no ident begins with a colon.
+        canonical = f"{head.lower()}::{tail.lower()}"
+    return _parted("pv", canonical)
 
 
 def _document(written: str) -> Identifier | None:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from shared.text.folding import STEMMED_LANGUAGES
-from shared.text.tokens import CJK
+from shared.text.runs import CJK
 
 UNKNOWN = "unknown"
 DEFAULT = "en"
@@ -25,6 +25,8 @@ _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HANGUL = re.compile("[\uac00-\ud7af]")
 _CJK_CHAR = re.compile(f"[{CJK}]")
+# Two letters alone: `und`, `mul` and `zxx` name no language that is read here.
+_TAG = re.compile(r"([A-Za-z]{2})(?:[-_][A-Za-z0-9_-]*)?")
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -44,6 +46,12 @@ def detect(text: str, expected: str | None = None) -> str:
         return expected or DEFAULT
     language, probability = _classify(words)
     return language if probability >= _MIN_PROBABILITY else expected or DEFAULT
+
+
+def said(tag: str | None) -> str | None:
+    """Return the language of a tag such as `de` or `de-CH`; None: it says nothing."""
+    match = _TAG.fullmatch((tag or "").strip())
+    return None if match is None else match[1].lower()
 
 
 def load() -> None:

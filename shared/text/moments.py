@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from shared.errors import MalformedEntryError
 from shared.text import time_shapes
-from shared.text.times import FIRST_YEAR, LAST_YEAR
+from shared.text.times import FIRST_YEAR, LAST_YEAR, place
 
 Unit = Literal["s", "ms"]
 
@@ -154,15 +154,8 @@ def _placed(wall: datetime, zone: tzinfo, fold: int) -> Moment:
     """Return the moment of a wall time, which may come twice a year, or never."""
     if not _is_near(wall.year):
         raise _out_of_range(wall)
-    first = wall.replace(tzinfo=zone, fold=0)
-    again = wall.replace(tzinfo=zone, fold=1)
-    before, after = first.utcoffset(), again.utcoffset()
-    if before is None or after is None or before == after:
-        return Moment(_in_range(first))
-    if before > after:
-        return Moment(_in_range(again if fold else first), ("time_ambiguous",))
-    # By the offset from before the gap it comes out as much later as the gap is wide.
-    return Moment(_in_range(first), ("time_nonexistent",))
+    at, flags = place(wall, zone, fold)
+    return Moment(_in_range(at), flags)
 
 
 def _of_aware(at: datetime) -> Moment:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from shared.text import compounds, glossary
 from shared.text.analyser import IDENT_PREFIX, quoted
-from shared.text.folding import fold
-from shared.text.tokens import CJK, Token, scan_words, stemmed
+from shared.text.facility import PLAIN, Facility
+from shared.text.folding import GERMAN, spelt_out, stem, surface
+from shared.text.runs import CJK, Token
+from shared.text.tokens import scan
 
 # Words that join others and tell nothing: alone they are searched, beside others not.
 # State words (on off up down in out no not again all) are no such words.
@@ -46,6 +49,8 @@ class Clause:
     idents: tuple[str, ...] = ()
     # Never relaxed to any-of: identifiers and what stands in quotes.
     is_exact: bool = False
+    # Phrases that do as well: other spellings, and forms of the glossary.
+    also: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +95,26 @@ class _Part:
 
 
 def analyse_query(
-    text: str, languages: Sequence[str], *, max_terms: int = 64
+    text: str,
+    languages: Sequence[str],
+    *,
+    max_terms: int = 64,
+    facility: Facility = PLAIN,
 ) -> QueryTerms:
     """Return the terms of a question; total over any text."""
     options = _options(text)
-    compiled = [_for_language(options, name, max_terms) for name in languages]
+    compiled = [
+        _Compiler(name, facility).terms(options, max_terms) for name in languages
+    ]
     return QueryTerms(
         by_language=tuple(terms for terms, _ in compiled),
         dropped=max((dropped for _, dropped in compiled), default=0),
     )
+
+
+def joins(word: str, language: str) -> bool:
+    """Whether a word only joins others: beside them it is not searched."""
+    return word in _JOINING_WORDS.get(language, ())
 
 
 def without_negations(text: str) -> str:
@@ -137,7 +153,8 @@ def _conjunction(clauses: Sequence[Clause], *, relaxed: bool) -> str:
 
 
 def _matching(clause: Clause) -> str:
-    parts = [" <-> ".join(quoted(lexeme) for lexeme in clause.lexemes)]
+    phrases = (clause.lexemes, *clause.also)
+    parts = [" <-> ".join(quoted(term) for term in phrase) for phrase in phrases]
     parts += [quoted(IDENT_PREFIX + ident) for ident in clause.idents]
     return f"({' | '.join(f'({part})' for part in parts if part)})"
 
@@ -170,75 +187,122 @@ def _joined(parts: list[_Part]) -> list[_Part]:
     return joined
 
 
-def _for_language(
-    options: Sequence[Sequence[_Part]], language: str, max_terms: int
-) -> tuple[LanguageTerms, int]:
-    any_of: list[tuple[Clause, ...]] = []
-    excluded: list[Clause] = []
-    dropped = 0
-    for parts in options:
-        wanted: list[Clause] = []
-        for part in parts:
-            if part.is_negated:
-                excluded += _negated(part, language)
-            elif part.is_phrase:
-                wanted += _phrase(part.text, language)
-            else:
-                wanted += _words(part.text, language)
-        kept = _gating(tuple(dict.fromkeys(wanted)), language)
-        kept, over = _bounded(kept, max_terms)
-        dropped += over
-        if kept:
-            any_of.append(kept)
-    terms = LanguageTerms(
-        language, tuple(dict.fromkeys(any_of)), tuple(dict.fromkeys(excluded))
-    )
-    return terms, dropped
+@functools.lru_cache(maxsize=1024)
+def _scan(text: str, language: str, facility: Facility) -> tuple[Token, ...]:
+    """Read a question once, not for every branch."""
+    return tuple(scan(text, language, facility))
 
 
-def _scan(text: str, language: str) -> list[Token]:
-    return [stemmed(token, language) for token in _scan_words(text)]
+@dataclass(frozen=True, slots=True)
+class _Compiler:
+    """Makes clauses for entries of one language."""
 
+    language: str
+    facility: Facility
 
-@functools.lru_cache(maxsize=512)
-def _scan_words(text: str) -> tuple[Token, ...]:
-    """Read a question once, not for every language and branch."""
-    return tuple(scan_words(text))
+    def terms(
+        self, options: Sequence[Sequence[_Part]], max_terms: int
+    ) -> tuple[LanguageTerms, int]:
+        any_of: list[tuple[Clause, ...]] = []
+        excluded: list[Clause] = []
+        dropped = 0
+        for parts in options:
+            wanted: list[Clause] = []
+            for part in parts:
+                if part.is_negated:
+                    excluded += self._negated(part)
+                elif part.is_phrase:
+                    wanted += self._phrase(part.text)
+                else:
+                    words = self._words(part.text)
+                    forms = glossary.forms(self.language, self.facility)
+                    wanted += _with_other_forms(words, forms)
+            kept = _gating(tuple(dict.fromkeys(wanted)), self.language)
+            kept, over = _bounded(kept, max_terms)
+            dropped += over
+            if kept:
+                any_of.append(kept)
+        unique = tuple(dict.fromkeys(any_of)), tuple(dict.fromkeys(excluded))
+        return LanguageTerms(self.language, *unique), dropped
 
-
-def _words(text: str, language: str) -> list[Clause]:
-    clauses: list[Clause] = []
-    run: list[Token] = []
-    for token in [*_scan(text, language), None]:
-        if token is not None and _HAS_CJK.match(token.term):
-            # Pairs that overlap are one word; apart they would match anything.
-            if run and run[-1].end - token.start == 1:
-                run.append(token)
+    def _words(self, text: str) -> list[Clause]:
+        clauses: list[Clause] = []
+        run: list[Token] = []
+        for token in [*_scan(text, self.language, self.facility), None]:
+            if token is not None and _HAS_CJK.match(token.term):
+                # Pairs that overlap are one word; apart they would match anything.
+                if run and run[-1].end - token.start == 1:
+                    run.append(token)
+                    continue
+                clauses += _cjk_word(run)
+                run = [token]
                 continue
             clauses += _cjk_word(run)
-            run = [token]
-            continue
-        clauses += _cjk_word(run)
-        run = []
-        if token is not None:
-            if token.idents and token.kind is None and clauses:
-                # `hcm 03`, typed small: both words, or the name they may be.
-                clauses[-1] = _or_named(clauses[-1], token.idents)
-            clauses.append(_word(text, token))
+            run = []
+            if token is not None:
+                if token.loose and clauses:
+                    # `hcm 03`, typed small: both words, or the name they may be.
+                    clauses[-1] = _or_named(clauses[-1], token.loose)
+                clauses.append(self._word(text, token))
+        return clauses
+
+    def _word(self, text: str, token: Token) -> Clause:
+        if token.kind is not None:
+            return Clause((token.term,), (token.term,), is_exact=token.is_name)
+        written = text[token.start : token.end]
+        # A word may be part of a name: `0312` finds LOTO-2024-0312.
+        whole = surface(written, self.language)
+        idents = dict.fromkeys((whole, token.term, token.loose))
+        return Clause(
+            (token.term,),
+            tuple(one for one in idents if one),
+            also=self._spellings(written, whole),
+        )
+
+    def _spellings(self, written: str, whole: str) -> tuple[tuple[str, ...], ...]:
+        """Return how else a word is written: `Mueller`, or `Kühl-Wasser`."""
+        if self.language != GERMAN:
+            spelt = spelt_out(written)
+            return ((stem(spelt, self.language),),) if spelt else ()
+        spans = compounds.split(whole, self.facility.parts)
+        parts = [whole[start:end] for start, end in spans]
+        return (tuple(stem(part, GERMAN) for part in parts),) if parts else ()
+
+    def _phrase(self, text: str) -> list[Clause]:
+        tokens = _scan(text, self.language, self.facility)
+        if len(tokens) == 1:
+            return [replace(self._word(text, tokens[0]), is_exact=True)]
+        lexemes = tuple(token.term for token in tokens)
+        return [Clause(lexemes, is_exact=True)] if lexemes else []
+
+    def _negated(self, part: _Part) -> list[Clause]:
+        """Exclude a word with its spellings; one of several pieces, as their phrase."""
+        if part.is_phrase:
+            return self._phrase(part.text)
+        clauses = self._words(part.text)
+        if len(clauses) <= 1:
+            return clauses
+        return [Clause(tuple(x for clause in clauses for x in clause.lexemes))]
+
+
+def _with_other_forms(clauses: list[Clause], forms: glossary.Forms) -> list[Clause]:
+    """Add the glossary's forms to the words of a term; each word may be all of one."""
+    for first, clause in enumerate(clauses):
+        for form in forms.get(clause.lexemes[0], ()) if forms else ():
+            words = range(first, min(first + len(form.lexemes), len(clauses)))
+            if form.lexemes == tuple(x for n in words for x in clauses[n].lexemes):
+                for number in words:
+                    word = clauses[number]
+                    clauses[number] = replace(
+                        word,
+                        idents=(*word.idents, *form.idents),
+                        also=(*word.also, *form.others),
+                    )
     return clauses
 
 
-def _or_named(clause: Clause, names: tuple[str, ...]) -> Clause:
-    return Clause(clause.lexemes, (*clause.idents, *names), clause.is_exact)
-
-
-def _word(text: str, token: Token) -> Clause:
-    if token.kind is not None:
-        return Clause((token.term,), (token.term,), is_exact=True)
-    # A word may be part of a name: `0312` finds LOTO-2024-0312.
-    surface = fold(text[token.start : token.end])
-    idents = (surface, token.term, *token.idents)
-    return Clause((token.term,), tuple(dict.fromkeys(idents)))
+def _or_named(clause: Clause, name: str) -> Clause:
+    return replace(clause, idents=(*clause.idents, name))
 
 
 def _cjk_word(run: Sequence[Token]) -> list[Clause]:
@@ -246,25 +310,6 @@ def _cjk_word(run: Sequence[Token]) -> list[Clause]:
         return []
     single = run[0].idents if len(run[0].term) == 1 else ()
     return [Clause(tuple(token.term for token in run), single)]
-
-
-def _phrase(text: str, language: str) -> list[Clause]:
-    tokens = _scan(text, language)
-    if len(tokens) == 1:
-        word = _word(text, tokens[0])
-        return [Clause(word.lexemes, word.idents, is_exact=True)]
-    lexemes = tuple(token.term for token in tokens)
-    return [Clause(lexemes, is_exact=True)] if lexemes else []
-
-
-def _negated(part: _Part, language: str) -> list[Clause]:
-    """Exclude a word with its spellings; a word of several pieces, as their phrase."""
-    if part.is_phrase:
-        return _phrase(part.text, language)
-    clauses = _words(part.text, language)
-    if len(clauses) <= 1:
-        return clauses
-    return [Clause(tuple(x for clause in clauses for x in clause.lexemes))]
 
 
 def _gating(clauses: tuple[Clause, ...], language: str) -> tuple[Clause, ...]:

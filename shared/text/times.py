@@ -22,6 +22,14 @@ _TIME = re.compile(
 
 def parse_time(text: str, path: str, *, zone: str | None) -> datetime:
     """Return the moment in UTC; naive times are read in `zone`, or refused."""
+    at, _ = read_time(text, path, zone=zone)
+    return at
+
+
+def read_time(
+    text: str, path: str, *, zone: str | None, fold: int = 0
+) -> tuple[datetime, tuple[str, ...]]:
+    """Return the moment in UTC, and what was odd about its wall time."""
     match = _TIME.fullmatch(text)
     if match is None:
         raise _invalid(path)
@@ -38,12 +46,28 @@ def parse_time(text: str, path: str, *, zone: str | None) -> datetime:
                 path, "naive_time", message, top_code="naive_time"
             )
         offset = ZoneInfo(zone)
-    moment = local.replace(tzinfo=offset).astimezone(UTC)
+    placed, flags = place(local, offset, fold)
+    moment = placed.astimezone(UTC)
     if match["second"] == str(_LEAP_SECOND):
         moment += timedelta(seconds=1)
     if not FIRST_YEAR <= moment.year <= LAST_YEAR:
         raise _out_of_range(path)
-    return moment
+    return moment, flags
+
+
+def place(
+    wall: datetime, zone: tzinfo, fold: int = 0
+) -> tuple[datetime, tuple[str, ...]]:
+    """Return a wall time in its zone; it may come twice a year, or never."""
+    first = wall.replace(tzinfo=zone, fold=0)
+    again = wall.replace(tzinfo=zone, fold=1)
+    before, after = first.utcoffset(), again.utcoffset()
+    if before is None or after is None or before == after:
+        return first, ()
+    if before > after:
+        return (again if fold else first), ("time_ambiguous",)
+    # By the offset from before the gap it comes out as much later as the gap is wide.
+    return first, ("time_nonexistent",)
 
 
 def _local(match: re.Match[str], year: int, path: str) -> datetime:

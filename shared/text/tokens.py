@@ -2,150 +2,217 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from shared.text import identifiers
-from shared.text.folding import MAX_TOKEN_CHARS, fold, stem
+from shared.text.facility import PLAIN, Facility
+from shared.text.folding import stem, surface
+from shared.text.runs import Runs, Token
 
-# Marks and zero-width characters belong to the word that they stand in.
-_MARKS = r"\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff"
-_MARK = rf"[{_MARKS}]"
-_LETTER = rf"[\w{_MARKS}]"
-_CONTRACTION = r"(?:['\u2019\u02bc](?i:s|t|d|m|re|ve|ll)(?!\w))?"
-# Possessive, or followed by nothing that could fail: no text makes it go back. Sets
-# alone are possessive, because Python before 3.11.5 matches possessive groups wrongly.
-_RUN = re.compile(
-    rf"(?P<spaced>{identifiers.SPACED})"
-    rf"|{_LETTER}++(?:[:.{{}}-]++{_LETTER}++)*{_CONTRACTION}"
-)
-_PIECE = re.compile(rf"\d+(?:\.\d+)+|(?:[^\W_]++|{_MARK}++)+{_CONTRACTION}")
-_DOTTED = re.compile(r"(?<!\d)\.|\.(?!\d)|[{}]|:")
-_NUMBER = re.compile(r"(\d+(?:\.\d+)*(?:[eE][+-]?\d+)?)([^\W\d_]*)")
-CJK = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-_CJK_RUN = re.compile(f"[{CJK}]+")
+# Characters that only look different, each read as one other: places stay the same.
+_WIDE = re.compile("[\u00a0\u202f\u3000\uff01-\uff5e]")
+_NARROW: dict[int, str | int] = {
+    **{0xFF01 + n: 0x21 + n for n in range(0x5E)},
+    **dict.fromkeys((0xA0, 0x202F, 0x3000), " "),
+}
+_DIGITS = frozenset("0123456789")
+# What was read once is kept, within these bounds, for every reader.
+_MAX_KEPT, _MAX_KEPT_CHARS = 16_384, 48
+_MAX_READERS = 64
+_LONG_CHARS, _LONG_TOKENS = 2048, 512
 
 
-class Token(NamedTuple):
-    """One position: its term, what else it is found by, where it stands."""
+class Piece(NamedTuple):
+    """What stands between two blanks, read; places count from where it begins."""
 
-    term: str
-    start: int
-    end: int
-    idents: tuple[str, ...] = ()
-    # Set where the token is a name: pv, device, beamline, document.
-    kind: str | None = None
+    tokens: tuple[Token, ...]
+    terms: tuple[str, ...]
+    # Whether any of its tokens is found by more than its term.
+    has_idents: bool = False
+    # The word at its end, which may be a name with the number that follows.
+    head: str | None = None
+    begins_with_digit: bool = False
+    # Its words as they are written, folded, each with its stem.
+    words: tuple[tuple[str, str], ...] = ()
 
 
-def scan(text: str, language: str) -> Iterator[Token]:
+_NOTHING = Piece((), ())
+
+
+class Line(NamedTuple):
+    """A line from its place in the text on: what stands between blanks, and read."""
+
+    at: int
+    chunks: list[str]
+    pieces: list[Piece]
+
+
+@functools.lru_cache(maxsize=_MAX_READERS)
+def reader(language: str, facility: Facility = PLAIN) -> Reader:
+    """Return who reads texts of one language, as one facility writes them."""
+    return Reader(language, facility)
+
+
+def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token]:
     """Yield the tokens of a text in order; total over any text."""
-    for token in scan_words(text):
-        yield stemmed(token, language)
+    return reader(language, facility).tokens(text)
 
 
-def stemmed(token: Token, language: str) -> Token:
-    """Return a token as a language has it; names have no language."""
-    if token.kind is not None:
-        return token
-    return Token(stem(token.term, language), *token[1:])
+class Reader:
+    """Reads texts, and keeps what it made of their pieces: most come again."""
+
+    def __init__(self, language: str, facility: Facility) -> None:
+        self.language = language
+        self._facility = facility
+        self._runs = Runs(language, facility.parts)
+        self._known: dict[str, Piece] = {}
+        self._older: dict[str, Piece] = {}
+
+    def tokens(self, text: str) -> Iterator[Token]:
+        """Yield the tokens of a text in order."""
+        for line in self.lines(text):
+            at = line.at
+            for chunk, piece in zip(line.chunks, line.pieces, strict=True):
+                for token in piece.tokens:
+                    yield token.moved(at)
+                at += len(chunk) + 1
+
+    def lines(self, text: str) -> Iterator[Line]:
+        """Yield a text line by line; what a facility's pattern finds is one, too."""
+        if not text:
+            return
+        text = text.replace("\t", " ").replace("\r", " ")
+        if not text.isascii() and _WIDE.search(text):
+            text = text.translate(_NARROW)
+        place = 0
+        for name in self._facility.named(text) if self._facility.names else ():
+            yield from self._lines(text[place : name.start], place)
+            size = name.end - name.start
+            token = Token(name.canonical, 0, size, name.idents, name.kind)
+            yield Line(name.start, [text[name.start : name.end]], [_piece((token,))])
+            place = name.end
+        yield from self._lines(text[place:] if place else text, place)
+
+    def _lines(self, text: str, at: int) -> Iterator[Line]:
+        for line in text.split("\n"):
+            chunks = line.split(" ")
+            if len(line) <= _LONG_CHARS or max(map(len, chunks)) <= _LONG_CHARS:
+                yield Line(at, chunks, self._read_line(chunks))
+            else:
+                yield from self._long_chunks(chunks, at)
+            at += len(line) + 1
+
+    def _read_line(self, chunks: list[str]) -> list[Piece]:
+        """Return a piece for each; one that goes on behind a blank leaves an empty."""
+        found = list(map(self._known.get, chunks))
+        pieces: list[Piece] = []
+        before = _NOTHING
+        for number, known in enumerate(found):
+            piece = known or self._read(chunks[number])
+            head = before.head
+            if piece.begins_with_digit and head is not None:
+                after = chunks[number + 1] if number + 1 < len(chunks) else ""
+                joined = self._joined(before, chunks[number - 1], chunks[number], after)
+                if joined is not None:
+                    pieces[-1] = joined
+                    pieces.append(_NOTHING)
+                    before = _NOTHING._replace(head=joined.head)
+                    continue
+                piece = _with_loose_name(head, piece)
+            pieces.append(piece)
+            before = piece
+        return pieces
+
+    def _long_chunks(self, chunks: list[str], at: int) -> Iterator[Line]:
+        """Yield a text that knows no blanks in parts, so that none fills memory."""
+        for chunk in chunks:
+            tokens = self._runs.tokens(chunk)
+            while some := tuple(islice(tokens, _LONG_TOKENS)):
+                yield Line(at, [chunk], [_piece(some)])
+            at += len(chunk) + 1
+
+    def _joined(
+        self, before: Piece, first: str, chunk: str, after: str
+    ) -> Piece | None:
+        """Return `HCM` and `03` as one piece, if they are one name."""
+        head = before.head or ""
+        size = identifiers.spaced_name_length(head, f"{chunk} {after}")
+        used = size - len(head) - 1
+        if not 0 < used <= len(chunk):
+            return None
+        # Only where the number ends depends on what comes after.
+        key = f"{first} {chunk} {used}"
+        piece = self._known.get(key)
+        if piece is None:
+            piece = self._make_joined(before, first, chunk, used)
+            if piece is not None:
+                self._keep(key, piece)
+        return piece
+
+    def _make_joined(
+        self, before: Piece, first: str, chunk: str, used: int
+    ) -> Piece | None:
+        head = before.head or ""
+        written = f"{head} {chunk[:used]}"
+        name = identifiers.spaced_name(written)
+        if name is None:
+            return None
+        # In a text all of capitals the word may be a word: it stays found as one.
+        word = stem(surface(head, self.language), self.language)
+        start = len(first) - len(head)
+        idents = tuple(sorted({*name.idents, word}))
+        end = start + len(written)
+        token = Token(name.canonical, start, end, idents, name.kind)
+        rest = self._read(chunk[used:])
+        others = (one.moved(end) for one in rest.tokens)
+        return _piece((*before.tokens[:-1], token, *others), head=rest.head)
+
+    def _read(self, chunk: str) -> Piece:
+        kept = self._older.get(chunk)
+        if kept is None:
+            tokens = tuple(self._runs.tokens(chunk))
+            head = None
+            if tokens and tokens[-1].end == len(chunk) and tokens[-1].kind is None:
+                head = identifiers.head_of_a_name(chunk, self._facility.no_names)
+            digit = bool(chunk) and chunk[0] in _DIGITS
+            kept = _piece(tokens, head=head, begins_with_digit=digit)
+        self._keep(chunk, kept)
+        return kept
+
+    def _keep(self, chunk: str, piece: Piece) -> None:
+        if len(chunk) > _MAX_KEPT_CHARS:
+            return
+        if len(self._known) >= _MAX_KEPT:
+            # What is met again comes back from the older ones, the rest is forgotten.
+            self._older = dict(self._known)
+            self._known.clear()
+        self._known[chunk] = piece
 
 
-def scan_words(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text before any language is known."""
-    before: Token | None = None
-    for match in _RUN.finditer(text):
-        for token in _of_run(match[0], match.start()):
-            if before is not None and token.start - before.end == 1:
-                token = _with_loose_name(text, before, token)  # noqa: PLW2901
-            yield token
-            before = token
+def _piece(
+    tokens: tuple[Token, ...],
+    *,
+    head: str | None = None,
+    begins_with_digit: bool = False,
+) -> Piece:
+    return Piece(
+        tokens,
+        tuple(token.term for token in tokens),
+        any(token.idents for token in tokens),
+        head,
+        begins_with_digit,
+        tuple((token.surface, token.term) for token in tokens if token.surface),
+    )
 
 
-def _with_loose_name(text: str, before: Token, token: Token) -> Token:
-    if text[before.end] not in " \u00a0" or before.kind or token.kind:
-        return token
-    name = identifiers.loose_name(text[before.start : before.end].lower(), token.term)
-    return token if name is None else token._replace(idents=(*token.idents, name))
-
-
-def _of_run(run: str, start: int) -> Iterator[Token]:
-    if run.isalpha() and run.isascii():
-        yield Token(fold(run), start, start + len(run))
-        return
-    name = identifiers.identify(run)
-    if name is not None:
-        yield Token(name.canonical, start, start + len(run), name.idents, name.kind)
-        return
-    # Not one name, but its pieces may be: `HCM03.The`, `reset:HCM-03`.
-    place = 0
-    for cut in [*_DOTTED.finditer(run), None]:
-        end = len(run) if cut is None else cut.start()
-        if end > place:
-            yield from _of_piece(run[place:end], start + place)
-        place = end if cut is None else cut.end()
-
-
-def _of_piece(piece: str, start: int) -> Iterator[Token]:
-    if piece.isalpha() and piece.isascii():
-        yield Token(fold(piece), start, start + len(piece))
-        return
-    name = identifiers.identify(piece)
-    if name is not None:
-        yield Token(name.canonical, start, start + len(piece), name.idents, name.kind)
-        return
-    number = _NUMBER.fullmatch(piece)
-    if number is not None:
-        yield from _number(number, start)
-        return
-    for match in _PIECE.finditer(piece):
-        yield from _of_word(match[0], start + match.start())
-
-
-def _number(number: re.Match[str], start: int) -> Iterator[Token]:
-    """Split `500mA` as `500 mA` is split, so that both are found alike."""
-    end = start + len(number[1])
-    folded = fold_number(number[1])
-    if folded:
-        yield Token(folded, start, end)
-    if number[2]:
-        yield from _of_word(number[2], end)
-
-
-def fold_number(text: str) -> str:
-    """Return a number as its term: its own digits, in ASCII where it can be."""
-    if text.isascii():
-        return text.lower()[:MAX_TOKEN_CHARS]
-    kept = "".join(fold(part) or part for part in re.split(r"([.+-])", text))
-    return kept[:MAX_TOKEN_CHARS]
-
-
-def _of_word(word: str, start: int) -> Iterator[Token]:
-    name = identifiers.identify(word)
-    if name is not None:
-        yield Token(name.canonical, start, start + len(word), name.idents, name.kind)
-        return
-    number = _NUMBER.fullmatch(word)
-    if number is not None and number[2]:
-        yield from _number(number, start)
-        return
-    place = 0
-    runs = [] if word.isascii() else _CJK_RUN.finditer(word)
-    for run in [*runs, None]:
-        end = len(word) if run is None else run.start()
-        term = fold(word[place:end]) if end > place else ""
-        if term.strip("'"):
-            yield Token(term, start + place, start + end)
-        if run is not None:
-            yield from _bigrams(run[0], start + run.start())
-            place = run.end()
-
-
-def _bigrams(run: str, start: int) -> Iterator[Token]:
-    """Yield overlapping pairs; single characters are idents of the pair they begin."""
-    if len(run) == 1:
-        yield Token(run, start, start + 1, (run,))
-    last = len(run) - 2
-    for i in range(last + 1):
-        singles = (run[i], run[i + 1]) if i == last else (run[i],)
-        yield Token(run[i : i + 2], start + i, start + i + 2, singles)
+def _with_loose_name(head: str, piece: Piece) -> Piece:
+    first, *others = piece.tokens
+    name = identifiers.loose_name(head, first.term)
+    if name is None or first.kind is not None:
+        return piece
+    named = first._replace(idents=(*first.idents, name), loose=name)
+    return piece._replace(tokens=(named, *others), has_idents=True)

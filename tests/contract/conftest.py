@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from types import ModuleType
 
+import psycopg
 import pytest
+from psycopg import sql
 
 from local.server import Server
 from tests.fix_servers import create_database, drop_database, of_database
@@ -47,10 +49,12 @@ def _of_module(name: str, module: ModuleType) -> Iterator[Subject]:
     """Yield what a module of stubs is for: its one stub, and variants that it names."""
     wall_time = getattr(module, "WALL_TIME", None)
     yield Subject(name, _maker(module), wall_time=wall_time)
-    variants: dict[str, tuple[Callable[[], Stub], frozenset[str]]]
+    variants: dict[str, tuple[Callable[..., Stub], frozenset[str] | None]]
     variants = getattr(module, "VARIANTS", {})
+    stands_on = getattr(module, "STANDS_ON", {})
     for variant, (make, rows) in variants.items():
-        yield Subject(name, make, variant, rows, wall_time)
+        ground = stands_on.get(variant)
+        yield Subject(name, make, variant, rows, wall_time, ground)
 
 
 def _maker(module: ModuleType) -> Callable[[], Stub]:
@@ -79,9 +83,23 @@ def _has(kind: type) -> set[str]:
 
 
 @pytest.fixture(scope="session")
+def foreign_database(postgres: Server) -> Iterator[str]:
+    """A database of other people, in which each stub has a schema of its own."""
+    name = f"foreign_{secrets.token_hex(6)}"
+    create_database(postgres.url, name)
+    yield of_database(postgres.url, name)
+    drop_database(postgres.url, name)
+
+
+@pytest.fixture(scope="session")
 def kit_database(postgres: Server, template: str) -> Iterator[str]:
     """The kit's database in the server of this run, copied from its template."""
     name = f"kit_{secrets.token_hex(6)}"
     create_database(postgres.url, name, template)
+    # Nobody's data: who dies here is a thread, and the server outlives it.
+    with psycopg.connect(postgres.url, autocommit=True) as admin:
+        database = sql.Identifier(name)
+        off = sql.SQL("ALTER DATABASE {} SET synchronous_commit = off")
+        admin.execute(off.format(database))
     yield of_database(postgres.url, name)
     drop_database(postgres.url, name)

@@ -10,11 +10,11 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from shared.settings_sources import SourceSettings
-from shared.sources.answers import HTTPReply
-from shared.sources.files import PathFiles
-from shared.sources.http import SourceClient
-from shared.sources.io import RealIO, make_io
 from shared.sources.memory import StoredMemory
+from shared.sources.wire.answers import HTTPReply
+from shared.sources.wire.files import PathFiles
+from shared.sources.wire.http import SourceClient
+from shared.sources.wire.io import RealIO, make_io
 
 
 class PlainIO:

@@ -11,9 +11,9 @@ from shared.entries.incoming import Entry
 from shared.errors import MalformedEntryError
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
-from shared.sources.io import make_io
 from shared.sources.loading import Opened
 from shared.sources.memory import StoredMemory
+from shared.sources.wire.io import make_io
 
 
 class Poller:

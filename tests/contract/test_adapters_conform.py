@@ -10,6 +10,7 @@ from workers.adapters.kit import (
     checks_files,
     checks_load,
     checks_parse,
+    checks_snapshot,
     checks_text,
     checks_threads,
     checks_times,
@@ -168,6 +169,11 @@ def test_any_size_of_page_gives_the_same_entries(kit_reading):
 @pytest.mark.requirement("ADP29")
 def test_the_row_of_a_run_counts_truly_and_a_limit_loses_nothing(kit_keeping):
     checks_changes.counts(kit_keeping)
+
+
+@pytest.mark.requirement("ADP30")
+def test_half_a_snapshot_stands_in_for_its_source_and_takes_nothing(kit_keeping):
+    checks_snapshot.fallback(kit_keeping)
 
 
 @pytest.mark.requirement("ADP31")

@@ -256,35 +256,6 @@ def test_a_page_instead_of_a_listing_is_no_empty_logbook(
         assert caught.value.reason == reason
 
 
-def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> None:
-    stub = ElogServerStub(user="operator", password="s3cret")
-    with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as io:
-        stub.add(_entry(1))
-        login = {"user": "operator", "password": "ELOG_PASSWORD"}
-        adapter = _adapter(stub, io, args=login)
-        assert _fetched(adapter, "Operations/1").readers == ()
-        report = adapter.check()
-        assert report.restricted == ("Operations",)
-        assert "Nobody may read Operations" in report.problems[0]
-        told = _adapter(stub, io, args={**login, "readers": {"*": ["ops"]}})
-        assert _fetched(told, "Operations/1").readers == ("ops",)
-        for redirects in (False, True):
-            stub.redirects_to_login = redirects
-            with pytest.raises(IngestionError) as caught:
-                list(_adapter(stub, io).list_ids(None))
-            assert caught.value.reason == "login_required"
-    stub.close()
-
-
-def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
-    stub = ElogServerStub(user="operator", password="s3cret")
-    with PlainIO(max_retries=0) as io:
-        found = ElogHTTP.recognise(stub.base_url, io)
-    stub.close()
-    assert found is not None
-    assert found.asks == ("timezone", "user", "password", "logbooks")
-
-
 def test_files_are_linked_where_the_server_serves_them(
     stub: ElogServerStub, io: PlainIO
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 from collections import Counter
@@ -16,6 +17,7 @@ from tests.fix_system import BIN, System
 SEED = 20260302
 CASES = 20
 CONFIG = Path(__file__).with_name("schemathesis.toml")
+HOOKS = Path(__file__).with_name("schemathesis_hooks.py")
 PHASES = {
     "admin": "examples,coverage,fuzzing,stateful",
     "nobody": "examples,fuzzing",
@@ -33,7 +35,7 @@ def token(running: System, tenant: str, request) -> str:
 
 
 @pytest.mark.requirement("B20", "P9")
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("token", "phases"),
     [pytest.param(who, phases, id=who) for who, phases in PHASES.items()],
@@ -55,10 +57,11 @@ def test_no_generated_case_breaks_what_the_description_says(
             *("--no-color", "--warnings", "off", "--request-timeout", "10"),
         ],
         cwd=tmp_path,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": str(HOOKS)},
         capture_output=True,
         text=True,
         check=False,
-        timeout=170,
+        timeout=390,
     )
 
     assert ended.returncode == 0, ended.stdout[-6000:] + ended.stderr[-2000:]

@@ -29,7 +29,6 @@ from shared.errors import (
     MalformedEntryError,
     SourceUnreachableError,
 )
-from tests import fix_servers
 from tests.contract.stubs.generic_sql import (
     ZONE,
     PostgresTable,
@@ -62,19 +61,12 @@ def has(one: object, kind: type) -> bool:
     return isinstance(one, kind)
 
 
-@pytest.fixture(scope="module")
-def own_database(postgres: Server) -> Iterator[str]:
-    fix_servers.create_database(postgres.url, "logbook_of_others")
-    yield fix_servers.of_database(postgres.url, "logbook_of_others")
-    fix_servers.drop_database(postgres.url, "logbook_of_others")
-
-
 @pytest.fixture(params=DATABASES)
 def stub(request: pytest.FixtureRequest) -> Iterator[SQLStub]:
     if request.param == "sqlite":
         stub = SQLStub(SQLiteTable())
     else:
-        stub = SQLStub(PostgresTable(request.getfixturevalue("own_database")))
+        stub = SQLStub(PostgresTable(request.getfixturevalue("foreign_database")))
     yield stub
     stub.close()
 
@@ -288,8 +280,8 @@ def test_a_statement_that_cannot_work_is_critical(stub: SQLStub, query: str):
 
 
 @pytest.mark.requirement("U33")
-def test_nothing_is_written_whatever_the_settings_say(own_database: str):
-    stub = SQLStub(PostgresTable(own_database))
+def test_nothing_is_written_whatever_the_settings_say(foreign_database: str):
+    stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 2)
     query = (
         "WITH gone AS (DELETE FROM log RETURNING id, upd_time)"
@@ -303,10 +295,10 @@ def test_nothing_is_written_whatever_the_settings_say(own_database: str):
     stub.close()
 
 
-def test_a_lock_that_outlasts_the_limit_is_tried_again_later(own_database: str):
-    stub = SQLStub(PostgresTable(own_database))
+def test_a_lock_that_outlasts_the_limit_is_tried_again_later(foreign_database: str):
+    stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 2)
-    with psycopg.connect(own_database) as conn:
+    with psycopg.connect(stub.table.dsn) as conn:
         conn.execute("LOCK TABLE log IN ACCESS EXCLUSIVE MODE")
         with pytest.raises(SourceUnreachableError):
             walk(adapter(stub, seconds=0.3))
@@ -335,7 +327,7 @@ def test_a_statement_without_end_is_cut_off(
     if database == "sqlite":
         table = SQLiteTable()
     else:
-        table = PostgresTable(request.getfixturevalue("own_database"))
+        table = PostgresTable(request.getfixturevalue("foreign_database"))
     stub = SQLStub(table)
     query = (
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -347,14 +339,14 @@ def test_a_statement_without_end_is_cut_off(
     stub.close()
 
 
-def test_no_transaction_is_left_open_between_pages(own_database: str):
-    stub = SQLStub(PostgresTable(own_database))
+def test_no_transaction_is_left_open_between_pages(foreign_database: str):
+    stub = SQLStub(PostgresTable(foreign_database))
     fill(stub, 5)
     pages = adapter(stub, page_size=2).pages(None)
 
     next(pages)
 
-    with psycopg.connect(own_database) as conn:
+    with psycopg.connect(stub.table.dsn) as conn:
         rows = conn.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             " AND pid <> pg_backend_pid() AND state <> 'idle'"
@@ -424,10 +416,9 @@ def test_latin_1_in_a_column_of_text_is_read_and_said():
     stub.close()
 
 
-def test_native_types_of_postgres_are_read_as_what_they_mean(own_database: str):
-    stub = SQLStub(PostgresTable(own_database))
-    with psycopg.connect(own_database, autocommit=True) as conn:
-        conn.execute("DROP TABLE IF EXISTS native")
+def test_native_types_of_postgres_are_read_as_what_they_mean(foreign_database: str):
+    stub = SQLStub(PostgresTable(foreign_database))
+    with psycopg.connect(stub.table.dsn, autocommit=True) as conn:
         conn.execute(
             "CREATE TABLE native (id bigint, kept char(8), at timestamptz, day date,"
             " amount numeric, tags text[], blob bytea, upd timestamptz)"

@@ -8,10 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 
+import httpx
 import pytest
 
-from shared.entries.adapter import Page
-from shared.errors import IngestionError, MalformedEntryError
+from shared.entries.adapter import IdStamp, Page
+from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
 from shared.sources import loading
 from tests.contract.outside_adapter.logchord_acme.adapter import Acme
 from tests.contract.outside_adapter.tests.stub import AcmeStub
@@ -97,13 +98,32 @@ class RemembersAllInItsCursor(Acme):
     def pages(self, since, window=None):
         known: list[str] = []
         for page in super().pages(since, window):
-            known += [item.external_id for item in page.items]
+            # Long names: however few pages the walk has time for, they are too many.
+            known += [item.external_id.rjust(400, "0") for item in page.items]
             yield replace(page, cursor={**page.cursor, "known": list(known)})
 
 
 class HoldsTheWholeSource(Acme):
     def pages(self, since, window=None):
         yield from list(super().pages(since, window))
+
+
+class TrustsAnyCertificate(Acme):
+    """Asks by a client of its own, which believes whoever answers."""
+
+    def _ask(self, since, after):
+        params = {
+            "since": since.isoformat() if since else "",
+            "after": after,
+            "limit": str(self._source.page_size),
+            "section": self._source.args.section,
+        }
+        url = f"{self._source.base_url}/changes"
+        try:
+            answer = httpx.get(url, params=params, verify=False)  # noqa: S501
+        except httpx.HTTPError as exc:
+            raise SourceUnreachableError(str(exc)) from exc
+        return answer.json()["changes"]
 
 
 CAUGHT = (
@@ -116,6 +136,7 @@ CAUGHT = (
     (TrustsItsSource, checks_parse.spoilt_payloads),
     (UnescapesOnceMore, checks_text.escapes),
     (SwallowsErrors, checks_faults.server_faults),
+    (TrustsAnyCertificate, checks_faults.pollers),
     (RemembersAllInItsCursor, checks_load.cursor),
     (HoldsTheWholeSource, checks_load.stops_between_pages),
 )
@@ -179,3 +200,38 @@ def test_an_edit_with_a_new_id_leaves_one_live_entry(monkeypatch, kit_pool):
     monkeypatch.setattr(loading, "adapter_class", lambda _: Revising)
     with keeping(Subject("acme", RevisingStub), kit_pool) as one:
         checks_changes.edits_with_new_ids(one)
+
+
+class SilentStub(AcmeStub):
+    """Lists ids and no more: no word of an edit, none of what is deleted."""
+
+    def delete(self, external_id):
+        del self._entries[external_id], self._changed[external_id]
+
+    def _touch(self, external_id):
+        assert external_id in self._changed
+
+
+class ListsBareIds(Acme):
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(
+            Acme.descriptor.capabilities,
+            order="created_asc",
+            edits="rescan",
+            deletes="index",
+        ),
+    )
+
+    def list_ids(self, window):
+        for page in self.pages(None, window):
+            yield from (IdStamp(one.external_id) for one in page.items)
+
+
+@pytest.mark.parametrize(
+    "check", [checks_changes.edits, checks_changes.deletions, checks_changes.counts]
+)
+def test_a_listing_without_stamps_hides_no_edit(check, monkeypatch, kit_pool):
+    monkeypatch.setattr(loading, "adapter_class", lambda _: ListsBareIds)
+    with keeping(Subject("acme", SilentStub), kit_pool) as one:
+        check(one)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -69,5 +70,31 @@ def test_an_adapter_of_another_package_is_found_and_keeps_every_row(
         re.findall(r"test_it_lacks_only\w+\[(ADP\d+)-acme\] SKIPPED", done.stdout)
     )
     assert passed | absent == set(ROWS)
-    assert absent == {"ADP8", "ADP10", "ADP12", "ADP22", "ADP26"}
+    assert absent == {"ADP8", "ADP10", "ADP12", "ADP22", "ADP26", "ADP30"}
     assert "n/a: it has no attachments" in done.stdout
+
+
+def test_the_kit_takes_the_postgres_of_a_stack_and_says_when_none_runs(
+    package, installed, postgres, tmp_path
+):
+    home = tmp_path / "home"
+    (home / "run").mkdir(parents=True)
+
+    def examine() -> subprocess.CompletedProcess[str]:
+        return run(
+            ["pytest", "-p", "no:randomly", "-p", "no:cacheprovider", "-k", "ADP3-"],
+            package,
+            PYTHONPATH=str(installed),
+            LOGCHORD_TEST_DATABASE_URL="stack",
+            LOGCHORD_HOME=str(home),
+            DATABASE_URL="",
+            PYTHONWARNINGS="ignore",
+        )
+
+    none = examine()
+    assert none.returncode == 1
+    assert "no stack runs in LOGCHORD_HOME" in none.stdout
+    stack = json.dumps({"database_url": postgres.url})
+    (home / "run" / "stack.json").write_text(stack, encoding="utf-8")
+    done = examine()
+    assert done.returncode == 0, done.stdout[-6_000:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 
 import pytest
 
@@ -13,7 +13,8 @@ from tests.fix_system import ROOT
 
 KEPT = ROOT / "test-results" / "ledger.jsonl"
 
-_lines: list[Line] = []
+# Where this run's lines begin in the file.
+_BEGINS = pytest.StashKey[int]()
 
 
 @dataclass(frozen=True)
@@ -37,31 +38,41 @@ class Line:
 
     def __str__(self) -> str:
         """Return the one line that is printed."""
-        fields = asdict(self)
-        del fields["experiment"]
-        shown = " ".join(f"{name}={value}" for name, value in fields.items())
+        rest = asdict(self)
+        del rest["experiment"]
+        shown = " ".join(f"{name}={value}" for name, value in rest.items())
         return f"{self.experiment} {shown}"
 
 
 def record(line: Line) -> None:
     """Print an experiment's line, and keep it for the table and for later runs."""
     print(f"\n{line}")
-    _lines.append(line)
     KEPT.parent.mkdir(exist_ok=True)
     kept = {"at": round(time.time()), "full": size.FULL, **asdict(line)}
     with KEPT.open("a", encoding="utf-8") as lines:
         lines.write(f"{json.dumps(kept)}\n")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Show every experiment's line, one below the other."""
-    if not _lines:
+def pytest_configure(config: pytest.Config) -> None:
+    """Note what the file holds of earlier runs."""
+    config.stash[_BEGINS] = KEPT.stat().st_size if KEPT.exists() else 0
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Show every experiment's line, one below the other, whichever lane ran it."""
+    if not KEPT.exists():
         return
-    rows = [{key: str(value) for key, value in asdict(one).items()} for one in _lines]
-    widths = {key: max(len(key), *(len(row[key]) for row in rows)) for key in rows[0]}
+    with KEPT.open("rb") as lines:
+        lines.seek(config.stash[_BEGINS])
+        kept = [json.loads(line) for line in lines]
+    if not kept:
+        return
+    shown = [field.name for field in fields(Line)]
+    rows = [[str(one[name]) for name in shown] for one in kept]
+    widths = [max(map(len, column)) for column in zip(shown, *rows, strict=True)]
     terminalreporter.section("ledgers")
-    terminalreporter.write_line("  ".join(key.ljust(widths[key]) for key in widths))
-    for row in rows:
-        terminalreporter.write_line(
-            "  ".join(row[key].ljust(widths[key]) for key in row)
-        )
+    for row in (shown, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        terminalreporter.write_line("  ".join(cells))

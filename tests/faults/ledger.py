@@ -62,12 +62,11 @@ class Ledger:
 
     def entry(self, number: int, text: str | None = None) -> dict[str, Any]:
         """Return the numbered entry, with a text of its own or the one given."""
-        length = self.random.randint(*self.words)
         return {
             "source": "api",
             "external_id": f"{self.experiment}-{number}",
             "title": f"Entry {number}",
-            "text": text or " ".join(self.random.choices(_WORDS, k=length)),
+            "text": text or words(self.random, *self.words),
         }
 
     def post(
@@ -196,6 +195,11 @@ class Ledger:
     def _keep(self, item: dict[str, Any]) -> None:
         self.times[item["entry_id"]] = time.time()
         self.edits += item["status"] == "updated"
+
+
+def words(rng: random.Random, least: int = 20, most: int = 40) -> str:
+    """Return a text of so many words."""
+    return " ".join(rng.choices(_WORDS, k=rng.randint(least, most)))
 
 
 def p95(values: Sequence[float]) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import random
-from pathlib import Path
 from typing import LiteralString
 
 import psycopg
@@ -14,6 +13,7 @@ import redis
 from shared.due.messages import MAX_ROWS_PER_QUEUE
 from tests.faults.bad_messages import MARK, Writer
 from tests.faults.ledger import Ledger
+from tests.faults.peak import peak_mib
 from tests.faults.size import QUICK_VECTORS, SEED, N, times
 from tests.waiting import until
 
@@ -90,10 +90,3 @@ def recorded(system) -> list[tuple[str, int, int]]:
     """Return for each queue its rows, and how many messages they stand for."""
     with psycopg.connect(system.database) as conn:
         return conn.execute(ROWS).fetchall()
-
-
-def peak_mib(pid: int) -> int:
-    """Return the most memory that a process has ever had."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    (line,) = (one for one in status.splitlines() if one.startswith("VmHWM:"))
-    return int(line.split()[1]) >> 10

@@ -12,7 +12,7 @@ from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
-from shared.opensearch import bulk, documents, mapping
+from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.settings import Settings
 from tests.faults import counting
@@ -106,7 +106,7 @@ def test_the_index_drifts_by_each_document_that_is_not_as_postgres_has_it(
     base = f"t{secrets.token_hex(5)}"
     client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
     assert client is not None
-    mapping.ensure_index(client, base)
+    aliases.ensure_index(client, base)
 
     def drift():
         return counting.drift(conn, opensearch.url, base)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-from typing import LiteralString, Self
+from typing import LiteralString
 
-import psutil
 import psycopg
 import pytest
 
 from tests.faults.ledger import Ledger
+from tests.faults.peaks import Peaks
 from tests.faults.size import SHORT_LEASE, times
 from tests.waiting import until
 
@@ -19,38 +18,6 @@ ENTRIES = times(50, 200)
 ASIDE: LiteralString = """
     SELECT entry_id::text, stage, attempts, error #>> '{details,technical}'
       FROM quarantine"""
-
-
-class Watch:
-    """The largest that a process and its children have been, each by itself."""
-
-    def __init__(self, pid: int) -> None:
-        self._parent = psutil.Process(pid)
-        self.parent = 0
-        self.child = 0
-        self.children: set[int] = set()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin to watch, twenty times a second."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Watch no longer."""
-        self._stop.set()
-        self._thread.join(5)
-
-    def _run(self) -> None:
-        while not self._stop.wait(0.05):
-            self.parent = max(self.parent, self._parent.memory_info().rss)
-            for child in self._parent.children():
-                try:
-                    self.child = max(self.child, child.memory_info().rss)
-                except psutil.NoSuchProcess:
-                    continue
-                self.children.add(child.pid)
 
 
 @pytest.mark.slow
@@ -63,7 +30,7 @@ def test_an_entry_that_takes_all_memory_costs_its_child_alone(make_system):
     system.wait_ready("enhance", "upkeep")
     ledger = Ledger(system, "F6", vectors=False)
 
-    with system.client() as client, Watch(system.processes["enhance"].pid) as seen:
+    with system.client() as client, Peaks(system.processes["enhance"].pid) as seen:
         until(lambda: len(seen.children) >= 2, within_seconds=10)
         first = set(seen.children)
         for number in range(ENTRIES // 2):

@@ -9,11 +9,9 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count, islice
-from typing import LiteralString
+from itertools import islice
 
 import psutil
-import psycopg
 import pytest
 
 from tests.faults.ledger import Ledger
@@ -21,6 +19,7 @@ from tests.faults.polling import Polls
 from tests.faults.queues import Queues
 from tests.faults.searching import FAULT_INJECTION, Searches
 from tests.faults.size import QUICK_VECTORS, N
+from tests.faults.standing_by import TwoOfUpkeep
 from tests.fix_system import ROOT, System
 from tests.waiting import until
 
@@ -29,8 +28,6 @@ TURNS = 3
 NUDGED_SECONDS = 5.0
 RECOVERY_SECONDS = 15.0
 WORKERS = ("api", "search", "enhance", "embed")
-# The locks of upkeep; the index has none here, there is no OpenSearch.
-DUTIES = 4
 _RUNNER = """
 import os, sys
 from pathlib import Path
@@ -44,12 +41,6 @@ runner.Runner(
     echo=lambda name, line: print(name, line, flush=True),
 ).run(os.environ)
 """
-_HELD_BY: LiteralString = """
-    SELECT count(DISTINCT l.objid) FROM pg_locks l
-      JOIN pg_stat_activity a USING (pid)
-     WHERE l.locktype = 'advisory' AND l.granted
-       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-       AND a.application_name LIKE %(process)s"""
 
 
 @pytest.mark.requirement("F37", "P1", "P2", "P3", "P8")
@@ -78,36 +69,18 @@ def test_upkeep_killed_and_redis_emptied_at_once_cost_only_time(make_system, rea
 def test_a_standby_takes_over_from_a_killed_upkeep_without_a_start(make_system):
     system = make_system(**QUICK_VECTORS, **FAULT_INJECTION)
     system.start(*WORKERS)
-    names = (f"upkeep-{number}" for number in count())
-    standing: list[str] = []
-
-    def stand_by() -> None:
-        standing.append(next(names))
-        system.start(standing[-1], command="upkeep")
-        pid = system.processes[standing[-1]].pid
-        until(lambda: _listed(system, pid), within_seconds=30, what="a standby")
-
-    def hold() -> None:
-        until(lambda: _duties_of(system, standing[0]) == DUTIES, within_seconds=30)
+    upkeeps = TwoOfUpkeep(system)
 
     def kill() -> Callable[[], float]:
         """Kill the one at work; the other was there before."""
-        system.kill(standing.pop(0))
-        killed = time.time()
+        killed = upkeeps.kill()
 
         def since_the_kill() -> float:
             return time.time() - killed
 
         return since_the_kill
 
-    def after() -> None:
-        hold()
-        stand_by()
-
-    stand_by()
-    hold()
-    stand_by()
-    _experiment(system, "F37-standby", kill, after)
+    _experiment(system, "F37-standby", kill, upkeeps.refill)
 
 
 def _experiment(
@@ -186,23 +159,3 @@ def _upkeep_of(runner: psutil.Process, *, but: int = 0) -> psutil.Process:
         return None
 
     return until(running, within_seconds=10, what="an upkeep of the runner")
-
-
-def _duties_of(system: System, name: str) -> int:
-    """Return how many locks a process of upkeep holds."""
-    return _number(
-        system, _HELD_BY, process=f"logchord upkeep% {system.processes[name].pid}"
-    )
-
-
-def _listed(system: System, pid: int) -> bool:
-    statement: LiteralString = """
-        SELECT count(*) FROM worker_process WHERE pid = %(pid)s"""
-    return _number(system, statement, pid=pid) == 1
-
-
-def _number(system: System, statement: LiteralString, **values: object) -> int:
-    with psycopg.connect(system.database) as conn:
-        row = conn.execute(statement, values).fetchone()
-    assert row is not None
-    return int(row[0])

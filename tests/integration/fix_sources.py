@@ -8,20 +8,20 @@ from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import pytest
 
-from shared.due import schedule
 from shared.entries.adapter import SourceIO
 from shared.errors import LogchordError
 from shared.postgres import Pool, connection, make_pool
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, runs, walk
+from shared.sources import arrangement, operate, runs, walk
 from shared.sources.intake import Stages
-from shared.sources.io import make_io
 from shared.sources.runs import IngestionRun
 from shared.sources.walk import Means, Wanted
+from shared.sources.wire.io import make_io
 from workers.adapters.kit.stub import Stub
 
 STAGES = Stages(("metadata", "embed:test"), ("embed:test", "index"))
@@ -57,21 +57,40 @@ class Runtime:
 
     def run(self, name: str, kind: str = runs.TAIL, **asked: Any) -> IngestionRun:
         """Run one kind to its end, in as many turns as it takes."""
-        with connection(self.pool) as conn:
-            run_id = runs.ask_for(conn, TENANT, name, kind, runs.Asked(**asked))
-            anew = kind in {runs.BACKFILL, runs.REPARSE}
-            schedule.bring_forward(conn, name, kind, every_seconds=3600, anew=anew)
+        return self.finish(self.ask(name, kind, **asked))
+
+    def finish(self, run_id: UUID) -> IngestionRun:
+        """Go on with a run to its end, in as many turns as it takes."""
         while True:
-            self.turn(name, kind)
-            with connection(self.pool) as conn:
-                run = runs.one(conn, TENANT, run_id)
-            assert run is not None
+            run = self.found(run_id)
             if run.ended_at is not None:
                 return run
+            self.turn(run.source, run.kind)
+
+    def ask(self, name: str, kind: str = runs.TAIL, **asked: Any) -> UUID:
+        """Ask for a run as an admin does."""
+        with connection(self.pool) as conn:
+            return operate.trigger(conn, TENANT, name, kind, runs.Asked(**asked))
+
+    def found(self, run_id: UUID) -> IngestionRun:
+        """Return a run as it stands."""
+        with connection(self.pool) as conn:
+            run = runs.one(conn, TENANT, run_id)
+        assert run is not None
+        return run
+
+    def let_go(self, name: str, kind: str) -> None:
+        """Let the lease of whoever died run out now."""
+        with connection(self.pool) as conn:
+            conn.execute(
+                "UPDATE source_schedule SET leased_until = clock_timestamp()"
+                " WHERE source = %s AND kind = %s",
+                [name, kind],
+            )
 
     def turn(self, name: str, kind: str, seconds: float = 15.0) -> LogchordError | None:
         """Take the run if it is due, and do its steps for a while."""
-        means = Means(self.settings, self.pool, STAGES, self._nudge, _open_io)
+        means = Means(self.settings, self.pool, STAGES, self._nudge, open_io)
         taken = walk.take(means, name, kind)
         assert taken is not None, f"{kind} of {name} is not due"
         error = None
@@ -97,8 +116,11 @@ class Runtime:
         self.nudged.append((stage, len(ids)))
 
 
-def _open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
-    return make_io(wanted.source, wanted.settings, memory=wanted.memory)
+def open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
+    """Open a source as a worker does, without its pace."""
+    return make_io(
+        wanted.source, wanted.settings, memory=wanted.memory, ends=wanted.ends
+    )
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     # Nobody's here: only a key of every facility may.
     "GET /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),
     "DELETE /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),
+    "POST /v1/search/index/rebuild": ("admin:*", {"json": {"full": "?"}}, 422),
 }
 SCOPES: dict[str, tuple[str, ...]] = {
     "none": (),

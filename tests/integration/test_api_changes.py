@@ -13,6 +13,8 @@ import pytest
 from shared.entries import purge
 from tests.fix_system import System
 
+WAIT_MS = 20_000
+
 
 def push(caller: httpx.Client, external_id: str, **fields: Any) -> dict[str, Any]:
     body = {"external_id": external_id, "text": "RF trip", **fields}
@@ -22,6 +24,7 @@ def push(caller: httpx.Client, external_id: str, **fields: Any) -> dict[str, Any
 
 
 def changes(caller: httpx.Client, **params: Any) -> dict[str, Any]:
+    """What is told by now; `wait_ms` where an older transaction may hold it back."""
     answer = caller.get("/v1/changes", params=params)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
@@ -33,11 +36,11 @@ def test_changes_are_read_on_from_where_the_last_answer_ended(
 ) -> None:
     first, second = push(caller, "1"), push(caller, "2", text="y" * 600)
 
-    page = changes(caller, limit=1)
+    page = changes(caller, limit=1, wait_ms=WAIT_MS)
     assert [(one["change"], one["entry_id"]) for one in page["items"]] == [
         ("created", first["entry_id"])
     ]
-    rest = changes(caller, after=page["next_after"])
+    rest = changes(caller, after=page["next_after"], wait_ms=WAIT_MS)
     (one,) = rest["items"]
     assert one["source_uri"] == second["source_uri"]
     assert len(one["entry"]["text"]) == 500
@@ -45,7 +48,7 @@ def test_changes_are_read_on_from_where_the_last_answer_ended(
     assert len(whole["items"][0]["entry"]["text"]) == 600
 
     caller.delete(f"/v1/entries/{first['entry_id']}")
-    last = changes(caller, after=rest["next_after"])
+    last = changes(caller, after=rest["next_after"], wait_ms=WAIT_MS)
     assert [(one["change"], one["entry"]) for one in last["items"]] == [
         ("deleted", None)
     ]
@@ -214,4 +217,4 @@ def test_what_was_purged_is_refused_and_costs_its_neighbours_nothing(
     many = caller.post("/v1/entries", json={"entries": entries}).json()
     assert [one["status"] for one in many["items"]] == ["rejected", "created"]
     assert many["counts"]["rejected"] == 1
-    assert changes(caller)["items"][0]["change"] == "deleted"
+    assert changes(caller, wait_ms=WAIT_MS)["items"][0]["change"] == "deleted"

@@ -151,7 +151,9 @@ def test_lag_counts_what_is_due_from_postgres(api: System, caller):
         *("quarantined", "watermark", "per_minute", "paused"),
     }
     assert {one["queue"] for one in lag["workers"]} >= {"index", "enhance.embed"}
-    assert set(lag["index"]) == {"entries", "indexed", "watermark"}
+    assert set(lag["index"]) == {
+        *("entries", "indexed", "watermark", "drift", "compared_at"),
+    }
     assert any("No upkeep is alive" in problem for problem in lag["problems"])
 
 

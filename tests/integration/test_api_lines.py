@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from api.schemas.entries import EntryIn
+from api.schemas.pushed import PushedItem
 from shared.uuid7 import uuid7
 
 LINES = {"Content-Type": "application/x-ndjson"}
@@ -125,3 +127,31 @@ def test_whoever_may_not_write_sends_no_line(running, tenant):
     assert answer.status_code == 403
     with running.client("") as nobody:
         assert nobody.post("/v1/entries", content=b"", headers=LINES).status_code == 401
+
+
+def test_the_description_names_lines_and_its_example_is_answered_as_it_says(client):
+    document = client.get("/openapi.json").json()
+    described = document["paths"]["/v1/entries"]["post"]
+    body = described["requestBody"]["content"][LINES["Content-Type"]]
+    answer = described["responses"]["200"]["content"][LINES["Content-Type"]]
+    schemas = document["components"]["schemas"]
+
+    *items, last = push(client, body["example"])
+
+    assert name_of(body["schema"]["contentSchema"]) == "EntryIn"
+    for line in body["example"].splitlines():
+        EntryIn.model_validate_json(line)
+    assert [one["status"] for one in items] == ["created", "created"]
+    *_, told_last = map(json.loads, answer["example"].splitlines())
+    assert last.keys() == told_last.keys() == {"counts"}
+    assert last["counts"].keys() == told_last["counts"].keys()
+    told, counts, refused = answer["schema"]["contentSchema"]["anyOf"]
+    assert counts["required"] == ["counts"]
+    assert [name_of(told), name_of(refused)] == ["PushedItem", "ErrorBody"]
+    for item in items:
+        PushedItem.model_validate(item)
+    assert {"EntryIn", "PushedItem", "ErrorBody"} <= schemas.keys()
+
+
+def name_of(schema: dict[str, str]) -> str:
+    return schema["$ref"].removeprefix("#/components/schemas/")

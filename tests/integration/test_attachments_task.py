@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tempfile
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 import psycopg
 import pytest
 
-from shared.broker import ATTACHMENTS_STAGE, make_app
+from shared.broker import ATTACHMENTS_STAGE, METADATA_STAGE, make_app
 from shared.due import maintenance
 from shared.due import rows as work
 from shared.enrich.attachments import keeping, rows
@@ -28,6 +29,7 @@ from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.integration import attached
 from workers import attachments, chores
 from workers.context import Context, Resources
+from workers.enhance import extract_metadata
 
 TENANT = "default"
 PNG = attached.png()
@@ -120,8 +122,12 @@ def found(conn, entry_id) -> dict[str, Attached]:
 
 
 def due_stages(conn) -> list[str]:
+    """What is due but the reading of what the files say."""
     conn.rollback()
-    return [row[0] for row in conn.execute("SELECT stage FROM work ORDER BY stage")]
+    found = conn.execute(
+        "SELECT stage FROM work WHERE stage <> %s ORDER BY stage", (METADATA_STAGE,)
+    )
+    return [row[0] for row in found]
 
 
 def make_due_now(conn) -> None:
@@ -131,6 +137,20 @@ def make_due_now(conn) -> None:
 
 def files_of(home: Path) -> list[Path]:
     return [one for one in (home / "attachments").rglob("*") if one.is_file()]
+
+
+def test_what_a_file_says_is_searched_with_its_entry(conn, ctx, server):
+    entry_id = save(conn, ref(server, "scan.txt", b"the wiggler whistled at noon"))
+    attachments.extract_attachment(ctx, [entry_id])
+    conn.rollback()
+    assert conn.execute("SELECT stage FROM work").fetchall() == [(METADATA_STAGE,)]
+
+    extract_metadata(ctx, [entry_id])
+
+    conn.rollback()
+    (stream,) = conn.execute("SELECT stream FROM entry_text").fetchone()
+    # A section of its own: no phrase runs from the text into a file.
+    assert stream.split("\n") == ["see file", "scan txt the wiggler whistl at noon"]
 
 
 def test_files_are_fetched_sniffed_stored_by_content_and_read(
@@ -263,6 +283,32 @@ def test_a_source_that_is_away_is_asked_again_and_harms_nobody(conn, ctx, server
     assert {(one.state, one.error is None) for one in kept.values()} == {
         ("stored", True)
     }
+
+
+def test_one_child_at_a_time_waits_for_files(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+    taken, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        assert attachments.FETCHING_TURN.take(60)
+        taken.set()
+        over.wait(60)
+        attachments.FETCHING_TURN.give_back()
+
+    another = threading.Thread(target=hold)
+    another.start()
+    assert taken.wait(10)
+    attachments.extract_attachment(ctx, [entry_id])
+    over.set()
+    another.join(10)
+
+    assert len(server.requests()) == 0
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    assert conn.execute("SELECT attempts FROM work").fetchone() == (0,)
+
+    attachments.extract_attachment(ctx, [entry_id])
+    assert found(conn, entry_id)["a.txt"].state == "stored"
+    assert due_stages(conn) == []
 
 
 def test_one_broken_file_does_not_hold_up_the_next(conn, ctx, server):

@@ -18,10 +18,12 @@ from shared.due.maintenance import EXPIRE, RECONCILE_INDEX, Progress
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import OpenSearchError
-from shared.opensearch import documents, filling, mapping, reconcile
+from shared.opensearch import buckets, compare, documents, filling, mapping
 from shared.settings import Settings
+from shared.uuid7 import uuid7
 from workers import chores
 from workers.context import Context, Resources
+from workers.duplicates import place_entries
 from workers.enhance import extract_metadata
 from workers.index import index_entries
 
@@ -368,6 +370,7 @@ def due_for_index(conn) -> set[UUID]:
 
 def drain(ctx) -> None:
     extract_metadata(ctx)
+    place_entries(ctx)
     index_entries(ctx)
 
 
@@ -375,7 +378,7 @@ def drain(ctx) -> None:
 def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     indexing, admin, save, monkeypatch
 ):
-    monkeypatch.setattr(reconcile, "STEP_ENTRIES", 7)
+    monkeypatch.setattr(compare, "STEP_ENTRIES", 7)
     ids = save(30) + save(20, OTHER)
     missing, older, gone = set(ids[:5]), set(ids[10:13]), ids[40]
     extract_metadata(indexing)
@@ -399,9 +402,34 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     assert classes == [(1,)]
     ended = maintenance.find(admin, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
-    assert indexing.steps == 8
+    assert ended.result == {"entries": 50, "differing": 9, "removed": 0}
+    # The days, eight pages of the one that differs, and that there is no other.
+    assert indexing.steps == 10
     drain(indexing)
     assert written(indexing) == wanted(admin)
+
+
+@pytest.mark.requirement("P6")
+def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, admin, save):
+    ids = save(4)
+    drain(indexing)
+    admin.execute("DELETE FROM maintenance")
+    base = indexing.settings.opensearch_index
+    # Of a day long ago, and of a day that has entries.
+    ghosts = [uuid7(1_000_000_000), uuid7()]
+    for ghost in ghosts:
+        document = {"entry_id": str(ghost), "day": buckets.day_of(ghost), "check": 1}
+        indexing.opensearch.index(
+            index=mapping.write_alias(base), id=str(ghost), body=document
+        )
+    chore = opened(admin, RECONCILE_INDEX)
+
+    chores.reconcile_index(indexing, chore)
+
+    ended = maintenance.find(admin, chore)
+    assert ended.result == {"entries": 4, "differing": 0, "removed": 2}
+    assert set(written(indexing)) == set(map(str, ids))
+    assert due_for_index(admin) == set()
 
 
 def test_reconcile_leaves_alone_what_waits_anyway_or_was_put_aside(

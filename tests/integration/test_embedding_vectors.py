@@ -17,6 +17,7 @@ from shared.access.scope import Scope
 from shared.embedding import vectors
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors
+from shared.entries.narrowing import ANYTHING
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
 DIMENSION = 8
@@ -315,8 +316,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
     )
     params = {
         **EVERYBODY.params,
-        "in_sources": None,
-        "in_logbooks": None,
+        **ANYTHING,
         "vector": vectors._text(unit((1,))[0]),
         "page": 5,
     }
@@ -357,11 +357,11 @@ def test_filters_and_the_logbooks_of_a_key_narrow_together(
     make_vector_entry(source="elog", logbooks=["ops"])
     make_vector_entry(source="olog", logbooks=["rf", "ops"])
     narrow = Scope(tenant="lab", subject="alice", logbooks=("ops",))
-    found = vectors.nearest(
-        conn, table, narrow, unit((1,))[0], 9, sources=["elog"], logbooks=["rf"]
-    )
+    both = {**ANYTHING, "only_sources": ["elog"], "only_logbooks": ["rf"]}
+    found = vectors.nearest(conn, table, narrow, unit((1,))[0], 9, filters=both)
     assert ids(found) == [wanted]
-    assert vectors.nearest(conn, table, narrow, unit((1,))[0], 9, sources=[]) == []
+    none = {**ANYTHING, "only_sources": []}
+    assert vectors.nearest(conn, table, narrow, unit((1,))[0], 9, filters=none) == []
 
 
 @pytest.mark.requirement("S0-38")
@@ -410,5 +410,6 @@ def test_a_narrow_filter_still_fills_the_page(
     conn.execute(f"ANALYZE {table}")
     conn.execute("SET enable_seqscan = off")
     query = unit((1,))[0]
-    found = vectors.nearest(conn, table, EVERYBODY, query, 6, sources=["rare"])
+    only_rare = {**ANYTHING, "only_sources": ["rare"]}
+    found = vectors.nearest(conn, table, EVERYBODY, query, 6, filters=only_rare)
     assert ids(found) == sorted(rare, key=lambda e: -rare[e])

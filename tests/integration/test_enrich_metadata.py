@@ -36,7 +36,8 @@ def content_of(conn):
 def enrich(conn, content_of):
     def enrich(entry_id: UUID, expected: str | None = None) -> bool:
         content = content_of(entry_id)
-        return metadata.store(conn, content, metadata.extract(content, expected))
+        found = metadata.extract(content, expected)
+        return metadata.store(conn, content, found) is not None
 
     return enrich
 
@@ -102,13 +103,19 @@ def test_a_short_text_takes_the_language_of_its_source(conn, save, enrich):
     assert conn.execute("SELECT language FROM entry_text").fetchone() == ("it",)
 
 
+def test_the_language_that_the_source_says_is_not_guessed(conn, save, enrich):
+    enrich(save("Beam tripped and was lost again this morning", language="de-CH"))
+
+    assert conn.execute("SELECT language FROM entry_text").fetchone() == ("de",)
+
+
 def test_the_stage_makes_the_document_due_in_the_same_transaction(conn, save, enrich):
     entry_id = save("RF trip")
 
     enrich(entry_id)
 
     due = conn.execute("SELECT stage FROM work WHERE entry_id = %s", (entry_id,))
-    assert sorted(row[0] for row in due) == ["index", "metadata"]
+    assert sorted(row[0] for row in due) == ["duplicates", "index", "metadata"]
 
 
 def test_an_older_revision_never_replaces_a_newer_one(conn, save, enrich, content_of):

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from psycopg import sql
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE, make_app
 from shared.due import batches, quarantine, rows
 from shared.embedding import of_entry, vectors
 from shared.entries import reading
@@ -21,6 +21,7 @@ from shared.settings import Settings
 from workers import enhance
 from workers.chores import reconcile_index
 from workers.context import Context, Resources
+from workers.duplicates import place_entries
 from workers.enhance import embed_entries, extract_metadata
 from workers.index import index_entries
 
@@ -98,7 +99,7 @@ def test_metadata_ends_and_leaves_the_document_due(ctx, conn, save):
 
     extract_metadata(ctx)
 
-    assert due_stages(conn) == [f"embed:{MODEL}", INDEX_STAGE]
+    assert due_stages(conn) == [DUPLICATES_STAGE, f"embed:{MODEL}", INDEX_STAGE]
 
 
 def test_running_every_task_twice_equals_running_it_once(ctx, conn, save):
@@ -106,6 +107,7 @@ def test_running_every_task_twice_equals_running_it_once(ctx, conn, save):
     for _ in range(2):
         extract_metadata(ctx, (entry_id,))
         embed_entries(ctx, MODEL, (entry_id,))
+        place_entries(ctx, (entry_id,))
         index_entries(ctx, (entry_id,))
 
     assert due_stages(conn) == []
@@ -120,7 +122,7 @@ def test_without_opensearch_the_index_stage_ends(ctx, conn, save):
 
     index_entries(ctx)
 
-    assert due_stages(conn) == [f"embed:{MODEL}"]
+    assert due_stages(conn) == [DUPLICATES_STAGE, f"embed:{MODEL}"]
 
 
 def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monkeypatch):
@@ -242,7 +244,11 @@ def test_an_edit_and_a_deletion_reach_the_index_and_nothing_older_does(
     extract_metadata(ctx)
     index_entries(ctx)
     (gone,) = documents(ctx).values()
-    assert gone.keys() == {"tenant", "entry_id", "deleted", "doc_version", "_version"}
+    assert gone.keys() == {
+        *("tenant", "entry_id", "deleted", "doc_version", "_version"),
+        # By these it is compared with Postgres.
+        *("day", "check"),
+    }
     assert gone["_version"] > second["_version"]
 
 

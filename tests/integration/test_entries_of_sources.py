@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.entries import attachments, payloads, reading, retention
+from shared.entries import attachments, packing, payloads, reading, retention
 from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone_many
@@ -240,7 +240,7 @@ def test_every_revision_keeps_what_was_received(conn, save):
     rows = conn.execute(
         "SELECT revision, payload FROM raw_payload ORDER BY revision"
     ).fetchall()
-    assert [(number, payloads.unpack(packed)) for number, packed in rows] == [
+    assert [(number, packing.unpack(packed)) for number, packed in rows] == [
         (1, first),
         (2, b"\xff\x00raw"),
     ]

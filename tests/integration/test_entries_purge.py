@@ -24,11 +24,12 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import NO_ENTRY, save_page
 from shared.entries.incoming import AttachmentRef
 from shared.entries.refs import Ref
-from shared.opensearch import bulk, documents, erase, mapping
+from shared.opensearch import aliases, bulk, documents, erase, mapping
 from shared.opensearch.client import make_client
 from shared.settings import Settings
 from shared.uuid7 import uuid7
 from tests.fix_system import BIN
+from tests.older import nothing_older
 
 TENANT = "default"
 STAGES = ["metadata", "embed:test"]
@@ -148,12 +149,14 @@ def test_a_name_that_is_not_here_can_be_kept_out(conn):
 
 
 def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
+    nothing_older(conn)
     told = changes.since(conn, ANYONE, Place(), limit=10)
     stranger = Scope(tenant=TENANT, subject="key", logbooks=("Other",))
 
     purge.purge(conn, TENANT, "olog", private().external_id)
     conn.commit()
 
+    nothing_older(conn)
     (one,) = changes.since(conn, ANYONE, told.place, limit=10).changes
     assert (one.told_as, one.entry_id) == ("deleted", entry_id)
     assert changes.since(conn, stranger, Place(), limit=10).changes == []
@@ -199,7 +202,7 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
     assert client is not None
     store = FileStore(str(tmp_path / "attachments"))
     store.put(io.BytesIO(BYTES), CONTENT, len(BYTES))
-    mapping.ensure_index(client, base)
+    aliases.ensure_index(client, base)
     alias = mapping.write_alias(base)
     (document,) = documents.load(conn, TENANT, [entry_id])
     conn.commit()
@@ -239,6 +242,9 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
         assert set(proof["left"].values()) == {0}
         assert {"index", "files", "revision", "raw_payload"} <= set(proof["left"])
         assert not store.has(CONTENT, len(BYTES))
+        assert proof["removed"]["vocabulary"] > 0
+        learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
+        assert conn.execute(learnt).fetchall() == []
         # A worker that read the entry before writes its document too late.
         assert bulk.write(client, alias, [document]) == {}
         client.indices.refresh(index=alias)

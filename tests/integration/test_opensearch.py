@@ -15,7 +15,7 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import ConfigurationError, OpenSearchError
-from shared.opensearch import bulk, documents, mapping
+from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client, refusal, translated_errors
 from shared.opensearch.documents import Document
 from shared.settings import Settings
@@ -40,7 +40,7 @@ def base(client):
 
 @pytest.fixture
 def write(client, base):
-    mapping.ensure_index(client, base)
+    aliases.ensure_index(client, base)
 
     def write(*found: Document) -> dict[UUID, OpenSearchError]:
         return bulk.write(client, mapping.write_alias(base), found)
@@ -83,17 +83,19 @@ def test_many_at_once_make_one_index_and_each_makes_everything_due(client, base)
     with ThreadPoolExecutor(6) as threads:
         made = list(
             threads.map(
-                lambda number: mapping.ensure_index(
+                lambda number: aliases.ensure_index(
                     client, base, lambda: made_due.append(number)
                 ),
                 range(6),
             )
         )
 
-    assert sum(made) == 1
+    (name,) = {one.write for one in made}
     assert made_due
-    assert len(client.indices.get(index=f"{base}-v*")) == 1
-    assert mapping.ensure_index(client, base) is False
+    assert list(client.indices.get(index=f"{base}-v*")) == [name]
+    again = aliases.ensure_index(client, base, made_due.clear)
+    assert (again.read, again.write, again.bare) == (name, name, ())
+    assert made_due
 
 
 def test_dying_before_the_aliases_leaves_nothing_that_looks_ready(client, base):
@@ -101,10 +103,77 @@ def test_dying_before_the_aliases_leaves_nothing_that_looks_ready(client, base):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        mapping.ensure_index(client, base, die)
+        aliases.ensure_index(client, base, die)
 
     assert not client.indices.exists_alias(name=mapping.write_alias(base))
-    assert mapping.ensure_index(client, base)
+    (left,) = aliases.look(client, base).bare
+    assert aliases.ensure_index(client, base).write != left
+
+
+def test_an_index_of_an_older_release_takes_our_documents_until_it_is_made_anew(
+    client, base
+):
+    body = mapping.body()
+    for field in ("day", "check", "saved_search"):
+        del body["mappings"]["properties"][field]
+    name = f"{base}-v1-17-abc"
+    body["aliases"] = {mapping.read_alias(base): {}, mapping.write_alias(base): {}}
+    client.indices.create(index=name, body=body)
+    one = small(1, day=3, check=4)
+    assert set(bulk.write(client, mapping.write_alias(base), [one])) == {one.entry_id}
+
+    found = aliases.ensure_index(client, base)
+
+    assert (found.write, found.older) == (name, [name])
+    assert bulk.write(client, mapping.write_alias(base), [one]) == {}
+
+
+def test_while_one_is_made_anew_both_are_written_and_the_old_one_is_searched(
+    client, base
+):
+    first = aliases.ensure_index(client, base)
+    assert first.written == [mapping.read_alias(base)]
+    name = aliases.name_of(base, "new")
+    aliases.make(client, name)
+    aliases.make(client, name)
+    assert aliases.look(client, base).bare == (name,)
+
+    aliases.write_to(client, first, name)
+    both = aliases.look(client, base)
+
+    assert (both.read, both.write) == (first.read, name)
+    assert both.written == [mapping.read_alias(base), mapping.write_alias(base)]
+    settings = client.indices.get_settings(index=name)[name]["settings"]["index"]
+    assert settings["refresh_interval"] == "-1"
+    assert settings["translog"]["durability"] == "async"
+    aliases.go_live(client, name)
+    aliases.search_in(client, both, name)
+    after = aliases.look(client, base)
+    assert (after.read, after.write, after.bare) == (name, name, (first.read,))
+    settings = client.indices.get_settings(index=name)[name]["settings"]["index"]
+    assert settings["refresh_interval"] == "1s"
+    assert settings["translog"]["durability"] == "request"
+    aliases.delete(client, str(first.read))
+    aliases.delete(client, str(first.read))
+    assert aliases.look(client, base).bare == ()
+
+
+def test_a_saved_search_has_its_field_and_an_entry_is_put_to_it(client, base):
+    """The field is reserved: what is kept there is found by a document."""
+    aliases.ensure_index(client, base)
+    client.index(
+        index=mapping.write_alias(base),
+        id=str(uuid7()),
+        body={"tenant": TENANT, "saved_search": {"term": {"stream": "quench"}}},
+        params={"refresh": "true"},
+    )
+
+    def hits(stream: str) -> int:
+        asked = {"percolate": {"field": "saved_search", "document": {"stream": stream}}}
+        found = client.search(index=mapping.read_alias(base), body={"query": asked})
+        return int(found["hits"]["total"]["value"])
+
+    assert (hits("the quench of noon"), hits("nothing")) == (1, 0)
 
 
 def test_an_older_version_is_no_error_and_changes_nothing(write, client, base):

@@ -25,7 +25,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import OpenSearchError
 from shared.jobs.outcome import Outcome
-from shared.opensearch import bulk, documents, mapping
+from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, connection, make_pool
 from shared.query.fault import Fault
@@ -140,7 +140,7 @@ def both(database: str, opensearch: Server) -> Iterator[World]:
     client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
     assert client is not None
     index = f"t{secrets.token_hex(5)}"
-    mapping.ensure_index(client, index)
+    aliases.ensure_index(client, index)
     made = make_world(database, client, index)
     with connection(made.pool) as conn:
         for tenant in ("default", "elsewhere"):
@@ -229,6 +229,49 @@ def test_a_deleted_entry_is_gone_at_once_with_no_index_worker_running(
     with connection(both.pool) as conn:
         tombstone(conn, "default", both.ids["vacuum"], reason=None, stages=[])
     assert "vacuum" not in both.found(name, "tripped")
+
+
+@pytest.mark.requirement("P10", "S4-19")
+def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it(
+    both: World,
+) -> None:
+    plan = both.plan("tripped")
+    (first, *_) = module("os_bm25").execute(Ask.lasting(plan, 5.0), both.tools).hits
+    ids = {str(entry_id): name for name, entry_id in both.ids.items()}
+    best = ids[first.entry_id]
+    (other,) = {"trip", "vacuum"} - {best}
+
+    def only_one() -> list[str]:
+        ask = replace(Ask.lasting(plan, 5.0), limit=1)
+        # Each time anew: the one of a process keeps its answer for a second.
+        tools = replace(both.tools, freshness=Freshness(time.monotonic))
+        found = module("os_bm25").execute(ask, tools)
+        return [ids[hit.entry_id] for hit in found.hits]
+
+    assert only_one() == [best]
+    kept = next(one for one in ENTRIES if one.external_id == best)
+    closed = replace(kept, readers=("ben",))
+    with connection(both.pool) as conn:
+        # Its index work is due, and no worker of the index runs.
+        save_page(conn, "default", [closed], stages=["index"], editor="test")
+        conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")
+        conn.execute("UPDATE work SET created_at = now() - interval '2 h'")
+    assert only_one() == [other]
+
+    with connection(both.pool) as conn:
+        tombstone(conn, "default", both.ids[other], reason=None, stages=["index"])
+    assert only_one() == []
+
+    # What was put aside on its way to the index does not hold the watermark back.
+    with connection(both.pool) as conn:
+        conn.execute("DELETE FROM work")
+        conn.execute("UPDATE entry SET modified_at = now() - interval '1 h'")
+        conn.execute(
+            "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+            " SELECT uuidv7(), 'default', id, 'index', '{}' FROM entry"
+            "  WHERE tenant = 'default'"
+        )
+    assert only_one() == []
 
 
 def test_what_is_negated_is_excluded_by_meaning_too(world: World) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shared.errors import IngestionError
 from shared.settings_sources import SourceSettings
-from shared.sources.io import make_io
+from shared.sources.wire.io import make_io
 from tests.integration.raw_http import http, raw_server
 
 OK = http("200 OK", b"canary")

@@ -13,9 +13,9 @@ import pytest
 from shared.errors import SourceUnreachableError
 from shared.settings_sources import SourceSettings
 from shared.sources import memory
-from shared.sources.io import make_io
-from shared.sources.pace import LocalPace, Pace
-from shared.sources.shared_pace import SharedPace
+from shared.sources.wire.io import make_io
+from shared.sources.wire.pace import LocalPace, Pace
+from shared.sources.wire.shared_pace import SharedPace
 from tests.integration.raw_http import http, raw_server
 from tests.waiting import until
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +13,8 @@ import pytest
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
 from shared.settings_sources import SourceSettings
-from shared.sources.io import make_io
+from shared.sources.wire.io import make_io
+from tests.certificates import make_certificate
 from tests.integration.raw_http import http, raw_server
 
 OK = http("200 OK", b"safe")
@@ -25,22 +23,7 @@ OK = http("200 OK", b"safe")
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory) -> Path:
     """A certificate of our own for `localhost`, with its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        if os.environ.get("CI"):
-            pytest.fail("openssl is needed to make a certificate")
-        pytest.skip("openssl is not to be had here")
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [
-            openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt",
-            "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-            "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
-            "-keyout", "key.pem", "-out", "cert.pem",
-        ],
-        cwd=folder, check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    return folder / "cert.pem"
+    return make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @contextmanager
@@ -167,6 +150,7 @@ def test_a_certificate_that_nobody_vouches_for_is_critical(certificate):
             asked(port, max_retries=3)
         assert not isinstance(caught.value, SourceUnreachableError)
         assert (caught.value.reason, caught.value.retriable) == ("tls", False)
+        assert "`ca_file`" in caught.value.message
 
 
 def test_a_certificate_of_another_name_is_critical(certificate):
@@ -174,6 +158,7 @@ def test_a_certificate_of_another_name_is_critical(certificate):
         with pytest.raises(IngestionError) as caught:
             asked(port, host="other.localhost", ca_file=str(certificate))
         assert caught.value.reason == "tls"
+        assert "other.localhost is for another name" in caught.value.message
 
 
 def test_a_server_that_speaks_no_tls_is_critical(certificate):
@@ -194,6 +179,7 @@ def test_a_server_that_speaks_no_tls_is_critical(certificate):
             asked(listener.getsockname()[1])
         thread.join(10)
     assert caught.value.reason == "tls"
+    assert "check whether `base_url` begins with http://" in caught.value.message
 
 
 def test_a_server_that_hangs_up_within_the_handshake_is_an_outage():

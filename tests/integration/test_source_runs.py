@@ -203,4 +203,5 @@ def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, ol
     with connection(runtime.pool) as conn:
         assert schedule.due_of_sources(conn) == []
         operate.resume(conn, TENANT, NAME)
-        assert (NAME, runs.RECONCILE) in schedule.due_of_sources(conn)
+        due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
+    assert (NAME, runs.RECONCILE) in due

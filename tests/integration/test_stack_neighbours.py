@@ -13,6 +13,9 @@ import pytest
 from local import neighbours
 from tests.waiting import until
 
+# It looks at every process of the machine.
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def person() -> pwd.struct_passwd:

@@ -73,6 +73,13 @@ def alone(make_system: Callable[..., System]) -> System:
             " ('index', 'quarantine_budget_spent', '{\"code\": \"internal_error\"}')"
         )
         conn.execute("INSERT INTO stage_outcome (stage, done) VALUES (%s, 42)", [STAGE])
+        conn.execute(
+            "INSERT INTO maintenance (id, kind, state, ended_at, result) VALUES"
+            " (uuidv7(), 'reconcile_index', 'done', now() - interval '1 min',"
+            '  \'{"differing": 4, "removed": 3}\'),'
+            " (uuidv7(), 'reconcile_index', 'done', now() - interval '1 h',"
+            '  \'{"differing": 9, "removed": 9}\')'
+        )
     system.start("api")
     system.wait_ready()
     return system
@@ -151,6 +158,12 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     assert told["problems"]
     for document in (status, typed, without_api):
         assert set(document["problems"]) >= set(told["problems"])
+    for document in (told, status, typed, without_api):
+        assert document["index"]["drift"] == 7
+        assert document["index"]["compared_at"]
+        assert document["index"]["watermark"] < told["as_of"]
+    (line,) = [one for one in lines if one.startswith("Index ")]
+    assert "; 7 differed at " in line
     assert status["quarantine_budget_spent"] == ["index"]
     (rest,) = status["paused"]
     assert (rest["stage"], rest["until"]) == ("index", None)
@@ -159,6 +172,28 @@ def test_lag_metrics_and_status_tell_the_same_with_redis_and_opensearch_down(
     assert line.endswith("PAUSED quarantine_budget_spent")
     work = {one["found"] for one in checks if one["name"] == "work"}
     assert work == set(told["problems"])
+
+
+def test_an_opensearch_that_is_away_is_told_of_with_no_work_for_it(
+    make_system: Callable[..., System],
+):
+    system = make_system(opensearch=f"http://127.0.0.1:{free_port()}")
+    system.start("api", "upkeep")
+    system.wait_ready("upkeep")
+
+    def told() -> list[str]:
+        with system.client() as client:
+            found: list[str] = client.get("/v1/status").json()["problems"]
+        return [one for one in found if one.startswith("OpenSearch has not answered")]
+
+    until(lambda: len(told()) == 1, within_seconds=30, what=system.tail("upkeep"))
+    typed = status_of(system)
+    checks = json.loads(typed_in(system, "doctor", "--json"))["checks"]
+
+    (sentence,) = told()
+    assert sentence in typed["problems"]
+    assert sentence in {one["found"] for one in checks if one["name"] == "work"}
+    assert all(one["due"] + one["bulk"] == 0 for one in typed["stages"])
 
 
 def test_metrics_of_the_process_stay_when_postgres_goes(

@@ -161,6 +161,15 @@ def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
 
     assert taken.entry_id == first
     assert beside == [[fourth]]
+    # Live work came in just now: bulk work rests.
+    assert after == []
+
+    def gone_on() -> bool:
+        bulk = batches.batches(pool, METADATA_STAGE, (), limit=1)
+        after.extend([one.entry_id for one in batch] for batch in bulk)
+        return len(after) == 2
+
+    until(gone_on, within_seconds=20)
     assert after == [[second], [third]]
 
 

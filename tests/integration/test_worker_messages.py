@@ -83,6 +83,8 @@ def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
     }
     queue = "search.bulk"
     with redis.Redis.from_url(valkey.url) as broker:
+        # Tasks that other tests ran have nudged whoever comes next.
+        broker.delete("enhance.metadata", "enhance.embed", queue)
         send_nudge(app, METADATA_STAGE, ids)
         send_nudge(app, embed_stage("all-MiniLM-L6-v2/int8"), ids)
         dispatch(app, uuid4(), 3, queue, headers)

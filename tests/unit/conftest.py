@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import pytest_socket
@@ -14,3 +15,11 @@ def _no_sockets() -> Iterator[None]:
     pytest_socket.disable_socket(allow_unix_socket=True)
     yield
     pytest_socket.enable_socket()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home and a working folder of this test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOGCHORD_HOME", str(tmp_path))
+    return tmp_path

@@ -199,6 +199,7 @@ def test_hostile_texts_are_read_in_linear_time(text: bytes) -> None:
     assert time.process_time() - started < 0.1
 
 
+@pytest.mark.alone
 def test_a_megabyte_is_parsed_in_a_tenth_of_a_second() -> None:
     many = b"".join(b"Key %d: value\n" % number for number in range(10_000))
     large = _BLOCK.replace(b"Encoding", many + b"Encoding") + b"text \xe9 " * 130_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email.policy
+
 import pytest
 
 from workers.adapters import elog_login
@@ -40,6 +42,22 @@ def test_a_password_is_crypted_as_everywhere_else(
 ) -> None:
     found = elog_login.crypted(password.encode(), salt.encode(), rounds)
     assert found == expected
+
+
+def test_the_form_says_what_a_browser_would_whatever_the_password_holds() -> None:
+    password = 'a "b"; ü\r\n--c--'
+
+    media_type, body = elog_login.form("operator", password)
+
+    whole = f"Content-Type: {media_type}\r\n\r\n".encode() + body
+    parts = email.message_from_bytes(whole, policy=email.policy.HTTP).iter_parts()
+    said = {
+        part.get_param("name", header="content-disposition"): part.get_payload(
+            decode=True
+        )
+        for part in parts
+    }
+    assert said == {"uname": b"operator", "upassword": password.encode(), "redir": b""}
 
 
 def test_the_cookies_name_the_user_and_hide_the_password() -> None:

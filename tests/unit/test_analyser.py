@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from shared.text import analyser
 from shared.text.analyser import Sections, analyse, plain_split
-from shared.text.languages import detect
+from shared.text.languages import detect, said
 from shared.text.tokens import scan
 
 
@@ -67,13 +67,14 @@ def test_a_near_miss_number_is_another_name() -> None:
         ("500 mA", ["500", "ma"]),
         ("2e-7 Torr", ["2e-7", "torr"]),
         ("RF 500 MHz", ["rf", "500", "mhz"]),
-        ("at 12:30", ["at", "12", "30"]),
         ("beam down again, not on", ["beam", "down", "again", "not", "on"]),
         ("note:see", ["note", "see"]),
         ("HCM03.The", ["hcm3", "the"]),
         ("the beam\u2019s cavity's", ["the", "beam", "caviti"]),
         ("L'aimant", ["l", "aimant"]),
         ("真空漏れ", ["真空", "空漏", "漏れ"]),
+        ("BPM012故障", ["bpm12", "故障"]),
+        ("電流500mA低下", ["電流", "500", "ma", "低下"]),
         ("ca\u200bvities", ["caviti"]),
         ("\u200b \u202e _ -- {}", []),
     ],
@@ -174,6 +175,17 @@ def test_the_plain_split_is_total_and_says_what_it_is(text: str) -> None:
     analysis = plain_split(Sections(text=text))
     assert analysis.plain
     assert not analysis.idents
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"),
+    [("de", "de"), ("de-CH", "de"), ("EN_us", "en"), ("und", None), ("German", None)],
+)
+def test_a_language_that_the_source_says_is_read_from_its_tag(
+    tag: str, language: str | None
+) -> None:
+    assert said(tag) == language
+    assert said(None) is None
 
 
 @pytest.mark.parametrize(

@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
 
 import pytest
 
-from api.cli.main import main
+from tests.unit.typed import ending
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home and a working folder of this test's own."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("LOGCHORD_HOME", str(tmp_path))
-    return tmp_path
-
-
-def ending(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as caught:
-        main(list(arguments))
-    assert isinstance(caught.value.code, int)
-    return caught.value.code
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_it_prints_each_value_its_source_and_its_help(folder, capsys, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries import payloads
+from shared.entries import packing
 from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.incoming import AttachmentRef
@@ -146,6 +147,63 @@ def test_no_border_between_title_and_text_can_be_moved(title, text, cut):
     assert (moved.content_hash() == given_.content_hash()) is same
 
 
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=4)
+MAYBE = st.none() | ANY_TEXT
+SEVERAL = st.lists(ANY_TEXT, max_size=3).map(tuple)
+SOME_TIME = st.datetimes(timezones=st.timezones())
+FILES = st.builds(
+    AttachmentRef, ANY_TEXT, ANY_TEXT, bytes=st.none() | st.integers(0, 9)
+)
+
+
+@given(
+    draft=st.builds(
+        EntryDraft,
+        *(ANY_TEXT, ANY_TEXT, ANY_TEXT),
+        **dict.fromkeys(("authors", "logbooks", "tags", "related"), SEVERAL),
+        **dict.fromkeys(("shift", "level", "category", "language"), MAYBE),
+        **dict.fromkeys(("reply_to", "thread_key", "supersedes"), MAYBE),
+        **dict.fromkeys(("entry_time", "event_time"), st.none() | SOME_TIME),
+        metadata=st.dictionaries(ANY_TEXT, ANY_TEXT | st.integers(), max_size=3),
+        attachments=st.lists(FILES, max_size=2).map(tuple),
+    )
+)
+def test_the_fields_of_a_revision_are_json_with_its_keys_in_order(draft):
+    names = (
+        *("authors", "category", "kind", "language", "level", "logbooks", "metadata"),
+        *("related", "reply_to", "shift", "supersedes", "tags", "thread_key"),
+    )
+    times = {
+        name: value.astimezone(UTC).isoformat() if value else None
+        for name in ("entry_time", "event_time")
+        for value in [getattr(draft, name)]
+    }
+    files = [[one.id, one.filename, one.bytes] for one in draft.attachments]
+    whole = {name: getattr(draft, name) for name in names}
+    whole |= {**times, "attachments": files}
+
+    encoded = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    assert draft.canonical_fields() == encoded
+
+
+def test_what_is_made_before_the_transaction_is_what_is_made_within():
+    raw = RawItem("1", {"a": 1})
+    draft = replace(DRAFT, text="<p>RF</p>", text_format="html", raw=raw)
+    made = replace(draft).prepare()
+
+    assert made.hashed() == draft.hashed()
+    assert made.plain() == draft.plain() == "RF"
+    assert made.packed() == packing.pack({"a": 1})
+    assert made == draft
+
+
+def test_a_draft_that_gets_its_time_late_is_hashed_with_it():
+    late = replace(DRAFT, entry_time=None, raw=RawItem("1", b"x")).prepare()
+
+    assert late.at(THEN).hashed() == DRAFT.hashed()
+    assert late.at(THEN).packed() == packing.pack(b"x")
+
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -162,4 +220,4 @@ JSON = st.recursive(
 
 @given(payload=st.binary(max_size=50) | JSON)
 def test_what_was_received_comes_back_equal(payload):
-    assert payloads.unpack(payloads.pack(payload)) == payload
+    assert packing.unpack(packing.pack(payload)) == payload

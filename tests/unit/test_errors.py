@@ -84,6 +84,7 @@ CLASSES = [
 # Code, status, category, severity, retriable, as the contract has them.
 CODE_ROWS = """
 run_in_progress 409 ingestion R no
+maintenance_in_progress 409 ingestion R no
 unsafe_archive 422 request C no
 attachment_fetch_failed 0 network C yes
 invalid_json 400 request C -

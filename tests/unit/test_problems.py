@@ -65,12 +65,17 @@ def chore(**fields: Any) -> Maintenance:
         "strikes": 0,
         "due_at": NOW,
         "error": None,
+        "result": None,
         "created_at": NOW - timedelta(seconds=60),
         "started_at": None,
         "ended_at": None,
         "heartbeat": None,
     }
     return Maintenance(**{**given, **fields})
+
+
+def troubled(code: str, quiet: float = 3) -> LoopState:
+    return LoopState("index", None, quiet, {"code": code}, NOW)
 
 
 UPKEEP = process("upkeep")
@@ -150,6 +155,17 @@ STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
         seen(loops=[LoopState("finisher", None, 45)]),
         ("'finisher'", "held by nobody"),
     ),
+    "a server that upkeep does not reach, with no work due": (
+        seen(loops=[troubled("opensearch_unavailable")]),
+        ("OpenSearch has not answered", "'index'", "`degraded`", "`logchord doctor`"),
+    ),
+    "a server that a stage rests for": (
+        seen(
+            stage(paused=pause("opensearch_unavailable")),
+            loops=[troubled("opensearch_unavailable")],
+        ),
+        ("rests since", "OpenSearch"),
+    ),
     "a silent worker": (
         seen(processes=[UPKEEP, process("embed", "enhance.embed", silent=20)]),
         (
@@ -199,6 +215,9 @@ WELL: dict[str, Seen] = {
         loops=[LoopState("index", None, 4000)]
     ),
     "a loop before its first turn": seen(loops=[LoopState("sweeper", "here 1", None)]),
+    "what a loop met that turns no more": seen(
+        loops=[troubled("opensearch_unavailable", quiet=4000)]
+    ),
     "a chore under way": seen(
         processes=[UPKEEP, process("chores", "chores")], chores=[chore()]
     ),

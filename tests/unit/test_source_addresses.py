@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
-from shared.sources.addresses import AllowList, parse
+from shared.sources.wire.addresses import AllowList, parse
 
 ODD = [
     "http://0/",

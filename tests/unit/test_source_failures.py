@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ import httpx
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources import failures
+from shared.sources.wire import failures
 
 NOW = datetime(2024, 6, 10, 12, 0, 0, tzinfo=UTC)
 URL = httpx.URL("https://log.example.org/list?limit=5")
@@ -41,6 +42,38 @@ def test_a_status_that_will_not_change_is_told_at_once(status, reason):
     assert type(error) is IngestionError
     assert not error.retriable
     assert error.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("status", "has_login", "told"),
+    [
+        (401, False, "wants a login (401 at https://log.example.org/list?limit=5)"),
+        (401, True, "refuses our login (401 at"),
+        (403, True, "does not let us read (403 at"),
+        (404, True, "has nothing at https://log.example.org/list?limit=5 (404)"),
+    ],
+)
+def test_what_to_mend_is_told_in_the_message(status, has_login, told):
+    error = failures.of_status(status, {}, URL, NOW, has_login=has_login)
+    assert told in error.message
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (10, "has expired"),
+        (18, "`ca_file`"),
+        (20, "`ca_file`"),
+        (62, "is for another name"),
+        (64, "is for another name"),
+    ],
+)
+def test_what_is_wrong_with_a_certificate_is_told(number, told):
+    cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    cause.verify_code = number
+    error = failures.of_encryption("log.example.org", cause)
+    assert (error.reason, error.retriable) == ("tls", False)
+    assert told in error.message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources.files import PathFiles
+from shared.sources.wire.files import PathFiles
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from structlog.testing import capture_logs
 
 from shared.errors import ConfigurationError
 from shared.settings_sources import SourceAuth
-from shared.sources import login
-from shared.sources.secrets import Secrets
+from shared.sources.wire import login
+from shared.sources.wire.secrets import Secrets
 
 VALUE = "s3cret-w0rd"
 

@@ -20,9 +20,24 @@ FOR_EVERY_TENANT = {
     ("shared/access/idempotency.py", "_FORGET"),
     ("shared/due/expiry.py", "_MESSAGES"),
     # The index is compared with every entry, whoever's it is; each keeps its tenant.
-    ("shared/opensearch/reconcile.py", "_PAGE"),
-    ("shared/opensearch/reconcile.py", "_LAST"),
+    ("shared/opensearch/compare.py", "_DAYS"),
+    ("shared/opensearch/compare.py", "_ROWS"),
+    ("shared/opensearch/compare.py", "_NEXT"),
     ("shared/opensearch/reconcile.py", "_COUNT"),
+    # One index holds every entry, and is made anew for all of them.
+    ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
+    ("shared/opensearch/rebuild.py", "_EARLIER_WORK"),
+    ("shared/opensearch/rebuild.py", "_LAST"),
+    ("shared/opensearch/rebuild.py", "_PAGE"),
+    ("shared/opensearch/sampling.py", "_ENDS"),
+    ("shared/opensearch/sampling.py", "_FROM"),
+    ("shared/opensearch/sampling.py", "_TEXTS"),
+    # Read anew whoever's it is; each keeps its tenant.
+    ("shared/enrich/renewal.py", "_PAGE"),
+    # Words are counted whoever's entries have them; each keeps its tenant.
+    ("shared/enrich/word_count.py", "_PAGE"),
+    ("shared/vocabulary/counting.py", "_COUNT_WORDS"),
+    ("shared/vocabulary/counting.py", "_COUNT_NAMES"),
     # Stages work through what is due, named by entry and claim.
     ("shared/due/rows.py", "_LIVE_THEN_BULK"),
     ("shared/due/rows.py", "_NAMED"),

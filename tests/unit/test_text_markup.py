@@ -114,6 +114,7 @@ def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
         assert to_plain(plain, "html").split() == plain.split()
 
 
+@pytest.mark.alone
 @pytest.mark.requirement("B19")
 @pytest.mark.parametrize("text_format", FORMATS)
 @pytest.mark.parametrize(
@@ -135,8 +136,9 @@ def test_what_has_been_read_once_reads_the_same_again_unless_it_shows_marks(
     ids=lambda text: text[:8].encode("unicode_escape").decode(),
 )
 def test_a_hostile_text_costs_little(text: str, text_format: str) -> None:
-    # The best of five: this machine may do other things meanwhile.
-    assert any(seconds(text, text_format) < 0.1 for _ in range(5))
+    # The best of some: this machine may do other things meanwhile. What grows with the
+    # square of a text takes seconds.
+    assert any(seconds(text, text_format) < 0.25 for _ in range(5))
 
 
 def seconds(text: str, text_format: str) -> float:

@@ -182,12 +182,14 @@ def seconds(html: str) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.alone
 def test_a_megabyte_is_read_in_half_a_second() -> None:
     html = TYPICAL * (1_000_000 // len(TYPICAL))
     # The best of five: this machine may do other things meanwhile.
     assert any(seconds(html) < 0.5 for _ in range(5))
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "mark",
     [

@@ -26,16 +26,16 @@ from shared.entries.adapter import (
     SourceReport,
     Window,
 )
-from shared.entries.incoming import Entry
+from shared.entries.incoming import AttachmentRef, Entry
 from shared.errors import IngestionError
 from workers.adapters import elog_block, elog_login, elog_walk
 from workers.adapters.elog_block import Block, ElogArgs, Place
+from workers.adapters.elog_login import Login
 from workers.adapters.elog_walk import Walk
 
 _LISTED = re.compile(
     rb"ID:[ \t]*+(\d{1,18})[ \t]++MD5:[ \t]*+([0-9A-Fa-f]{32})[ \t\r]*+"
 )
-_PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
 _SERVER = "ELOG HTTP"
 _ERROR = b'class="errormsg"'
 _LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
@@ -49,8 +49,8 @@ class ElogHTTPArgs(ElogArgs):
 
     user: str | None = Field(
         None,
-        description="Who logs in; with a login every logbook counts as restricted, see"
-        " `readers`.",
+        description="Who logs in: by cookies, and where these are refused by the form."
+        " With a login every logbook counts as restricted, see `readers`.",
     )
     password: str | None = Field(
         None,
@@ -96,7 +96,7 @@ class ElogHTTP:
         self._base, self._books = _books(source.base_url or "", self._args.logbooks)
         least = self.descriptor.min_overlap_seconds
         self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
-        self._cookie: str | None = None
+        self._login = Login(io, self._args.user, self._args.password)
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
@@ -141,13 +141,25 @@ class ElogHTTP:
             raise _unexpected(f"{external_id} was answered with something else")
         return self._item(book, Block(int(mid), body), reply)
 
+    def fetch_attachment(self, ref: AttachmentRef) -> Iterator[bytes]:
+        """Yield the bytes of a file, asked for as its message was."""
+        url = ref.url or ""
+        book = url.removeprefix(f"{self._base}/").partition("/")[0]
+        page = f"{self._base}/{book}/"
+        if url.startswith(page):
+            yield from self._login.stream(page, url)
+            return
+        # Another server is told nothing of our login.
+        with self._io.http.stream(url) as pieces:
+            yield from pieces
+
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one message."""
         book = raw.external_id.rpartition("/")[0]
         place = Place(
             logbook=book,
             url=f"{self._base}/{elog_block.quoted(book)}",
-            restricted=self._args.user is not None,
+            restricted=self._login.user is not None,
         )
         return elog_block.parse(raw, self._source, self._args, place)
 
@@ -157,7 +169,7 @@ class ElogHTTP:
         restricted: list[str] = []
         for book in self._named():
             entries += sum(1 for _ in self._listing(book))
-            if self._args.user is not None and self._asks_for_login(book):
+            if self._login.user is not None and self._asks_for_login(book):
                 restricted.append(book)
             last = self._get(book, "-1", [("cmd", "Download")], allow=(404,)).body
             for block in elog_block.split(last):
@@ -193,7 +205,8 @@ class ElogHTTP:
             reply = io.http.get(f"{root}/")
         except IngestionError:
             return None
-        if _is_login(reply) and reply.headers.get("server", "").startswith(_SERVER):
+        software = reply.headers.get("server", "")
+        if software.startswith(_SERVER) and elog_login.is_login(reply):
             return _recognised(base, books, asks=("user", "password"))
         links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
         found = tuple(dict.fromkeys(unquote(link) for link in links))[:_MOST_FOUND]
@@ -226,6 +239,7 @@ class ElogHTTP:
                     ),
                     cursor=walk.cursor(is_over=is_over),
                     complete_to=walk.complete_to if is_over else None,
+                    is_last=is_over,
                 )
             if not rest or self._io.is_cancelled():
                 return
@@ -283,7 +297,7 @@ class ElogHTTP:
             reply = self._io.http.get(url, params=[("cmd", "GetMD5")])
         except IngestionError as exc:
             return exc.reason in {"login_required", "not_authorised"}
-        return _is_login(reply)
+        return elog_login.is_login(reply)
 
     def _get(
         self,
@@ -292,17 +306,8 @@ class ElogHTTP:
         params: Sequence[tuple[str, str]],
         allow: Sequence[int] = (),
     ) -> Reply:
-        url = f"{self._base}/{elog_block.quoted(book)}/{rest}"
-        return self._io.http.get(url, params=params, headers=self._login(), allow=allow)
-
-    def _login(self) -> Mapping[str, str]:
-        user, secret = self._args.user, self._args.password
-        if user is None:
-            return {}
-        if self._cookie is None:
-            password = self._io.secret(secret) if secret else ""
-            self._cookie = elog_login.cookie(user, password)
-        return {"Cookie": self._cookie}
+        page = f"{self._base}/{elog_block.quoted(book)}/"
+        return self._login.get(page, rest, params, allow)
 
     def _named(self) -> tuple[str, ...]:
         if not self._books:
@@ -337,13 +342,8 @@ def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
 
 def _refuse_login(reply: Reply) -> None:
     """Tell a login page from other nonsense."""
-    if _is_login(reply):
-        message = "The ELOG asks for a login; check `args.user` and `args.password`."
-        raise IngestionError(message, reason="login_required")
-
-
-def _is_login(reply: Reply) -> bool:
-    return _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]) is not None
+    if elog_login.is_login(reply):
+        elog_login.refuse()
 
 
 def _is_listing(io: SourceIO, url: str) -> bool:

@@ -12,7 +12,7 @@ import ijson  # type: ignore[import-untyped]
 
 from shared.errors import IngestionError
 from shared.text import decoding
-from workers.adapters.file_state import Mark, Record, tail_of
+from workers.adapters.file_state import Mark, Record, tail_of, whole_digest
 from workers.adapters.file_text import GUESS, AsUTF8, Lines, Readable, beginning
 
 Shape = Literal["auto", "lines", "document"]
@@ -79,7 +79,14 @@ def _of_lines(lines: Lines) -> Iterator[Record | None]:
             continue
         value = _parsed(data)
         if value is not None:
-            yield Record(value, line.number, line.end, tail=tail_of(data))
+            yield Record(
+                value,
+                line.number,
+                line.end,
+                tail=tail_of(data),
+                digest=whole_digest(data),
+                size=len(data),
+            )
             continue
         if not line.is_whole:
             # Only what is whole can be read, so that this half is not yet all of it.

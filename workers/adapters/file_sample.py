@@ -9,6 +9,8 @@ from shared.errors import IngestionError
 from workers.adapters.file_state import HEAD_BYTES, Mark
 from workers.adapters.file_walk import Format
 
+_MOST_SHOWN = 1000
+
 
 def first_record(url: str, io: SourceIO, form: Format) -> tuple[str, Any] | None:
     """Return the name of the first file and its first record, if it is of this form."""
@@ -27,6 +29,12 @@ def first_record(url: str, io: SourceIO, form: Format) -> tuple[str, Any] | None
     except IngestionError:
         return None
     return None if record is None else (names[0], record.payload)
+
+
+def named(record: dict[str, Any]) -> str:
+    """Return the fields of a record, to be shown to whoever maps them."""
+    shown = ", ".join(str(key) for key in record)
+    return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."
 
 
 def by_keys(

@@ -27,6 +27,9 @@ class Record(NamedTuple):
     charset: str | None = None
     # The last bytes of it.
     tail: bytes = b""
+    # A digest of all of it and how long it is, where its bytes were at hand.
+    digest: str | None = None
+    size: int = 0
 
 
 class Files(Protocol):
@@ -151,6 +154,14 @@ class PathFiles:
 def digest(data: bytes) -> str:
     """Return a short name of some bytes."""
     return hashlib.sha256(data).hexdigest()[:16]
+
+
+def whole_digest(data: bytes) -> str:
+    """Return what tells one version of a record from the next.
+
+    The end of its line may only come with the next record.
+    """
+    return hashlib.blake2b(data.rstrip(), digest_size=16).hexdigest()
 
 
 def tail_of(data: bytes) -> bytes:

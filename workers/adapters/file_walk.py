@@ -77,9 +77,9 @@ class FileWalk:
             yield self._page(Place(place.is_full, names[-1], None))
         if place.is_full or place.name is not None or self._finished or self._stored:
             self._remember()
-            yield self._page(Place(is_full=False))
+            yield self._page(Place(is_full=False), is_last=True)
 
-    def _page(self, place: Place) -> Page:
+    def _page(self, place: Place, *, is_last: bool = False) -> Page:
         """Return what was gathered, and remember what is stored by then.
 
         A file counts as read one page later than its last item: when that page is
@@ -89,7 +89,7 @@ class FileWalk:
             self._io.memory.put(memory_key(name), mark.kept())
         self._stored, self._finished = self._finished, {}
         items, self._items = self._items, []
-        return Page(tuple(items), place.cursor())
+        return Page(tuple(items), place.cursor(), is_last=is_last)
 
     def _remember(self) -> None:
         self._stored |= self._finished
@@ -195,7 +195,14 @@ class _Reading:
         self._count += 1
         self._last = record
         return RawItem(
-            own, payload, record.media_type, record.charset, where, fetched_at
+            own,
+            payload,
+            record.media_type,
+            record.charset,
+            where,
+            fetched_at,
+            digest=record.digest,
+            size=record.size,
         )
 
     def pass_by(self, record: Record) -> None:

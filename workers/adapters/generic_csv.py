@@ -24,7 +24,7 @@ from shared.entries.incoming import Entry
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
 from workers.adapters.file_csv import CSVForm, Dialect
-from workers.adapters.file_sample import first_record
+from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.generic_json import FIELDS
@@ -86,6 +86,7 @@ class GenericCSV:
         min_overlap_seconds=0,
         max_records_per_page=5000,
         place="path",
+        reads_ahead=True,
     )
 
     def __init__(self, source: Source, io: SourceIO) -> None:
@@ -152,7 +153,7 @@ class GenericCSV:
                 return Recognition(
                     settings={"path": url, "args": given},
                     confidence=0.7,
-                    why=f"{found[0]} has rows of {len(found[1])} fields",
+                    why=f"{found[0]} has the columns {named(found[1])}",
                     asks=("args.columns", "timezone"),
                 )
         return None

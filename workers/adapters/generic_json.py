@@ -27,7 +27,7 @@ from workers.adapters import file_json
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm, Shape
-from workers.adapters.file_sample import first_record
+from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import Files, PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import MapArgs, Selector
@@ -83,6 +83,7 @@ class GenericJSON:
         min_overlap_seconds=0,
         max_records_per_page=5000,
         place="path",
+        reads_ahead=True,
     )
     fields: ClassVar[Mapping[str, Selector]] = FIELDS
     # What a file that is named without an address lies under; None: the source's own.
@@ -134,7 +135,7 @@ class GenericJSON:
         return Recognition(
             settings={"path": url},
             confidence=0.7,
-            why=f"{found[0]} holds JSON records",
+            why=f"{found[0]} holds JSON records of {named(found[1])}",
             asks=() if fits else ("args.map",),
         )
 

@@ -22,7 +22,7 @@ from shared.entries.adapter import (
 from shared.entries.incoming import Entry
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import malformed
-from workers.adapters.file_sample import first_record
+from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import PathFiles
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.file_xml import XMLForm
@@ -81,6 +81,7 @@ class GenericXML:
         min_overlap_seconds=0,
         max_records_per_page=5000,
         place="path",
+        reads_ahead=True,
     )
 
     def __init__(self, source: Source, io: SourceIO) -> None:
@@ -133,7 +134,7 @@ class GenericXML:
         return Recognition(
             settings={"path": url},
             confidence=0.7,
-            why=f"{found[0]} holds XML records",
+            why=f"{found[0]} holds XML records of {named(found[1])}",
             asks=("timezone",) if fits else ("args.map", "timezone"),
         )
 

@@ -26,10 +26,10 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.postgres import Pool, connection
+from shared.sources.files import NO_ADDRESS
 
 log = get_logger()
 
-NO_ADDRESS = "no_address"
 _PASSWORD = re.compile(rb"(?i)\btype\s{0,9}=\s{0,9}[\"']?password\b")
 _PAGE_BYTES = 65_536
 # It stays where it is, and readers are told where.
@@ -44,7 +44,7 @@ _OF_THE_SOURCE = frozenset(
 
 
 class Fetch(Protocol):
-    """Opens a file at its source, or raises what `shared.sources.http` raises."""
+    """Opens a file at its source, or raises what `shared.sources.wire.http` raises."""
 
     def __call__(
         self, ref: AttachmentRef, max_bytes: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -62,6 +62,9 @@ class AlsStub:
 
     def clock_offset(self, seconds: float) -> None:
         self._offset = timedelta(seconds=seconds)
+
+    def snapshot(self, external_ids: Sequence[str]) -> bytes:
+        return b"[" + b",".join(self._record(one) for one in external_ids) + b"]"
 
     def _answer(self, request: StubRequest) -> StubAnswer:
         if request.path.startswith("/attachments/"):

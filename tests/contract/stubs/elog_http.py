@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import email
+import secrets
 import threading
 from collections.abc import Mapping
 from datetime import date, timedelta
@@ -34,13 +36,19 @@ class ElogServerStub:
         *,
         user: str | None = None,
         password: str = "",
+        asks_others: bool = False,
         logbooks: tuple[str, ...] = ("Operations",),
     ) -> None:
         self.logbooks = Logbooks()
         self.says_missing_in_html = False
         self.redirects_to_login = False
         self._listed = list(logbooks)
-        self._cookie = elog_login.cookie(user, password) if user else None
+        self._user, self._password = user, password
+        # Somebody else knows the passwords (PAM, LDAP): cookies with one are refused.
+        self._asks_others = asks_others
+        self._sessions: set[str] = set()
+        # What each request said of who asks.
+        self.cookies: list[str | None] = []
         self._one_at_a_time = threading.Lock()
         self._server = StubServer(self._answer)
         self._server.software = "ELOG HTTP 3.1.5-3bf3c6d"
@@ -60,18 +68,21 @@ class ElogServerStub:
         }
 
     def add(self, entry: StubEntry) -> str:
-        """Take a message in."""
-        if entry.logbook not in self._listed:
-            self._listed.append(entry.logbook)
-        return self.logbooks.add(entry)
+        """Take a message in; nothing changes while an answer is made."""
+        with self._one_at_a_time:
+            if entry.logbook not in self._listed:
+                self._listed.append(entry.logbook)
+            return self.logbooks.add(entry)
 
     def edit(self, external_id: str, **changes: Any) -> str:
         """Rewrite a message."""
-        return self.logbooks.edit(external_id, changes)
+        with self._one_at_a_time:
+            return self.logbooks.edit(external_id, changes)
 
     def delete(self, external_id: str) -> None:
         """Remove a message with its replies; its number may come again."""
-        self.logbooks.delete(external_id)
+        with self._one_at_a_time:
+            self.logbooks.delete(external_id)
 
     def malform(self, external_id: str) -> None:
         """Let a message say its date in words."""
@@ -88,9 +99,50 @@ class ElogServerStub:
     def _answer(self, request: StubRequest) -> StubAnswer:
         # A second request hangs until the first is done.
         with self._one_at_a_time:
-            if self._cookie and request.headers.get("cookie") != self._cookie:
-                return self._ask_for_login()
-            return self._answer_known(request)
+            self.cookies.append(request.headers.get("cookie"))
+            if self._user is None:
+                return self._answer_known(request)
+            if request.method == "POST":
+                return self._log_in(request)
+            if self._knows(request.headers.get("cookie", "")):
+                return self._answer_known(request)
+            return self._ask_for_login()
+
+    def end_sessions(self) -> None:
+        """Forget who has logged in, as a restart does."""
+        self._sessions.clear()
+
+    def _knows(self, sent: str) -> bool:
+        told = dict(pair.split("=", 1) for pair in sent.split("; ") if "=" in pair)
+        if "upwd" in told:
+            # It is looked at first, and a session beside it is of no use.
+            cookie = elog_login.cookie(self._user or "", self._password)
+            return sent == cookie and not self._asks_others
+        return told.get("sid") in self._sessions
+
+    def _log_in(self, request: StubRequest) -> StubAnswer:
+        head = f"Content-Type: {request.headers.get('content-type')}\r\n\r\n"
+        sent = email.message_from_bytes(head.encode() + request.body)
+        given = {
+            str(part.get_param("name", header="content-disposition")): part
+            for part in sent.walk()
+            if not part.is_multipart()
+        }
+        told = [
+            bytes(given[name].get_payload(decode=True)).decode()
+            for name in ("uname", "upassword")
+            if name in given
+        ]
+        if told != [self._user, self._password]:
+            return StubAnswer(LOGIN_PAGE, media_type=_HTML)
+        session = secrets.token_hex(8).upper()
+        self._sessions.add(session)
+        return StubAnswer(
+            b"",
+            302,
+            _HTML,
+            {"Set-Cookie": f"sid={session}; path=/;", "Location": request.path},
+        )
 
     def _ask_for_login(self) -> StubAnswer:
         if self.redirects_to_login:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -32,6 +33,11 @@ _CREATE = """
         upd_time {time}, files {json}, more {json})"""
 
 
+_WRITE = (
+    f"INSERT INTO log VALUES ({', '.join('?' * len(_COLUMNS))})"
+    " ON CONFLICT (id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
+)
 _LISTED = "CREATE VIEW listed AS SELECT id, upd_time FROM log"
 _LIES = {
     "empty_listing": "WHERE 1 = 0",
@@ -46,6 +52,12 @@ class _Table(Protocol):
 
     def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         """Run a statement that changes it; its parameters are `?`."""
+
+    def write_all(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement for every row, all of them or none."""
+
+    def storable(self, text: str) -> str:
+        """Return what the database takes; whoever wrote it had to mend it."""
 
     def close(self) -> None:
         """Remove it."""
@@ -67,18 +79,30 @@ class SQLiteTable:
     def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._conn.execute(statement, values)
 
+    def write_all(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        self.write("BEGIN")
+        self._conn.executemany(statement, rows)
+        self.write("COMMIT")
+
+    def storable(self, text: str) -> str:
+        # A database takes no half of a surrogate pair.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
     def close(self) -> None:
         self._conn.close()
         self._folder.cleanup()
 
 
 class PostgresTable:
-    """A table of a database that a test has for itself."""
+    """A table in a schema of its own, which its address leads to."""
 
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-        self._conn = psycopg.connect(dsn, autocommit=True)
-        self.write("DROP TABLE IF EXISTS log CASCADE")
+    def __init__(self, database: str) -> None:
+        self._schema = f"log_{secrets.token_hex(6)}"
+        self.dsn = f"{database}?options=-csearch_path%3D{self._schema}"
+        self._conn = psycopg.connect(self.dsn, autocommit=True)
+        # Nobody's data: a test need not wait for a disk.
+        self.write("SET synchronous_commit = off")
+        self.write(f"CREATE SCHEMA {self._schema}")
         types = {"text": "text", "time": "timestamp", "json": "jsonb"}
         self.write(_CREATE.format(name="log", **types))
         self.write(_LISTED)
@@ -86,8 +110,17 @@ class PostgresTable:
     def write(self, statement: str, values: Sequence[Any] = ()) -> None:
         self._conn.execute(statement.replace("?", "%s").encode(), values)
 
+    def write_all(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        with self._conn.transaction(), self._conn.cursor() as cursor:
+            cursor.executemany(statement.replace("?", "%s").encode(), rows)
+
+    def storable(self, text: str) -> str:
+        # This one takes no NUL either.
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\x00", "\ufffd")
+
     def close(self) -> None:
-        self.write("DROP TABLE log CASCADE")
+        self.write(f"DROP SCHEMA {self._schema} CASCADE")
         self._conn.close()
 
 
@@ -137,15 +170,15 @@ class SQLStub:
         } | self._args
 
     def add(self, entry: StubEntry) -> str:
-        external_id = str(entry.number)
-        self._entries[external_id] = entry
-        places = ", ".join("?" * len(_COLUMNS))
-        again = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
-        self.table.write(
-            f"INSERT INTO log VALUES ({places}) ON CONFLICT (id) DO UPDATE SET {again}",
-            self._row(entry),
-        )
-        return external_id
+        self._entries[str(entry.number)] = entry
+        self.table.write(_WRITE, self._row(entry))
+        return str(entry.number)
+
+    def add_many(self, entries: Sequence[StubEntry]) -> Sequence[str]:
+        known = {str(entry.number): entry for entry in entries}
+        self._entries |= known
+        self.table.write_all(_WRITE, [self._row(entry) for entry in entries])
+        return list(known)
 
     def edit(self, external_id: str, **changes: Any) -> str:
         return self.add(replace(self._entries[external_id], **changes))
@@ -215,8 +248,8 @@ class SQLStub:
         parent = None if entry.reply_to is None else str(entry.reply_to)
         return [
             str(entry.number),
-            _storable(entry.title),
-            _storable(entry.text),
+            self.table.storable(entry.title),
+            self.table.storable(entry.text),
             entry.author,
             entry.logbook,
             parent,
@@ -233,11 +266,15 @@ def _address(number: int, place: int, name: str, is_foreign: bool) -> str:  # no
     return f"{host}/{number}/{place}/{name}"
 
 
-def _storable(text: str) -> str:
-    # A database takes no half of a surrogate pair; whoever wrote it had to mend it.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def make_stub() -> SQLStub:
     """Return the table in a SQLite file."""
     return SQLStub(SQLiteTable())
+
+
+def make_postgres_stub(database: str) -> SQLStub:
+    """Return the table in a real Postgres."""
+    return SQLStub(PostgresTable(database))
+
+
+VARIANTS = {"postgres": (make_postgres_stub, None)}
+STANDS_ON = {"postgres": "foreign_database"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -73,6 +73,11 @@ class JLabStub:
 
     def clock_offset(self, seconds: float) -> None:
         self._offset = timedelta(seconds=seconds)
+
+    def snapshot(self, external_ids: Sequence[str]) -> bytes:
+        fields = {"body", "author", "books", "tags", "attachments", *_ALWAYS}
+        records = [self._record(one, fields) for one in external_ids]
+        return json.dumps({"entries": records}).encode()
 
     def _answer(self, request: StubRequest) -> StubAnswer:
         path = unquote(request.path)

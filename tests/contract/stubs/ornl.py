@@ -85,6 +85,10 @@ class OrnlStub(OrnlFileStub):
     def requests(self) -> Sequence[str]:
         return self._api.requests()
 
+    def snapshot(self, external_ids: Sequence[str]) -> bytes:
+        records = [self._record(one) for one in external_ids]
+        return json.dumps({"entries": records}).encode()
+
     def close(self) -> None:
         self._api.close()
         super().close()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socket import SHUT_RDWR, socket
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -62,6 +65,8 @@ class StubServer:
         self.software = "stub"
         self.closing = threading.Event()
         self._log: list[str] = []
+        # When each came and was answered; until then its end is never.
+        self._spans: list[tuple[float, float]] = []
         self._faults: deque[FaultMode] = deque()
         self._lock = threading.Lock()
         self._connections: set[socket] = set()
@@ -84,6 +89,11 @@ class StubServer:
         with self._lock:
             self._faults.extend([mode] * times)
 
+    def forget_faults(self) -> None:
+        """Let answers be right again; what hangs goes on hanging."""
+        with self._lock:
+            self._faults.clear()
+
     def listing_fault(self) -> FaultMode | None:
         """Take the fault that is due on a listing, if the next one is such."""
         return self._take(listing=True)
@@ -92,6 +102,15 @@ class StubServer:
         """Return method and target of every request so far."""
         with self._lock:
             return tuple(self._log)
+
+    def spans(self) -> Sequence[tuple[float, float]]:
+        """Return when each request came, and when it had been answered, by epoch."""
+        with self._lock:
+            return tuple(self._spans)
+
+    def encrypt(self, context: SSLContext) -> None:
+        """Speak TLS from now on; whoever does not is hung up on."""
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
 
     def close(self) -> None:
         """Stop listening and end what hangs."""
@@ -118,6 +137,15 @@ class StubServer:
         """Answer one request, or do what was ordered instead."""
         with self._lock:
             self._log.append(f"{request.method} {request.target}")
+            place, began = len(self._spans), time.time()
+            self._spans.append((began, math.inf))
+        try:
+            self._reply(handler, request)
+        finally:
+            with self._lock:
+                self._spans[place] = (began, time.time())
+
+    def _reply(self, handler: _Handler, request: StubRequest) -> None:
         mode = self._take(listing=False)
         if mode is None:
             _send(handler, self.answer(request))

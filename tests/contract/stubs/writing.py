@@ -59,11 +59,15 @@ class FileStub:
 
     def add_many(self, entries: Sequence[StubEntry]) -> list[str]:
         """Take entries in at once: what is written anew is written once."""
-        if self.appends():
-            return [self.add(entry) for entry in entries]
-        self._entries.update({str(entry.number): entry for entry in entries})
-        self.rewrite()
-        return [str(entry.number) for entry in entries]
+        ids = [str(entry.number) for entry in entries]
+        is_new = not self._entries.keys() & set(ids)
+        self._entries.update(zip(ids, entries, strict=True))
+        if is_new and not self.is_packed and self.appends():
+            with self.path.open("ab") as file:
+                file.write(b"".join(map(self.record, ids)))
+        else:
+            self.rewrite()
+        return ids
 
     def edit(self, external_id: str, **changes: Any) -> str:
         self._malformed.discard(external_id)

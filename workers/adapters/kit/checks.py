@@ -12,6 +12,7 @@ from workers.adapters.kit import (
     checks_files,
     checks_load,
     checks_parse,
+    checks_snapshot,
     checks_text,
     checks_threads,
     checks_times,
@@ -68,6 +69,7 @@ CHECKS = (
     _of_stores("ADP23", checks_load.cursor),
     _of_stores("ADP26", checks_changes.drafts),
     _of_stores("ADP29", checks_changes.counts),
+    _of_stores("ADP30", checks_snapshot.fallback),
     _of_stores("ADP31", checks_faults.pollers),
     _of_stores("ADP32", checks_files.every_kind_of_run),
 )

@@ -13,6 +13,8 @@ from workers.adapters.kit.stored import StoredEntry
 from workers.adapters.kit.stub import FaultMode, StubFile
 
 LIMIT = 2
+# So many ids later, as an hour later, no overlap hides that edits are not looked for.
+FAR_BACK = 300
 # Enough that what a cut listing lacks is more than may ever vanish unasked.
 MANY = 120
 LONG_AGO = timedelta(days=30)
@@ -46,7 +48,10 @@ def edits(keeping: Keeping) -> None:
         "files": (StubFile("first.txt", b"First"),),
     }
     entry = keeping.some(1, **old)[0]
-    external_id = keeping.add(entry, *keeping.some(3))[0]
+    by_id = keeping.open().capabilities.order == "id_asc"
+    later = keeping.recent + timedelta(hours=1)
+    others = keeping.some(FAR_BACK if by_id else 3, time=later)
+    external_id = keeping.add(entry, *others)[0]
     keeping.load()
     before = _stored(keeping, external_id)
     changes: list[dict[str, Any]] = [{"title": "Another title"}, {"text": "New text"}]

@@ -6,9 +6,12 @@ import resource
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from shared.postgres import connection
 from shared.sources import operate, runs
 from shared.sources.runs import IngestionRun
+from workers.adapters.kit import tls
 from workers.adapters.kit.keeping import TENANT, Keeping
 from workers.adapters.kit.stub import FaultMode
 
@@ -41,39 +44,41 @@ _QUICK: dict[str, Any] = {
 }
 FAILURES = 10
 _WAITS = (1, 2, 4, 8, 8)
+# As other programs call the switch that is not there.
+_WAVING_THROUGH = ("verify", "verify_tls", "verify_ssl", "ssl_verify", "tls_verify")
 _JITTER = 0.35
 
 
 def server_faults(keeping: Keeping) -> None:
     """ADP21: each fault has its class and its wait; the cursor stays, memory too."""
-    tried = [mode for mode in _FAULTS if _survives(keeping, mode)]
+    keeping.changes = dict(_QUICK)
+    ids = set(keeping.add(*keeping.some(3)))
+    keeping.load()
+    tried = [mode for mode in _FAULTS if _survives(keeping, mode, ids)]
     assert {"500", "hang", "half_body"} <= set(tried), f"the stub knows only {tried}"
-    _recovers_within_a_run(keeping)
+    _recovers_within_a_run(keeping, ids)
 
 
-def _survives(keeping: Keeping, mode: FaultMode) -> bool:
-    with keeping.anew() as one:
-        one.changes = dict(_QUICK)
-        ids = set(one.add(*one.some(3)))
-        one.load()
-        with one.stock() as stock:
-            cursor = stock.cursors().get(runs.TAIL)
-        ids |= set(one.add(one.fresh()))
-        try:
-            one.stub.fault(mode, times=_TIMES.get(mode, 1))
-        except LookupError:
-            return False
-        before = _peak_bytes()
-        run = one.run()
-        assert _code(run) in _FAULTS[mode], f"{mode} is called {run.error}"
-        assert _peak_bytes() - before < 4 * _CAP_BYTES, f"{mode} takes memory"
-        with one.stock() as stock:
-            assert stock.cursors().get(runs.TAIL) == cursor, f"{mode} moves the cursor"
-            wait = stock.waits()[runs.TAIL]
-        if mode == "429":
-            assert wait > _RETRY_AFTER_SECONDS * (1 - _JITTER), "Retry-After is heeded"
-        assert _recovers(one), f"{mode} is never over"
-        assert one.live() == ids
+def _survives(keeping: Keeping, mode: FaultMode, ids: set[str]) -> bool:
+    """Hold what one fault does to a source that is well; add what comes meanwhile."""
+    with keeping.stock() as stock:
+        cursor = stock.cursors().get(runs.TAIL)
+    ids |= set(keeping.add(keeping.fresh()))
+    try:
+        keeping.stub.fault(mode, times=_TIMES.get(mode, 1))
+    except LookupError:
+        return False
+    before = _peak_bytes()
+    run = keeping.run()
+    assert _code(run) in _FAULTS[mode], f"{mode} is called {run.error}"
+    assert _peak_bytes() - before < 4 * _CAP_BYTES, f"{mode} takes memory"
+    with keeping.stock() as stock:
+        assert stock.cursors().get(runs.TAIL) == cursor, f"{mode} moves the cursor"
+        wait = stock.waits()[runs.TAIL]
+    if mode == "429":
+        assert wait > _RETRY_AFTER_SECONDS * (1 - _JITTER), "Retry-After is heeded"
+    assert _recovers(keeping), f"{mode} is never over"
+    assert keeping.live() == ids
     return True
 
 
@@ -81,10 +86,8 @@ def _recovers(keeping: Keeping) -> bool:
     return any(keeping.run().error is None for _ in range(_RECOVERIES))
 
 
-def _recovers_within_a_run(keeping: Keeping) -> None:
+def _recovers_within_a_run(keeping: Keeping, ids: set[str]) -> None:
     keeping.changes = {**_QUICK, "max_retries": 2}
-    ids = set(keeping.add(*keeping.some(3)))
-    keeping.load()
     ids |= set(keeping.add(keeping.fresh()))
     keeping.stub.fault("500")
     run = keeping.run()
@@ -93,13 +96,16 @@ def _recovers_within_a_run(keeping: Keeping) -> None:
 
 
 def pollers(keeping: Keeping) -> None:
-    """ADP31: one fetches, a backfill beside a tail, backing off, paused, resumed."""
+    """ADP31: one fetches, beside a backfill; backing off, paused, bad certificates."""
     keeping.changes = {"page_size": 2, "poll_interval_seconds": 60}
     ids = set(keeping.add(*keeping.some(6)))
     keeping.load()
     _check_one_poller(keeping)
     _check_backfill_beside(keeping, ids)
     _check_backing_off(keeping)
+    address = keeping.configured().base_url
+    if address is not None:
+        _check_bad_certificate(keeping, address)
 
 
 def _check_one_poller(keeping: Keeping) -> None:
@@ -148,6 +154,38 @@ def _check_backing_off(keeping: Keeping) -> None:
         operate.resume(conn, TENANT, keeping.name)
     run = keeping.run()
     assert run.error is None, run.error
+
+
+def _check_bad_certificate(keeping: Keeping, address: str) -> None:
+    """Hold that nothing is asked where nobody vouches, whatever the settings say."""
+    good = dict(keeping.changes)
+    ids = keeping.live()
+    with tls.front(address) as front, keeping.under_another_name() as other:
+        origins = [*other.configured().allowed_origins, address]
+        way = {"base_url": front.url, "allowed_origins": origins, "max_retries": 2}
+        other.changes = {**good, **way}
+        asked = len(other.stub.requests())
+        run = other.run()
+        reason = ((run.error or {}).get("details") or {}).get("reason")
+        assert (_code(run), reason) == (FAILED, "tls"), f"it is called {run.error}"
+        assert front.knocks == 1, "what is critical is not tried again"
+        assert len(other.stub.requests()) == asked, "asked in spite of its certificate"
+        assert other.live() == set()
+        for word in _WAVING_THROUGH:
+            assert _is_refused(other, word), f"{word} waves a bad certificate through"
+        # It was the certificate, and nothing else about the way.
+        other.changes["ca_file"] = front.ca_file
+        other.load()
+        assert other.live() == ids
+    keeping.changes = good
+
+
+def _is_refused(keeping: Keeping, word: str) -> bool:
+    try:
+        keeping.settings(**keeping.changes, **{word: False})
+    except ValidationError:
+        return True
+    return False
 
 
 def _check_neighbour(keeping: Keeping, name: str) -> None:

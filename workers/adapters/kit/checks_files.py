@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from contextlib import nullcontext
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,9 +12,8 @@ from uuid import UUID
 from shared.enrich.attachments import fetching, rows
 from shared.enrich.attachments.keeping import bounds_of
 from shared.enrich.attachments.store import FileStore
-from shared.entries.incoming import AttachmentRef
 from shared.postgres import connection
-from shared.sources import runs
+from shared.sources import beside, files, runs
 from workers.adapters.kit.keeping import TENANT, Keeping
 from workers.adapters.kit.stub import StubFile
 
@@ -32,11 +31,12 @@ _FILES = (
 # What becomes of those that are not to be had.
 _OTHERWISE = {"gone": {"failed"}, "large": {"linked", "failed"}}
 EXTRA = {"operator": "Ilse", "beam_current": 401}
+_EXTRA_AS_STORED = {"operator": "Ilse", "beam_current": "401"}
 
 
 def attachments(keeping: Keeping) -> None:
     """ADP22: names that collide or lie, files that are elsewhere, gone or too large."""
-    told = [file for file in _FILES if _can_hold(keeping, file)]
+    told = _held(keeping)
     assert told, "the stub holds no file at all"
     external_id = keeping.add(*keeping.some(1, files=tuple(told)))[0]
     keeping.load()
@@ -51,19 +51,16 @@ def attachments(keeping: Keeping) -> None:
     with keeping.stock() as stock:
         for one in stock.attachments():
             expected = _expected(keeping, one["filename"], one["url"])
-            assert one["state"] in expected, f"{one['filename']!r} is {one['state']}"
+            assert one["state"] in expected, (
+                f"{one['filename']!r} of {one['url']} is {one['state']}, asked were"
+                f" {list(keeping.stub.requests())[-len(stored) :]}"
+            )
 
 
 def _fetch(keeping: Keeping, entry_id: UUID) -> None:
     """Fetch the files of an entry as the stage does, into a folder of its own."""
     opened = keeping.open(**keeping.changes)
-    own = getattr(opened.adapter, "fetch_attachment", None)
-
-    def fetch(ref: AttachmentRef, max_bytes: int) -> Any:
-        if own is not None:
-            return nullcontext(own(ref))
-        return opened.io.http.stream(ref.url or "", max_bytes=max_bytes)
-
+    fetch = functools.partial(files.opened, opened.adapter, opened.io)
     with connection(keeping.pool) as conn:
         due = rows.due(conn, TENANT, entry_id)
     with TemporaryDirectory() as folder:
@@ -75,10 +72,7 @@ def _fetch(keeping: Keeping, entry_id: UUID) -> None:
 
 
 def _expected(keeping: Keeping, name: str, url: str | None) -> set[str]:
-    settings = keeping.configured()
-    own = [one for one in (settings.base_url, *settings.allowed_origins) if one]
-    hosts = {urlsplit(one).netloc for one in own}
-    if url is not None and urlsplit(url).netloc not in hosts:
+    if _is_foreign(keeping, url):
         return {"linked"}
     for file, states in _OTHERWISE.items():
         if file in name:
@@ -86,18 +80,33 @@ def _expected(keeping: Keeping, name: str, url: str | None) -> set[str]:
     return {"stored"}
 
 
-def _can_hold(keeping: Keeping, file: StubFile) -> bool:
+def _is_foreign(keeping: Keeping, url: str | None) -> bool:
+    settings = keeping.configured()
+    own = [one for one in (settings.base_url, *settings.allowed_origins) if one]
+    hosts = {urlsplit(one).netloc for one in own}
+    return url is not None and urlsplit(url).netloc not in hosts
+
+
+def _held(keeping: Keeping) -> list[StubFile]:
+    """Return those of the files that this source can have beside an entry."""
     with keeping.anew() as one:
-        try:
-            external_id = one.stub.add(one.some(1, files=(file,))[0])
-        except LookupError:
-            return False
-        item = one.item(external_id)
-        return bool(one.open().adapter.parse(item).attachments)
+        added: dict[str, StubFile] = {}
+        for file in _FILES:
+            try:
+                added[one.stub.add(one.some(1, files=(file,))[0])] = file
+            except LookupError:
+                # Such a file is nothing that its source can have.
+                continue
+        items, adapter = one.items(), one.open().adapter
+        return [
+            file
+            for external_id, file in added.items()
+            if adapter.parse(items[external_id]).attachments
+        ]
 
 
 def every_kind_of_run(keeping: Keeping) -> None:
-    """ADP32: each kind of run stores equal rows, with a row of its own."""
+    """ADP32: each kind of run stores equal rows, metadata.json merged, and a row."""
     extra = StubFile("Metadata.JSON", json.dumps(EXTRA).encode())
     entries = [
         *(keeping.fresh(text=f"Text {number}") for number in range(3)),
@@ -115,13 +124,37 @@ def every_kind_of_run(keeping: Keeping) -> None:
             assert run.error is None, run.error
             assert run.added == len(entries), f"{kind} has added {run.added}"
             found[kind] = _entries(other)
+            _check_merged(other)
+            asked = len(other.stub.requests())
             run = other.run(runs.REPARSE)
+            assert len(other.stub.requests()) == asked, "a reparse asks nobody"
             assert run.error is None, run.error
             assert (run.added, run.updated) == (0, 0), f"{run.updated} read otherwise"
             assert run.unchanged == len(entries)
             assert _entries(other) == found[kind]
     first = found[runs.BACKFILL]
     assert all(one == first for one in found.values()), "the kinds of run differ"
+
+
+def _check_merged(keeping: Keeping) -> None:
+    """Hold an entry that has a metadata.json to what that file says."""
+    with keeping.stock() as stock:
+        entries = {one.external_id: one for one in stock.entries()}
+        named = [
+            (one["external_id"], one["url"])
+            for one in stock.attachments()
+            if one["filename"].lower() == beside.NAME
+        ]
+    can = keeping.open().capabilities
+    assert named or can.attachments == "none", "no metadata.json came with its entry"
+    for external_id, url in named:
+        entry = entries[external_id]
+        if _is_foreign(keeping, url):
+            assert beside.FLAG in entry.flags, "what is not fetched is told"
+            continue
+        merged = {key: entry.metadata.get(key) for key in _EXTRA_AS_STORED}
+        assert merged == _EXTRA_AS_STORED, f"{merged} of {EXTRA} is merged"
+        assert beside.FLAG not in entry.flags
 
 
 def _entries(keeping: Keeping) -> list[tuple[Any, ...]]:
@@ -133,6 +166,7 @@ def _entries(keeping: Keeping) -> list[tuple[Any, ...]]:
                 one.text,
                 one.entry_time,
                 one.fields,
+                one.metadata,
                 one.flags,
             )
             for one in stock.entries()

@@ -190,7 +190,7 @@ def _check_methods(kind: type, said: Capabilities) -> None:
     needed = {"pages", "parse"}
     if said.order == "none" or "index" in {said.edits, said.deletes}:
         needed.add("list_ids")
-    if said.order == "none":
+    if said.order == "none" or said.edits == "index":
         needed.add("fetch")
     if said.attachments == "by_id":
         needed.add("fetch_attachment")

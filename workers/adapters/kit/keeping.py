@@ -18,10 +18,10 @@ from shared.settings import Settings
 from shared.settings_sources import SourceSettings
 from shared.sources import arrangement, operate, runs, state, walk
 from shared.sources.intake import Stages
-from shared.sources.io import make_io
 from shared.sources.runs import Asked, IngestionRun
 from shared.sources.state import SourceState
 from shared.sources.walk import Means, Walk, Wanted
+from shared.sources.wire.io import make_io
 from workers.adapters.kit.reading import Reading
 from workers.adapters.kit.stored import Stock
 from workers.adapters.kit.stub import AddsMany, StubEntry

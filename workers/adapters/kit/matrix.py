@@ -38,6 +38,10 @@ def _asks_a_server(one: AdapterDescriptor) -> str | None:
     return "no server is asked over HTTP"
 
 
+def _has_files(one: AdapterDescriptor) -> str | None:
+    return None if one.place == "either" else "it has no files beside a server"
+
+
 _EDITS = _unless(
     lambda can: can.edits not in {"append_only", "invisible"},
     "its source shows no edits",
@@ -109,6 +113,7 @@ ROWS = {
         Row("ADP27", "stopping between pages", _always),
         Row("ADP28", "page sizes", _always),
         Row("ADP29", "counts of a run", _always),
+        Row("ADP30", "a snapshot while the source is down", _has_files),
         Row("ADP31", "two pollers, and backing off", _always),
         Row("ADP32", "every kind of run stores the same", _always),
     )

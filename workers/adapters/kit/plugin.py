@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ pytest.register_assert_rewrite(
 )
 
 SERVER_VARIABLE = "LOGCHORD_TEST_DATABASE_URL"
+# Said instead of an address: the server of the stack that runs in this home.
+STACK = "stack"
 PAGE = Path("docs") / "reference" / "adapters.md"
 _ROW = pytest.StashKey[str]()
 _SLOWEST = 5
@@ -88,8 +91,7 @@ def kit_subjects(request: pytest.FixtureRequest) -> list[Subject]:
 @pytest.fixture
 def kit_subject(request: pytest.FixtureRequest) -> Subject:
     """Who is examined by this test."""
-    subject: Subject = request.param
-    return subject
+    return _on_its_ground(request.param, request)
 
 
 @pytest.fixture
@@ -106,8 +108,11 @@ def kit_server() -> str:
     """The address of a Postgres with pgvector in which databases may be made."""
     url = os.environ.get(SERVER_VARIABLE)
     if not url:
-        pytest.skip(f"{SERVER_VARIABLE} names no Postgres to keep entries in")
-    return url
+        pytest.skip(
+            f"{SERVER_VARIABLE} names no Postgres to keep entries in; `{STACK}` is that"
+            " of `logchord up`"
+        )
+    return _of_the_stack() if url == STACK else url
 
 
 @pytest.fixture(scope="session")
@@ -145,6 +150,7 @@ def kit_check(request: pytest.FixtureRequest) -> Iterator[Callable[[], None]]:
     from workers.adapters.kit.reading import reading
 
     check, subject = request.param
+    subject = _on_its_ground(subject, request)
     if check.on == "reading":
         with reading(subject) as one:
             yield partial(check.run, one)
@@ -197,6 +203,26 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def _subjects(metafunc: pytest.Metafunc) -> list[Subject]:
     found = metafunc.definition.ihook.pytest_logchord_subjects(config=metafunc.config)
     return [one for several in found for one in several or ()]
+
+
+def _of_the_stack() -> str:
+    from shared.settings import Settings
+
+    url = Settings.load(os.environ).database_url
+    if url is None:
+        pytest.fail(
+            f"{SERVER_VARIABLE} is `{STACK}`, and no stack runs in LOGCHORD_HOME:"
+            " start it with `logchord up`."
+        )
+    return url.get_secret_value()
+
+
+def _on_its_ground(subject: Subject, request: pytest.FixtureRequest) -> Subject:
+    """Return the subject with whatever its stub stands on."""
+    if subject.stands_on is None:
+        return subject
+    ground = request.getfixturevalue(subject.stands_on)
+    return replace(subject, make_stub=partial(subject.make_stub, ground))
 
 
 def _row_of(node: pytest.Item | pytest.Function) -> str | None:

@@ -16,8 +16,8 @@ from shared.settings import Settings
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
 from shared.sources.admit import Rules
-from shared.sources.io import make_io
 from shared.sources.loading import Opened
+from shared.sources.wire.io import make_io
 from shared.text import markup
 from workers.adapters.kit.stub import Stub, StubEntry
 from workers.adapters.kit.subject import Subject

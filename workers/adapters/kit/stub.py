@@ -99,6 +99,14 @@ class Stub(Protocol):
 
 
 @runtime_checkable
+class WritesSnapshots(Protocol):
+    """A stub of a server whose entries exist as a file, too."""
+
+    def snapshot(self, external_ids: Sequence[str]) -> bytes:
+        """Return a file of these entries, as their facility hands it out."""
+
+
+@runtime_checkable
 class AddsMany(Protocol):
     """A stub that would write everything anew for each entry, and need not."""
 

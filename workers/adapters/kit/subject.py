@@ -17,13 +17,15 @@ class Subject:
     """One adapter over one kind of stub; an adapter may have several."""
 
     adapter: str
-    make_stub: Callable[[], Stub]
+    make_stub: Callable[..., Stub]
     # Tells several subjects of one adapter apart.
     variant: str = ""
     # The rows that it is examined by; None: by all that its adapter promises.
     rows: frozenset[str] | None = None
     # How its source may write a time without a zone, as `strftime` has it.
     wall_time: str | None = None
+    # The fixture whose value its stub is made with: a server that many of them share.
+    stands_on: str | None = None
 
     @property
     def name(self) -> str:

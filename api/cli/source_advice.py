@@ -1,0 +1,60 @@
+"""What to do next when a source that is being added does not answer as it should."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+_LOGIN = (
+    "Give a login: --user, and --secret with the name of a variable or the path of a"
+    " file that holds the password."
+)
+_BEHIND_A_LOGIN = "not_authorised", "login_required"
+_NAME_IT = "Behind a login the software may not show itself: name it with --adapter."
+_BROWSER = "Copy the address from a browser that shows the logbook"
+# By the reason of what went wrong; where none is named, its message says it all.
+_NEXT: Mapping[str, str] = {
+    "not_authorised": _LOGIN,
+    "login_required": f"{_LOGIN} A single sign-on cannot be passed: ask for an account"
+    " of the logbook itself.",
+    "tls": "If it is the facility's own certificate, save it, compare its fingerprint"
+    " with whoever runs the server, then add --ca-file logbook.pem:\n"
+    "  openssl s_client -connect {server} </dev/null | openssl x509 > logbook.pem\n"
+    "  openssl x509 -in logbook.pem -noout -fingerprint -sha256",
+    "name_unknown": f"{_BROWSER}.",
+    "no_connection": "Check host, port, and http:// or https://. If a browser on"
+    " another machine shows the logbook, a firewall stands between.",
+    "timeout": "Try it with `curl -v` on this machine: it is slow, or a firewall stands"
+    " between.",
+    "moved": "Add it by its new address.",
+    "refused": f"{_BROWSER}, or name another --adapter.",
+    "unexpected_shape": f"{_BROWSER}, or name another --adapter.",
+}
+_UNREAD: Mapping[str, str] = {
+    "naive_time": "Say with --timezone which zone its times mean.",
+}
+_OTHERWISE = (
+    "Name the software with --adapter. Of files and databases, write into the"
+    " configuration what stands where: `args.map`."
+)
+
+
+def unanswered(reason: str | None, place: Mapping[str, Any]) -> str:
+    """Return the next step after a source that did not answer; empty where none is."""
+    url = urlsplit(str(place.get("base_url", "")))
+    port = url.port or (443 if url.scheme == "https" else 80)
+    return _NEXT.get(reason or "", "").replace("{server}", f"{url.hostname}:{port}")
+
+
+def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
+    """Return the next step where nobody could tell what software answers."""
+    steps = [unanswered(reason, place)]
+    if reason in _BEHIND_A_LOGIN:
+        steps.append(_NAME_IT)
+    return "\n".join(one for one in steps if one)
+
+
+def unread(reason: str) -> str:
+    """Return the next step after answers of which no entry could be made."""
+    return _UNREAD.get(reason, _OTHERWISE)

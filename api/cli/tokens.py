@@ -1,0 +1,55 @@
+"""`logchord tokens`: what the facility's analyser makes of a text, and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+
+import click
+
+from api.cli import output
+from shared.settings import Settings
+from shared.text import facility, languages
+from shared.text.analyser import version_of
+from shared.text.explained import Explained, explain
+from shared.text.folding import STEMMED_LANGUAGES
+
+_INDENT = "    "
+
+
+@click.command()
+@click.argument("words", metavar="TEXT", nargs=-1, required=True)
+@click.option(
+    "--language",
+    help=f"One of {', '.join(STEMMED_LANGUAGES)}, or another; default: as it is told.",
+)
+def tokens(*, words: tuple[str, ...], language: str | None) -> None:
+    """Show what the analyser makes of TEXT, position by position, and why."""
+    out = output.current()
+    text = " ".join(words)
+    own = facility.load(Settings.load(os.environ).analyser.facility_file)
+    told = language or languages.detect(text)
+    found = list(explain(text, told, own))
+    if out.as_json:
+        document = {
+            "language": told,
+            "analyser_version": version_of(own),
+            "tokens": [asdict(one) for one in found],
+        }
+        out.document(document)
+        return
+    out.say(f"language {told}, analyser {version_of(own)}")
+    for one in found:
+        out.data(_as_text(one))
+    if not found:
+        out.data("There is nothing in it to be found by.")
+
+
+def _as_text(one: Explained) -> str:
+    head = f"{one.position:>3} {click.style(one.term, bold=True)}"
+    lines = [f"{head}  {click.style(f'{one.kind}, written {one.written!r}', dim=True)}"]
+    lines += [f"{_INDENT}{reason}" for reason in one.why]
+    others = [ident for ident in one.idents if ident != one.term]
+    if others:
+        lines.append(f"{_INDENT}also found by: {' '.join(others)}")
+    return "\n".join(lines)

@@ -1,0 +1,46 @@
+"""The search index as a whole: made anew beside the old one."""
+
+from __future__ import annotations
+
+import json
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import Caller, Ctx
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.routes.maintenance import needs_installation
+from api.schemas.maintenance import QueuedOut, RebuildIn
+from shared.log import get_logger
+from shared.opensearch import asking
+from shared.postgres import connection
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/search/index",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.post(
+    "/rebuild",
+    status_code=202,
+    summary="Make the search index anew",
+    response_model=QueuedOut,
+    responses=documented(409),
+)
+def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
+    """Searches go on in the old index until the new one equals Postgres."""
+    with connection(ctx.pool) as conn:
+        maintenance_id = asking.ask(conn, full=body.full)
+    log.info(
+        "rebuild_asked_for",
+        maintenance_id=str(maintenance_id),
+        full=body.full,
+        subject=caller.scope.subject,
+    )
+    told = json.dumps({"maintenance_id": str(maintenance_id)})
+    return Response(told, status_code=202, media_type="application/json")

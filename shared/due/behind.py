@@ -1,0 +1,41 @@
+"""Entries of many facilities made due behind everything live, a commit each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.due import rows
+from shared.postgres import Pool, connection
+
+# Whose it is, and which entry.
+Named = tuple[str, UUID]
+
+
+def add_but_last(
+    pool: Pool, entries: Iterable[Named], stage: str
+) -> Callable[[Connection[TupleRow]], None]:
+    """Make a stage due, a commit a tenant; what is returned does so for the last one.
+
+    Rows of two tenants in one commit would not be in order of their key. Made due once
+    more after a death, they are worked on once more, no worse.
+    """
+    in_order = sorted(entries, key=itemgetter(0))
+    by_tenant = [list(group) for _, group in groupby(in_order, itemgetter(0))]
+    *others, last = by_tenant or [[]]
+    for some in others:
+        with connection(pool) as conn:
+            _add(conn, some, stage)
+    return partial(_add, entries=last, stage=stage)
+
+
+def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> None:
+    if entries:
+        ids = [entry_id for _, entry_id in entries]
+        rows.add(conn, entries[0][0], ids, [stage], work_class=rows.BULK)

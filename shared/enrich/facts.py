@@ -1,0 +1,115 @@
+"""What the metadata stage knows of an entry for filters: facts, people, quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from shared.enrich.places import places
+from shared.entries.reading import Content
+from shared.text import people, quantities
+from shared.text.facility import Facility
+from shared.text.facts import Fact
+from shared.text.quantities import Quantity
+from shared.text.runs import Token
+from shared.text.things import DEVICE
+
+# Raised with every change of what is found in an entry; read anew by the chore.
+_VERSION = 1
+
+SHIFT = "shift"
+# What the source says itself, in the words that it has for it.
+_SAID = ("kind", "origin", "level", "category", SHIFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is known of one revision."""
+
+    facts: tuple[Fact, ...]
+    quantities: tuple[Quantity, ...] = ()
+
+    @property
+    def people(self) -> str:
+        """Every form of the authors' names, a line each."""
+        authors = [fact for fact in self.facts if fact.field == people.AUTHOR]
+        return "\n".join(people.forms(authors))
+
+
+def version_of(facility: Facility) -> int:
+    """Return by which rules and lists facts are found: others have all read anew."""
+    return facility.facts_fingerprint << 8 | _VERSION
+
+
+def find(
+    content: Content,
+    text: str,
+    names: tuple[Token, ...],
+    language: str,
+    facility: Facility,
+) -> Found:
+    """Return what is known of an entry; `text` is as it is read, without marks."""
+    facts = [
+        *_said(content, language),
+        *_shift(content, facility),
+        *_authors(content, facility),
+        *_things(content, text, names, facility),
+    ]
+    return Found(tuple(dict.fromkeys(facts)), tuple(quantities.found(text)))
+
+
+def _said(content: Content, language: str) -> Iterator[Fact]:
+    for field in _SAID:
+        value = getattr(content, field)
+        if value:
+            yield Fact(field, value, "said")
+    yield Fact("language", language, "said" if content.said_language else "read")
+    for tag in content.tags:
+        yield Fact("tag", tag, "said")
+
+
+def _shift(content: Content, facility: Facility) -> Iterator[Fact]:
+    """The shift in which it happened, unless the source knows better."""
+    if not content.shift:
+        found = facility.shifts.at(content.event_time or content.entry_time)
+        if found is not None:
+            yield Fact(SHIFT, found, "plan")
+
+
+def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
+    for signed in content.authors:
+        fact = facility.people.author(signed)
+        if fact is not None:
+            yield fact
+
+
+def _things(
+    content: Content, text: str, names: tuple[Token, ...], facility: Facility
+) -> Iterator[Fact]:
+    """Systems and devices: of the facility's list, or else what is written like one."""
+    if facility.things:
+        for fact in facility.things.found(content.title):
+            yield replace(fact, start=None, end=None)
+        found = list(facility.things.found(text))
+    else:
+        found = [
+            Fact(DEVICE, text[one.start : one.end], "form", one.start, one.end)
+            for one in names
+            if one.kind == DEVICE
+        ]
+    yield from _placed(content, text, found)
+
+
+def _placed(content: Content, text: str, facts: list[Fact]) -> Iterator[Fact]:
+    """Yield the facts with their places in the text as it came, between its marks."""
+    marked = content.marked or content.text
+    if marked == text:
+        yield from facts
+        return
+    named = [fact for fact in facts if fact.start is not None]
+    spans = iter(places([text[fact.start : fact.end] for fact in named], marked))
+    for fact in facts:
+        span = next(spans) if fact.start is not None else None
+        yield replace(
+            fact, start=span[0] if span else None, end=span[1] if span else None
+        )

@@ -1,0 +1,340 @@
+"""The index made anew beside the one that is searched, and put in its place.
+
+Searches stay with the old index until the new one holds the same documents. From the
+moment the write alias moves, both are written; whoever gives up leaves the old one as
+complete as it was. Each step may be done twice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any, LiteralString
+from uuid import UUID
+
+from opensearchpy import OpenSearch
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE
+from shared.due import behind, maintenance
+from shared.due import rows as due
+from shared.due.maintenance import Chore, Progress
+from shared.errors import InternalError
+from shared.log import get_logger
+from shared.opensearch import (
+    aliases,
+    bulk,
+    compare,
+    documents,
+    filling,
+    mapping,
+    reconcile,
+    sampling,
+)
+from shared.opensearch.compare import Sides
+from shared.postgres import Pool, connection
+
+log = get_logger()
+
+STEP_ENTRIES = 1000
+# What a worker holds at once: so many entries, of so many bytes as they are stored.
+_LOADED_AT_ONCE, _LOADED_BYTES = 250, 4_000_000
+_LOOK_SECONDS = 1.0
+# Longer than a search may take, which may just have begun in the old index.
+DRAIN_SECONDS = 15.0
+MAX_ROUNDS = 10
+
+# Whoever claimed before the write alias moved may have looked before it did, too.
+_EARLIER_CLAIMS: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM work
+         WHERE stage = %(stage)s AND claim IS NOT NULL AND claimed_at <= %(moved_at)s
+           AND leased_until > clock_timestamp())"""
+_EARLIER_WORK: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
+_LAST: LiteralString = "SELECT id FROM entry ORDER BY id DESC LIMIT 1"
+_PAGE: LiteralString = """
+    SELECT e.id, e.tenant, coalesce(pg_column_size(t.stream), 0) AS size
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = e.tenant
+     WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s)
+       AND (%(until)s::uuid IS NULL OR e.id <= %(until)s)
+     ORDER BY e.id
+     LIMIT %(limit)s"""
+
+# How a chore begins that has every text read anew first.
+FULL: dict[str, Any] = {"phase": "read"}
+_BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: UUID
+    tenant: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One chore's index, and the servers on both sides."""
+
+    client: OpenSearch
+    base: str
+    pool: Pool
+    chore: Chore
+
+    @property
+    def name(self) -> str:
+        """The new index: the chore's own, so that whoever goes on finds it."""
+        return aliases.name_of(self.base, self.chore.id.hex)
+
+    @property
+    def came(self) -> dict[str, Any]:
+        return self.chore.cursor or {}
+
+    def goes_on(self, phase: str, **fields: Any) -> Progress:
+        """Return the cursor of the next step; what is not named stays."""
+        cursor = {**self.came, "phase": phase, **fields}
+        return Progress(cursor, self.chore.done, self.chore.total)
+
+    def waits(self) -> Progress:
+        """Return the same step again, later."""
+        done, total = self.chore.done, self.chore.total
+        return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
+
+
+def prepare(client: OpenSearch, base: str, pool: Pool, chore: Chore) -> Effect:
+    """Do the next step outside every transaction; return what to commit of it."""
+    site = _Site(client, base, pool, chore)
+    phase = site.came.get("phase", "create")
+    if phase not in _BEFORE_THE_INDEX:
+        indices = aliases.look(client, base)
+        if site.name not in {indices.write, indices.read}:
+            # Somebody has deleted it, or put another in its place.
+            log.warning("rebuild_begins_again", index=site.name, phase=phase)
+            return lambda _: Progress({"phase": "create"}, 0, chore.total)
+    return _PHASES[phase](site)
+
+
+def _read(site: _Site) -> Effect:
+    """Have every entry analysed anew, before what is made of it is written."""
+    page = _page(site)
+    named = [(row.tenant, row.id) for row in page]
+    make_last_due = behind.add_but_last(site.pool, named, METADATA_STAGE)
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        make_last_due(conn)
+        if len(page) == STEP_ENTRIES:
+            return site.goes_on("read", after=str(page[-1].id))
+        marked_at = maintenance.now(conn).isoformat()
+        return site.goes_on("reading", marked_at=marked_at)
+
+    return commit
+
+
+def _reading(site: _Site) -> Effect:
+    return lambda conn: (
+        site.waits()
+        if _is_work_left(conn, site, METADATA_STAGE)
+        else site.goes_on("create")
+    )
+
+
+def _create(site: _Site) -> Effect:
+    filling.ensure_filled(site.client, site.base, site.pool)
+    for name in aliases.look(site.client, site.base).bare:
+        if name != site.name and aliases.is_left_over(site.base, name):
+            aliases.delete(site.client, name)
+    aliases.make(site.client, site.name)
+    total = reconcile.count(site.pool)
+    begun = {"phase": "open", "rounds": 0, "healed": 0}
+    return lambda _: Progress(begun, 0, total)
+
+
+def _open(site: _Site) -> Effect:
+    found = aliases.look(site.client, site.base)
+    if site.name not in {found.write, *found.bare}:
+        return lambda _: Progress({"phase": "create"}, 0, site.chore.total)
+    aliases.write_to(site.client, found, site.name)
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        return site.goes_on("wait", moved_at=maintenance.now(conn).isoformat())
+
+    return commit
+
+
+def _wait(site: _Site) -> Effect:
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        moved_at = datetime.fromisoformat(site.came["moved_at"])
+        values = {"stage": INDEX_STAGE, "moved_at": moved_at}
+        if _is_true(conn, _EARLIER_CLAIMS, values):
+            return site.waits()
+        last = conn.execute(_LAST).fetchone()
+        until = str(last[0]) if last else None
+        return site.goes_on("copy" if until else "settle", after=None, until=until)
+
+    return commit
+
+
+def _copy(site: _Site) -> Effect:
+    page = _page(site)
+    refused: list[UUID] = []
+    tenants: dict[UUID, str] = {row.id: row.tenant for row in page}
+    for tenant, ids in _batches(page):
+        with connection(site.pool) as conn:
+            found = documents.load(conn, tenant, ids)
+        errors = bulk.write(site.client, mapping.write_alias(site.base), found)
+        for entry_id, error in errors.items():
+            if error.retriable:
+                raise error
+            refused.append(entry_id)
+    for entry_id in refused:
+        # Its own stage puts it aside, alone and with the reason.
+        with connection(site.pool) as conn:
+            one = [INDEX_STAGE]
+            due.add(conn, tenants[entry_id], [entry_id], one, work_class=due.BULK)
+    done = site.chore.done + len(page)
+    total = max(site.chore.total or 0, done)
+    if len(page) < STEP_ENTRIES:
+        cursor = {**site.came, "phase": "settle"}
+    else:
+        cursor = {**site.came, "after": str(page[-1].id)}
+    return lambda _: Progress(cursor, done, total)
+
+
+def _settle(site: _Site) -> Effect:
+    aliases.go_live(site.client, site.name)
+    return lambda _: site.goes_on("compare", walk=None, differing=0)
+
+
+def _compare(site: _Site) -> Effect:
+    sides = Sides(site.client, site.name, site.pool)
+    found = compare.look(sides, site.came["walk"])
+    reconcile.remove(sides, found)
+    make_last_due = reconcile.make_due_but_last(site.pool, found)
+    differing = site.came["differing"] + len(found.differ) + len(found.extra)
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        make_last_due(conn)
+        if found.goes_on is not None:
+            return site.goes_on("compare", walk=found.goes_on, differing=differing)
+        log.info("rebuild_compared", index=site.name, differing=differing)
+        if not differing:
+            return site.goes_on("sample")
+        rounds, healed = site.came["rounds"] + 1, site.came["healed"] + differing
+        if rounds >= MAX_ROUNDS:
+            raise InternalError(technical=f"{differing} differ after {rounds} rounds")
+        marked = maintenance.now(conn).isoformat()
+        return site.goes_on("drain", marked_at=marked, rounds=rounds, healed=healed)
+
+    return commit
+
+
+def _drain(site: _Site) -> Effect:
+    """Wait for what was made due, in both indices; then look again."""
+    return lambda conn: (
+        site.waits()
+        if _is_work_left(conn, site, INDEX_STAGE)
+        else site.goes_on("compare", walk=None, differing=0)
+    )
+
+
+def _sample(site: _Site) -> Effect:
+    """Ask for entries by their own words before anybody else does."""
+    sides = Sides(site.client, site.name, site.pool)
+    missed = sampling.missed(sides, random.SystemRandom())
+    if missed:
+        # It was written, and is not found: the mapping is wrong, not the entry.
+        raise InternalError(technical=f"not found by their words: {missed[:5]}")
+    return lambda _: site.goes_on("swap")
+
+
+def _swap(site: _Site) -> Effect:
+    found = aliases.look(site.client, site.base)
+    aliases.write_to(site.client, found, site.name)
+    aliases.search_in(site.client, found, site.name)
+    log.warning("index_swapped", index=site.name, old=found.read)
+    progress = site.goes_on("drop")
+    cursor, done, total = progress.cursor, progress.done, progress.total
+    return lambda _: Progress(cursor, done, total, wait_seconds=DRAIN_SECONDS)
+
+
+def _drop(site: _Site) -> Effect:
+    for name in aliases.look(site.client, site.base).bare:
+        aliases.delete(site.client, name)
+    done = site.chore.done
+    result = {
+        "index": site.name,
+        "entries": done,
+        "rounds": site.came["rounds"],
+        "healed": site.came["healed"],
+        # As the last round found it, before the swap.
+        "differing": 0,
+    }
+    return lambda _: Progress(None, done, total=done, result=result)
+
+
+_PHASES: dict[str, Callable[[_Site], Effect]] = {
+    "read": _read,
+    "reading": _reading,
+    "create": _create,
+    "open": _open,
+    "wait": _wait,
+    "copy": _copy,
+    "settle": _settle,
+    "compare": _compare,
+    "drain": _drain,
+    "sample": _sample,
+    "swap": _swap,
+    "drop": _drop,
+}
+
+
+def phases() -> list[str]:
+    """Return what a rebuild does, one after another."""
+    return list(_PHASES)
+
+
+def _page(site: _Site) -> list[_Row]:
+    values = {
+        "after": site.came.get("after"),
+        "until": site.came.get("until"),
+        "limit": STEP_ENTRIES,
+    }
+    with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+        return cur.execute(_PAGE, values).fetchall()
+
+
+def _batches(page: Sequence[_Row]) -> Iterator[tuple[str, list[UUID]]]:
+    """Yield what one worker can hold at once, of one tenant each."""
+    in_order = sorted(page, key=lambda row: (row.tenant, row.id))
+    for tenant, rows in groupby(in_order, key=lambda row: row.tenant):
+        ids: list[UUID] = []
+        size = 0
+        for row in rows:
+            if ids and (len(ids) == _LOADED_AT_ONCE or size + row.size > _LOADED_BYTES):
+                yield tenant, ids
+                ids, size = [], 0
+            ids.append(row.id)
+            size += row.size
+        yield tenant, ids
+
+
+def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:
+    """Tell whether what was due when the phase began is still to be done."""
+    marked_at = datetime.fromisoformat(site.came["marked_at"])
+    return _is_true(conn, _EARLIER_WORK, {"stage": stage, "marked_at": marked_at})
+
+
+def _is_true(
+    conn: Connection[TupleRow], query: LiteralString, values: dict[str, Any]
+) -> bool:
+    row = conn.execute(query, values).fetchone()
+    return row is not None and bool(row[0])

@@ -1,0 +1,43 @@
+"""What the index may still show although the caller may not see it any more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+
+# More than these are told apart after the search: each is a clause of the query.
+MAX_IDS = 1000
+
+# Of what was ever deleted or closed to somebody, all that the index has perhaps not
+# heard of: written since its watermark, or put aside on the way to it.
+_SINCE: LiteralString = """
+    WITH unheard AS (
+        SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from
+          FROM entry e
+         WHERE e.tenant = %(tenant)s AND e.modified_at >= %(since)s
+           AND (e.deleted_at IS NOT NULL OR e.past_readers <> '{}')
+         UNION
+        SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from
+          FROM quarantine q
+          JOIN entry e ON e.id = q.entry_id AND e.tenant = %(tenant)s
+         WHERE q.tenant = %(tenant)s AND q.stage IN ('metadata', 'index'))
+    SELECT id FROM unheard
+     WHERE NOT (deleted_at IS NULL
+                AND (%(logbooks)s::text[] IS NULL OR logbooks && %(logbooks)s)
+                AND (readers IS NULL OR readers && %(principals)s)
+                AND (visible_from IS NULL OR visible_from <= now()))
+     ORDER BY modified_at DESC, id
+     LIMIT %(most)s"""
+
+
+def since(conn: Connection[Any], scope: Scope, watermark: datetime) -> list[UUID]:
+    """Return what the caller lost since the index was up to date, the newest first."""
+    values = {**scope.params, "since": watermark, "most": MAX_IDS}
+    rows: list[TupleRow] = conn.execute(_SINCE, values).fetchall()
+    return [row[0] for row in rows]

@@ -1,0 +1,51 @@
+"""The filters of a search as OpenSearch compares them: what NARROWED is in SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.query.filters import Bounds, Filters
+
+Query = dict[str, Any]
+_WILD = str.maketrans({"\\": "\\\\", "*": "\\*", "?": "\\?"})
+
+
+def required(filters: Filters) -> list[Query]:
+    """Return what every hit must match."""
+    found: list[Query] = []
+    if filters.sources is not None:
+        found.append({"terms": {"source": list(filters.sources)}})
+    if filters.logbooks is not None:
+        found.append({"terms": {"logbooks": list(filters.logbooks)}})
+    found += [
+        {"terms": {"facts": one.wanted_terms}} for one in filters.facts if one.any_of
+    ]
+    if filters.people is not None:
+        found.append({"bool": {"should": [_part(one) for one in filters.people]}})
+    if filters.quantity is not None:
+        found.append(_within(filters.quantity))
+    return found
+
+
+def excluded(filters: Filters) -> list[Query]:
+    """Return what no hit may match."""
+    return [
+        {"terms": {"facts": one.unwanted_terms}} for one in filters.facts if one.none_of
+    ]
+
+
+def _part(name: str) -> Query:
+    return {"wildcard": {"people": {"value": f"*{name.translate(_WILD)}*"}}}
+
+
+def _within(bounds: Bounds) -> Query:
+    asked = {"gte": bounds.least, "lte": bounds.most}
+    ends = {end: size for end, size in asked.items() if size is not None}
+    must: list[Query] = [
+        {"term": {"quantities.dimension": bounds.dimension}},
+        {"range": {"quantities.value": ends}},
+    ]
+    if bounds.name:
+        part = f"*{bounds.name.translate(_WILD)}*"
+        must.append({"wildcard": {"quantities.name": {"value": part}}})
+    return {"nested": {"path": "quantities", "query": {"bool": {"filter": must}}}}

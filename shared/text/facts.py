@@ -1,0 +1,80 @@
+"""What is known of an entry, as filters compare it: a field, and a value made equal.
+
+A fact is compared by its key, whichever way it was written; both engines hold the same
+terms, so that a filter means the same in both.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shared.text.folding import fold
+from shared.text.identifiers import identify
+
+# Longer values are equal if they begin so.
+MAX_VALUE_CHARS = 200
+# Before a fact in a tsvector: no term of a text begins so.
+MARK = "="
+# Fields whose values are names of things; those of the others are words as they stand.
+THINGS = frozenset({"device", "system"})
+
+_WORDS = re.compile(r"[^\W\d_]+|\d+")
+_KEEP_ZEROS = frozenset({"pv", "document"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that is known of an entry, how it was found, and where in its text."""
+
+    field: str
+    # As readers are shown it.
+    value: str
+    # `name` and `alias` of a list, `within` a longer name, `part` of what was named,
+    # `form` of a device, `said` by the source, `read` in the text, `plan` of shifts, or
+    # what a stage calls it.
+    how: str
+    start: int | None = None
+    end: int | None = None
+    # What the same thing is called besides: a filter may name it so.
+    aliases: tuple[str, ...] = ()
+
+    def terms(self) -> Iterator[str]:
+        """Yield what the entry is filtered by: the value, and each alias of it."""
+        yield term(self.field, self.value)
+        for alias in self.aliases:
+            yield term(self.field, alias, is_alias=True)
+
+
+def term(field: str, value: str, *, is_alias: bool = False) -> str:
+    """Return the term of a value: equal values have equal ones."""
+    return f"{field}{'~' if is_alias else '='}{key(field, value)}"
+
+
+def key(field: str, value: str) -> str:
+    """Return what a value is compared by; every spelling of a device has one key."""
+    if field not in THINGS:
+        return comparable(value)[:MAX_VALUE_CHARS]
+    name = identify(value.strip())
+    if name is not None and name.kind in _KEEP_ZEROS:
+        # There a near miss is another thing.
+        return name.canonical
+    return " ".join(word for word, _, _ in words(value))[:MAX_VALUE_CHARS]
+
+
+def comparable(text: str) -> str:
+    """Return a text in lower case, without accents, its blanks made one each."""
+    apart = unicodedata.normalize("NFKD", text.casefold())
+    bare = "".join(c for c in apart if not unicodedata.combining(c))
+    return " ".join(bare.split())
+
+
+def words(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield words and numbers apart, as names are compared, each with its place."""
+    for match in _WORDS.finditer(text):
+        word = match[0]
+        word = (word.lstrip("0") or "0") if word[0].isdigit() else fold(word)
+        if word:
+            yield word, match.start(), match.end()

@@ -1,0 +1,98 @@
+"""Dates and times of day as one token each, so that none is taken for a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+TIME, DATE = "time", "date"
+KINDS = frozenset({TIME, DATE})
+
+_NOON = 12
+_CENTURY = 2000
+_MONTHS = (
+    *("jan", "feb", "mar", "apr", "may", "jun"),
+    *("jul", "aug", "sep", "oct", "nov", "dec"),
+)
+_OTHER_MONTHS = {"mrz": 3, "mai": 5, "okt": 10, "dez": 12}
+_MONTH = "|".join((*_MONTHS, *_OTHER_MONTHS))
+_CLOCK = (
+    r"(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:[ap]m|hrs?|h|uhr|z|utc)?"
+)
+_DATE = (
+    r"(?:\d{4}-\d{2}-\d{2}|\d{1,2}\.\d{1,2}\.\d{4}"
+    rf"|\d{{1,2}}-(?:{_MONTH})-(?:\d{{4}}|\d{{2}})|(?:{_MONTH})-\d{{1,2}})"
+)
+_WHOLE = re.compile(
+    rf"(?P<date>{_DATE})(?:[T_-](?P<of_day>{_CLOCK}))?"
+    rf"|(?P<time>{_CLOCK})(?:-(?P<until>{_CLOCK}))?",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"\d+")
+_WORDS = re.compile(r"[a-z]+|\d+")
+_AFTERNOON = re.compile(r"[ap]m")
+
+
+class TimeWord(NamedTuple):
+    """A date or a time of day, where it stands, and what else it is found by."""
+
+    kind: str
+    term: str
+    start: int
+    end: int
+    idents: tuple[str, ...]
+
+
+def read(written: str) -> list[TimeWord] | None:
+    """Return the date and the times that a run of characters is, or None."""
+    match = _WHOLE.fullmatch(written) if written.isascii() else None
+    return None if match is None else list(_of(match))
+
+
+def _of(match: re.Match[str]) -> Iterator[TimeWord]:
+    for group, kind in (
+        ("date", DATE),
+        ("of_day", TIME),
+        ("time", TIME),
+        ("until", TIME),
+    ):
+        if match[group] is not None:
+            text = match[group].lower()
+            term = _date(text) if kind == DATE else _clock(text)
+            idents = {term, *_WORDS.findall(text)}
+            if kind == TIME:
+                # With seconds it is found without them.
+                idents.add(term[: len("hh:mm")])
+            else:
+                idents.add(text)
+            yield TimeWord(kind, term, *match.span(group), idents=tuple(sorted(idents)))
+
+
+def _clock(text: str) -> str:
+    """Return `14:05` for `2:05pm`; seconds stay, parts of them do not."""
+    numbers = _NUMBERS.findall(text.partition(".")[0])
+    hour = int(numbers[0])
+    half = _AFTERNOON.search(text)
+    if half and hour <= _NOON:
+        hour = hour % _NOON + (_NOON if half[0] == "pm" else 0)
+    return ":".join((f"{hour:02d}", *numbers[1:]))
+
+
+def _date(text: str) -> str:
+    """Return the date as `2024-03-12`, and what is none as it is written."""
+    words = _WORDS.findall(text)
+    if "-" in text and words[0].isdigit() and words[1].isdigit():
+        return text
+    if len(words) < len(("day", "month", "year")):
+        return f"{words[0]}-{int(words[1]):02d}"
+    day, month, year = words
+    number = int(month) if month.isdigit() else _number_of(month)
+    full = int(year) if len(year) > 2 else _CENTURY + int(year)  # noqa: PLR2004
+    if not (1 <= number <= len(_MONTHS) and 1 <= int(day) <= 31):  # noqa: PLR2004
+        return text
+    return f"{full:04d}-{number:02d}-{int(day):02d}"
+
+
+def _number_of(month: str) -> int:
+    return _OTHER_MONTHS.get(month) or _MONTHS.index(month) + 1

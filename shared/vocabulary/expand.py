@@ -1,0 +1,262 @@
+"""What a wildcard or a misspelt word of a question stands for, as literal terms.
+
+Both engines get the same terms: the vocabulary is asked once, in one statement.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.text.folding import STEMMED_LANGUAGES, fold, stem, surface
+from shared.vocabulary import patterns, spelling
+from shared.vocabulary.patterns import Pattern
+
+# Every language without a stemmer: its words are compared as they stand.
+UNSTEMMED = "*"
+LANGUAGES = (*STEMMED_LANGUAGES, UNSTEMMED)
+
+MAX_TERMS = 1000
+# OpenSearch refuses more ways through one phrase.
+MAX_TERMS_IN_PHRASE = 64
+MAX_SPELLINGS = 5
+# Of what shares so many of its trigrams; how far it is off is counted here.
+_CANDIDATES = 300
+ALIKE = 0.3
+
+# The commonest first where there are too many, so that a cap loses the least. A word is
+# compared by BETWEEN where it must be equal: the trigrams' index takes `=` as well, and
+# is far slower at it.
+_EXPAND: LiteralString = """
+    WITH want AS MATERIALIZED (
+        SELECT w.no, w.kind, w.language, w.pattern, w.low, w.high, w.word, w.forms,
+               w.most
+          FROM jsonb_to_recordset(%(wants)s::jsonb)
+               AS w (no int, kind text, language text, pattern text, low text,
+                     high text, word text, forms jsonb, most int)),
+    absent AS MATERIALIZED (
+        SELECT w.no, w.word, w.most,
+               set_config('pg_trgm.similarity_threshold', %(alike)s, true)
+          FROM want w
+         WHERE w.kind = 'typo'
+           AND NOT EXISTS (
+                SELECT FROM jsonb_to_recordset(w.forms)
+                            AS f (language text, surface text, stem text)
+                  JOIN lexeme l ON l.tenant = %(tenant)s AND l.language = f.language
+                   AND l.surface BETWEEN f.surface AND f.surface)
+           AND NOT EXISTS (
+                SELECT FROM jsonb_to_recordset(w.forms)
+                            AS f (language text, surface text, stem text)
+                  JOIN lexeme l ON l.tenant = %(tenant)s AND l.language = f.language
+                   AND l.stem = f.stem)
+           AND NOT EXISTS (SELECT FROM ident i
+                            WHERE i.tenant = %(tenant)s
+                              AND i.ident BETWEEN w.word AND w.word))
+    SELECT w.no, w.language, t.stem AS term, 0::real AS alike
+      FROM want w
+     CROSS JOIN LATERAL (
+        SELECT l.stem
+          FROM lexeme l
+         WHERE l.tenant = %(tenant)s AND l.language = w.language
+           AND l.surface >= w.low AND l.surface < w.high
+           AND l.surface LIKE w.pattern
+         GROUP BY l.stem
+         ORDER BY sum(l.n) DESC, l.stem
+         LIMIT w.most) t
+     WHERE w.kind = 'words'
+    UNION ALL
+    SELECT w.no, w.language, t.stem, 0::real
+      FROM want w
+     CROSS JOIN LATERAL (
+        SELECT l.stem
+          FROM lexeme l
+         WHERE l.tenant = %(tenant)s AND l.language = w.language
+           AND l.surface LIKE w.pattern
+         GROUP BY l.stem
+         ORDER BY sum(l.n) DESC, l.stem
+         LIMIT w.most) t
+     WHERE w.kind = 'words_ending'
+    UNION ALL
+    SELECT w.no, '', t.ident, 0::real
+      FROM want w
+     CROSS JOIN LATERAL (
+        SELECT i.ident
+          FROM ident i
+         WHERE i.tenant = %(tenant)s AND i.ident >= w.low AND i.ident < w.high
+           AND i.ident LIKE w.pattern
+         ORDER BY i.n DESC, i.ident
+         LIMIT w.most) t
+     WHERE w.kind = 'names'
+    UNION ALL
+    SELECT w.no, '', t.ident, 0::real
+      FROM want w
+     CROSS JOIN LATERAL (
+        SELECT i.ident
+          FROM ident i
+         WHERE i.tenant = %(tenant)s AND i.ident LIKE w.pattern
+         ORDER BY i.n DESC, i.ident
+         LIMIT w.most) t
+     WHERE w.kind = 'names_ending'
+    UNION ALL
+    SELECT a.no, '', t.surface, t.alike
+      FROM absent a
+     CROSS JOIN LATERAL (
+        SELECT DISTINCT l.surface, similarity(l.surface, a.word) AS alike
+          FROM lexeme l
+         WHERE l.tenant = %(tenant)s AND l.language = ANY (%(languages)s)
+           AND l.surface %% a.word
+           AND char_length(l.surface)
+               BETWEEN char_length(a.word) - a.most AND char_length(a.word) + a.most
+         ORDER BY alike DESC, l.surface
+         LIMIT %(candidates)s) t"""
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One thing of a question that stands for others.
+
+    A `wildcard` has `*` or `?` in it, at its end alone if it is a prefix; a `typo` is a
+    word as it is typed, which may be misspelt.
+    """
+
+    kind: Literal["wildcard", "typo"]
+    text: str
+    in_phrase: bool = False
+
+    @property
+    def most(self) -> int:
+        """Return how many terms it may stand for."""
+        return MAX_TERMS_IN_PHRASE if self.in_phrase else MAX_TERMS
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """The literal terms that something stands for; none of any kind: for nothing."""
+
+    # Terms of the stream, by language; `*` is every language without a stemmer.
+    stems: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    # Spellings and parts of names; the whole ones are terms of the stream as well.
+    idents: tuple[str, ...] = ()
+    # Words nearly spelt as the one that no entry has, the nearest first.
+    spellings: tuple[str, ...] = ()
+    # There were more than it may stand for.
+    capped: bool = False
+
+
+def expand(
+    conn: Connection[TupleRow],
+    tenant: str,
+    wanted: Sequence[Want],
+    languages: Sequence[str] = LANGUAGES,
+    *,
+    alike: float = ALIKE,
+) -> list[Expansion]:
+    """Return what each stands for, in the order asked; total over any text.
+
+    A wildcard without a letter or digit stands for nothing. A word is replaced only
+    if no entry of any language has it, nor another form of it, nor a name of which it
+    is a part. What only hidden entries have may be among the terms: it finds nothing
+    there, and must not be told before it is seen in a hit.
+    """
+    asked = [
+        {"no": no, **row}
+        for no, want in enumerate(wanted)
+        for row in _asked(want, languages)
+    ]
+    if not asked:
+        return [Expansion() for _ in wanted]
+    values = {
+        "tenant": tenant,
+        "languages": list(languages),
+        "wants": json.dumps(asked),
+        "alike": str(alike),
+        "candidates": _CANDIDATES,
+    }
+    found: dict[int, list[TupleRow]] = defaultdict(list)
+    for row in conn.execute(_EXPAND, values):
+        found[row[0]].append(row[1:])
+    return [
+        _spelt(want, found[no]) if want.kind == "typo" else _terms(want, found[no])
+        for no, want in enumerate(wanted)
+    ]
+
+
+def _asked(want: Want, languages: Sequence[str]) -> Iterator[dict[str, Any]]:
+    # NUL is no character of a text that is stored.
+    text = want.text.replace("\0", "")
+    if want.kind == "typo":
+        yield from _asked_typo(text)
+        return
+    most = want.most + 1
+    for language in languages:
+        pattern = patterns.of_words(text, language)
+        if pattern is not None:
+            yield {**_ranged("words", pattern), "language": language, "most": most}
+    for pattern in patterns.of_names(text):
+        yield {**_ranged("names", pattern), "most": most}
+
+
+def _ranged(kind: str, pattern: Pattern) -> dict[str, Any]:
+    if not pattern.low:
+        return {"kind": f"{kind}_ending", "pattern": pattern.like}
+    low, high = pattern.low, pattern.high
+    return {"kind": kind, "pattern": pattern.like, "low": low, "high": high}
+
+
+def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
+    word = fold(text)
+    if not spelling.is_word(word):
+        return
+    forms = []
+    for language in LANGUAGES:
+        folded = surface(text, language)
+        form = {"surface": folded, "stem": stem(folded, language)}
+        forms.append({"language": language, **form})
+    yield {
+        "kind": "typo",
+        "word": word,
+        "forms": forms,
+        "most": spelling.tolerance(word),
+    }
+
+
+def _terms(want: Want, rows: Iterable[TupleRow]) -> Expansion:
+    stems: dict[str, list[str]] = defaultdict(list)
+    idents: dict[str, None] = {}
+    for language, term, _ in rows:
+        if language:
+            stems[language].append(term)
+        else:
+            idents[term] = None
+    capped = any(len(found) > want.most for found in [idents, *stems.values()])
+    kept_idents = tuple(idents)[: want.most]
+    kept = {name: tuple(found[: want.most]) for name, found in stems.items()}
+    # Words and names together are what an entry of one language is compared with.
+    room = want.most - max(map(len, kept.values()), default=0)
+    if len(kept_idents) > room:
+        # Each has at least half of the room.
+        half = max(room, want.most // 2)
+        kept_idents = kept_idents[:half]
+        left = want.most - len(kept_idents)
+        kept = {name: found[:left] for name, found in kept.items()}
+        capped = True
+    return Expansion(kept, kept_idents, capped=capped)
+
+
+def _spelt(want: Want, rows: Iterable[TupleRow]) -> Expansion:
+    word = fold(want.text.replace("\0", ""))
+    most = spelling.tolerance(word)
+    ranked = set()
+    for _, found, alike in rows:
+        distance = spelling.distance(word, found, most)
+        if distance:
+            ranked.add((distance, -alike, found))
+    return Expansion(
+        spellings=tuple(found for *_, found in sorted(ranked)[:MAX_SPELLINGS])
+    )

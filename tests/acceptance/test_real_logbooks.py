@@ -1,0 +1,118 @@
+"""Real text from a sheet and an export, by maps as the page shows them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fix_system import BIN, System
+
+EXCERPTS = Path(__file__).parent / "logbooks"
+# As docs/how-to/add-a-source.md has it.
+BY_HAND = """
+  shovels:
+    adapter: generic_csv
+    path: {folder}/work_orders.csv
+    timezone: Australia/Perth
+    args:
+      map: {{text: OriginalShorttext, entry_time: BscStartDate, category: Asset}}
+      defaults: {{kind: maintenance}}
+      types: {{Cost: number}}
+"""
+EVENTS = (
+    *("--map", "external_id=event_number", "--map", "title=facility"),
+    *("--map", "text=event_text", "--map", "tags=/cfr_sections/*/code"),
+    *("--map", "entry_time=notification_date", "--map", "entry_time=notification_time"),
+    *("--map", "entry_time=notification_timezone"),
+    *("--map", "event_time=event_date", "--map", "event_time=event_time"),
+    *("--map", "event_time=event_timezone"),
+)
+
+Type = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The folder of somebody with two files and a configuration."""
+    made: Path = tmp_path_factory.mktemp("desk")
+    shutil.copytree(EXCERPTS, made, dirs_exist_ok=True)
+    (made / "logchord.yaml").write_text("sources:\n  api: {adapter: push}\n", "utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def system(make_lasting_system, folder: Path) -> System:
+    """A whole system that reads this configuration."""
+    made: System = make_lasting_system(
+        LOGCHORD_CONFIG=str(folder / "logchord.yaml"),
+        LOGCHORD_SOURCES="",
+        EMBEDDING_MODEL="hashing-64",
+    )
+    made.start("api", "search", "enhance", "embed", "ingest", "upkeep")
+    made.wait_ready("search", "enhance", "embed", "ingest", "upkeep")
+    return made
+
+
+@pytest.fixture(scope="module")
+def logchord(system: System, folder: Path) -> Type:
+    """Type a command, and return what it prints as data."""
+    environment = {
+        **system.environment,
+        "LOGCHORD_URL": system.url,
+        "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
+        "NO_COLOR": "1",
+    }
+
+    def logchord(*words: str) -> str:
+        done = subprocess.run(
+            [str(BIN / "logchord"), *words],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    return logchord
+
+
+def test_a_sheet_described_by_hand_can_be_searched_once_it_is_in(logchord, folder):
+    file = folder / "logchord.yaml"
+    file.write_text(file.read_text("utf-8") + BY_HAND.format(folder=folder), "utf-8")
+
+    assert logchord("source", "reload") == "added shovels\n"
+    assert logchord("ingest", "shovels").startswith("shovels: done, seen ")
+
+    shown = json.loads(logchord("source", "show", "shovels", "--json"))
+    assert shown["entries"] == 11
+    (aside,) = json.loads(logchord("quarantine", "list", "--stage", "ingest", "--json"))
+    assert "'Cost' in line 12 is no number." in json.dumps(aside)
+    found = logchord("search", "bucket teeth", "--mode", "keyword", "--limit", "1")
+    assert "REPLACE BUCKET TEETH." in found
+    assert "2001-10-09 16:00 UTC" in found
+
+
+def test_an_export_added_by_a_command_can_be_searched_once_it_is_in(logchord, folder):
+    path = str(folder / "events.jsonl")
+
+    added = logchord("source", "add", path, "--name", "events", *EVENTS)
+    assert added == f"added events to {folder}/logchord.yaml\n"
+    assert logchord("ingest", "events").startswith("events: done, seen ")
+
+    shown = json.loads(logchord("source", "show", "events", "--json"))
+    assert (shown["entries"], shown["degraded"]) == (4, None)
+    found = logchord("search", "green sea turtle", "--mode", "keyword", "--json")
+    (result,) = json.loads(found)["results"]
+    assert result["external_id"] == "36065"
+    assert result["title"] == "DIABLO CANYON"
+    # 15:28 EDT.
+    assert result["entry_time"].startswith("1999-08-24T19:28:00")

@@ -1,0 +1,141 @@
+"""An ELOG behind a login: by cookies, by its form, and what strangers are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from shared.entries.adapter import Source
+from shared.entries.incoming import Entry
+from shared.errors import IngestionError
+from tests.contract.plain_io import PlainIO
+from tests.contract.stubs.elog_http import ElogServerStub, make_stub
+from workers.adapters.elog_http import ElogHTTP, ElogHTTPArgs
+from workers.adapters.kit.stub import StubEntry, StubFile
+
+_LOGIN = {"user": "operator", "password": "ELOG_PASSWORD"}
+
+
+@pytest.fixture
+def io() -> Iterator[PlainIO]:
+    with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as made:
+        yield made
+
+
+def _adapter(stub: ElogServerStub, io: PlainIO, **args: Any) -> ElogHTTP:
+    settings = stub.settings()
+    given = ElogHTTPArgs(**{**settings["args"], **args})
+    source = Source(
+        name="elog",
+        base_url=settings["base_url"],
+        timezone=settings["timezone"],
+        args=given,
+    )
+    return ElogHTTP(source, io)
+
+
+def _entry(number: int, **changes: Any) -> StubEntry:
+    return StubEntry(number, datetime(2024, 6, 10, 12, tzinfo=UTC), **changes)
+
+
+def _fetched(adapter: ElogHTTP, external_id: str) -> Entry:
+    item = adapter.fetch(external_id)
+    assert item is not None
+    return adapter.parse(item)
+
+
+def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> None:
+    stub = ElogServerStub(user="operator", password="s3cret")
+    with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as io:
+        stub.add(_entry(1))
+        adapter = _adapter(stub, io, **_LOGIN)
+        assert _fetched(adapter, "Operations/1").readers == ()
+        report = adapter.check()
+        assert report.restricted == ("Operations",)
+        assert "Nobody may read Operations" in report.problems[0]
+        told = _adapter(stub, io, **_LOGIN, readers={"*": ["ops"]})
+        assert _fetched(told, "Operations/1").readers == ("ops",)
+        for redirects in (False, True):
+            stub.redirects_to_login = redirects
+            with pytest.raises(IngestionError) as caught:
+                list(_adapter(stub, io).list_ids(None))
+            assert caught.value.reason == "login_required"
+    stub.close()
+
+
+@pytest.fixture
+def asking_others() -> Iterator[ElogServerStub]:
+    """A server that does not keep the passwords itself."""
+    made = ElogServerStub(user="operator", password="s3cret", asks_others=True)
+    yield made
+    made.close()
+
+
+def _posts(stub: ElogServerStub) -> int:
+    return sum(one.startswith("POST ") for one in stub.requests())
+
+
+@pytest.mark.parametrize("redirects", [False, True])
+def test_where_cookies_are_not_enough_the_form_makes_a_session(
+    asking_others: ElogServerStub, io: PlainIO, *, redirects: bool
+) -> None:
+    asking_others.redirects_to_login = redirects
+    for number in (1, 2, 3):
+        asking_others.add(_entry(number))
+    adapter = _adapter(asking_others, io, **_LOGIN)
+
+    assert len(list(adapter.list_ids(None))) == 3
+    assert adapter.fetch("Operations/2") is not None
+    assert sum(len(page.items) for page in adapter.pages(None)) == 3
+    assert _posts(asking_others) == 1
+
+    # It ends when the server is started anew, or when its time is over.
+    asking_others.end_sessions()
+    assert adapter.fetch("Operations/3") is not None
+    assert _posts(asking_others) == 2
+    assert not any("s3cret" in one for one in asking_others.requests())
+
+
+def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(
+    asking_others: ElogServerStub, io: PlainIO
+) -> None:
+    asking_others.add(_entry(1))
+    with PlainIO(secrets={"ELOG_PASSWORD": "wrong"}, max_retries=2) as other:
+        adapter = _adapter(asking_others, other, **_LOGIN)
+        with pytest.raises(IngestionError) as caught:
+            list(adapter.list_ids(None))
+    assert caught.value.reason == "login_required"
+    assert "wrong" not in f"{caught.value.message} {caught.value.technical}"
+    assert _posts(asking_others) == 1
+    with pytest.raises(IngestionError):
+        list(_adapter(asking_others, io).list_ids(None))
+    assert _posts(asking_others) == 1, "nobody without a user fills in a form"
+
+
+def test_files_are_fetched_with_the_same_login_and_no_others_are(
+    asking_others: ElogServerStub, io: PlainIO
+) -> None:
+    asking_others.add(_entry(1, files=(StubFile("a.txt", b"within"),)))
+    known = _adapter(asking_others, io, **_LOGIN)
+    (ref,) = _fetched(known, "Operations/1").attachments
+    asking_others.end_sessions()
+    assert b"".join(known.fetch_attachment(ref)) == b"within"
+
+    stranger = make_stub()
+    stranger.add(_entry(1, files=(StubFile("a.txt", b"elsewhere"),)))
+    (foreign,) = _fetched(_adapter(stranger, io), "Operations/1").attachments
+    assert b"".join(known.fetch_attachment(foreign)) == b"elsewhere"
+    assert stranger.cookies[-1] is None
+    stranger.close()
+
+
+def test_an_elog_behind_a_login_is_recognised_by_what_it_calls_itself() -> None:
+    stub = ElogServerStub(user="operator", password="s3cret")
+    with PlainIO(max_retries=0) as io:
+        found = ElogHTTP.recognise(stub.base_url, io)
+    stub.close()
+    assert found is not None
+    assert found.asks == ("timezone", "user", "password", "logbooks")

@@ -1,0 +1,52 @@
+"""The most memory that a process and its children have ever had, each by itself."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+from typing import Self
+
+import psutil
+
+# Kept by the kernel: nothing is missed between two looks.
+_PEAK = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
+
+
+class Peaks:
+    """Looks at a process and its children, those that come and go too."""
+
+    def __init__(self, pid: int) -> None:
+        self._parent = psutil.Process(pid)
+        self.parent = 0
+        self.child = 0
+        self.children: set[int] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        """Begin to look, twenty times a second."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Look no longer."""
+        self._stop.set()
+        self._thread.join(5)
+
+    def _run(self) -> None:
+        while not self._stop.wait(0.05):
+            self.parent = max(self.parent, _peak_bytes(self._parent.pid))
+            for child in self._parent.children():
+                self.child = max(self.child, _peak_bytes(child.pid))
+                self.children.add(child.pid)
+
+
+def _peak_bytes(pid: int) -> int:
+    """Return it; 0 of a process that has just gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    found = _PEAK.search(status)
+    return int(found[1]) * 1024 if found else 0

@@ -1,0 +1,191 @@
+"""An ELOG of 20,000 messages that changes while those who read it are killed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import random
+import signal
+import threading
+import time
+from contextlib import closing
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.faults.busy_elog import BusyElog
+from tests.faults.fix_ledger import Line, record
+from tests.faults.size import SEED
+from tests.faults.source_log import SourceLog
+from tests.fix_system import System
+from tests.waiting import until
+
+MESSAGES = 20_000
+EDITS, DELETIONS, ADDITIONS, KILLS = 500, 200, 150, 50
+# Of the deaths, those of a whole worker; and beside so many, one of a chore.
+SHARE_OF_ALL, KILLS_OF_A_CHORE = 0.3, 10
+NAME = "ring"
+READERS = ("ingest", "chores")
+# As many messages as are fetched one by one, and pruned ones looked at, in a step.
+MOST_IN_A_STEP = 20
+# Every death costs the rest of a lease: shorter ones leave more of them room.
+SHORT: dict[str, str] = {
+    "LOGCHORD_WORK__LEASE_SECONDS": "3",
+    "LOGCHORD_WORK__LEASE_RENEW_SECONDS": "1",
+}
+# A lease, a turn of the scheduler, and the start of a worker on a busy machine.
+TAKEN_UP_SECONDS = 20.0
+
+
+def source(elog: BusyElog) -> dict[str, Any]:
+    return {
+        **elog.settings(),
+        "poll_interval_seconds": 1,
+        "reconcile_every_seconds": 5,
+        "prune_every_seconds": 1,
+        "rate_per_second": 500,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("P1", "P2")
+@pytest.mark.timeout(1800)
+def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(make_system):
+    with closing(BusyElog(SEED, MESSAGES)) as elog:
+        system = make_system(
+            **SHORT,
+            LOGCHORD_SOURCES=json.dumps({NAME: source(elog)}),
+        )
+        log = SourceLog(system.database, NAME)
+        began = time.monotonic()
+        # Deletions are found by a chore.
+        system.start("api", "ingest", "chores", "upkeep")
+        system.wait_ready("ingest", "chores", "upkeep")
+
+        killed = kill_again_and_again(system, elog, log)
+        seconds = time.monotonic()
+        until(
+            functools.partial(is_same, system, elog, log),
+            within_seconds=120,
+            what=f"source and store are one\n{system.tail('ingest')}",
+        )
+        seconds = time.monotonic() - seconds
+        last = log.now()
+        until(lambda: not log.still_open(last), within_seconds=60, what="runs end")
+        line = ledger_line(elog, log, seconds)
+        counted, runs = log.counted()
+        written = log.written()
+        steps, twice = log.steps()
+        with system.client(system.key(scopes=("admin",))) as admin:
+            shown = admin.get(f"/v1/sources/{NAME}").json()
+        print(
+            f"ELOG kills={killed} edited={elog.edited} deleted={elog.deleted}"
+            f" added={elog.added} requests={elog.asked} runs={runs} steps={steps}"
+            f" taken_over={log.taken_over()} seconds={time.monotonic() - began:.0f}"
+        )
+
+        assert (elog.edited, elog.added) == (EDITS, ADDITIONS)
+        assert elog.deleted >= DELETIONS
+        assert log.difference(elog.holds()) == {}
+        assert log.out_of_turn(elog.said) == {}
+        # Nothing was done twice that was done.
+        assert twice == 0
+        assert (counted.added, counted.updated) == (written.added, written.updated)
+        assert counted.deleted >= written.deleted
+        # Nor was much begun twice.
+        assert line.extra_runs <= KILLS * MOST_IN_A_STEP
+        assert line.recovery_s < TAKEN_UP_SECONDS
+        assert log.errors() == []
+        assert line.quarantined == 0
+        assert (shown["paused"], shown["degraded"]) == (False, None)
+
+
+def is_same(system: System, elog: BusyElog, log: SourceLog) -> bool:
+    """Tell whether the store holds what the source does; keep up who sees to it."""
+    for name in READERS:
+        keep_up(system, name)
+    return not log.difference(elog.holds())
+
+
+def kill_again_and_again(
+    system: System, elog: BusyElog, log: SourceLog
+) -> dict[str, int]:
+    """Change the logbook and kill a reader or all of them, at random moments."""
+    chance = random.Random(SEED)
+    killed = {"child": 0, "all": 0, "chores": 0}
+    for turn in range(KILLS):
+        for _ in range(EDITS // KILLS):
+            elog.edit_one()
+        for _ in range(DELETIONS // KILLS):
+            elog.delete_one()
+        for _ in range(ADDITIONS // KILLS):
+            elog.add_one()
+        # In the middle of whatever they do just then.
+        met = elog.asked + chance.randint(1, 30)
+        until(
+            functools.partial(is_asked, system, elog, met),
+            within_seconds=120,
+            what=f"somebody reads\n{system.tail('ingest')}",
+        )
+        threading.Event().wait(chance.uniform(0, 0.5))
+        if chance.random() < SHARE_OF_ALL:
+            system.kill("ingest")
+            log.note_kill_of_all()
+            system.start("ingest")
+            killed["all"] += 1
+        else:
+            kill_a_child(system, "ingest", chance)
+            killed["child"] += 1
+        if turn % KILLS_OF_A_CHORE == 0:
+            kill_a_child(system, "chores", chance)
+            killed["chores"] += 1
+    return killed
+
+
+def is_asked(system: System, elog: BusyElog, met: int) -> bool:
+    """Tell whether so many requests have come; keep up who sends them."""
+    for name in READERS:
+        keep_up(system, name)
+    return elog.asked >= met
+
+
+def keep_up(system: System, name: str) -> None:
+    """Start it again if it has ended, as whoever supervises it does.
+
+    A worker ends by itself when one of its pool dies before all of it has begun.
+    """
+    if system.has_ended(name):
+        system.start(name)
+
+
+def kill_a_child(system: System, name: str, chance: random.Random) -> None:
+    """Kill one process of a pool; a worker that only starts has none yet."""
+
+    def children() -> list[psutil.Process]:
+        keep_up(system, name)
+        return psutil.Process(system.processes[name].pid).children()
+
+    found = until(children, within_seconds=60, what="a pool")
+    os.kill(chance.choice(found).pid, signal.SIGKILL)
+
+
+def ledger_line(elog: BusyElog, log: SourceLog, slowest_s: float) -> Line:
+    """Print and return the line: an extra run is a message fetched once more."""
+    fetched = elog.handed_out
+    line = Line(
+        experiment="ELOG",
+        seed=SEED,
+        accepted=log.written().added,
+        lost=len(log.difference(elog.holds())),
+        duplicate_effects=len(log.out_of_turn(elog.said)) + log.steps()[1],
+        extra_runs=fetched.total() - len(fetched),
+        quarantined=log.put_aside(),
+        recovery_s=round(log.recovery_s(), 2),
+        drift=None,
+        slowest_s=round(slowest_s, 2),
+        stage_runs=fetched.total(),
+    )
+    record(line)
+    return line

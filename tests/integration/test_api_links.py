@@ -1,0 +1,218 @@
+"""Links that are pushed: what is related, and what may be superseded by whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from shared.access.keys import create_key
+from tests.fix_system import System
+from tests.integration.written import field_of, push, read, verdict
+
+Links = list[dict[str, str]]
+Keyed = Callable[..., httpx.Client]
+
+
+def related(*names: str) -> Links:
+    return [{"kind": "related", "external_id": name} for name in names]
+
+
+def supersedes(*names: str) -> Links:
+    return [{"kind": "supersedes", "external_id": name} for name in names]
+
+
+@pytest.fixture
+def keyed(api: System, tenant: str) -> Iterator[Keyed]:
+    """Clients whose keys write to some logbooks only."""
+    clients: list[httpx.Client] = []
+
+    def keyed(*logbooks: str) -> httpx.Client:
+        with psycopg.connect(api.database) as conn:
+            made = create_key(
+                conn,
+                tenant=tenant,
+                name=f"{len(clients)} of {tenant}",
+                subject="tester",
+                scopes=("read", "ingest"),
+                logbooks=logbooks,
+                rate_per_minute=0,
+            )
+        clients.append(api.client(made.token))
+        return clients[-1]
+
+    yield keyed
+    for client in clients:
+        client.close()
+
+
+def named(client: httpx.Client, external_id: str) -> httpx.Response:
+    json_type = {"Accept": "application/json"}
+    return client.get(f"/e/api/{external_id}", headers=json_type)
+
+
+def statuses(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [one["status"] for one in answer.json()["items"]]
+
+
+def test_what_is_related_is_linked_whichever_comes_first(caller):
+    first = push(caller, external_id="1", links=related("2", "2", "1", "3"))
+    assert read(caller, f"/v1/entries/{first['entry_id']}")["links"] == []
+
+    second = push(caller, external_id="2")
+
+    linked = [{"kind": "related", "entry_id": second["entry_id"]}]
+    assert read(caller, f"/v1/entries/{first['entry_id']}")["links"] == linked
+
+
+def test_the_same_links_in_another_order_are_no_news(caller):
+    push(caller, external_id="1", links=related("b", "a"))
+
+    again = push(caller, external_id="1", links=related("a", "b", "a"))
+    fewer = push(caller, external_id="1", links=related("a"))
+
+    assert (again["status"], again["revision"]) == ("unchanged", 1)
+    assert (fewer["status"], fewer["revision"]) == ("updated", 2)
+
+
+def test_what_is_superseded_is_gone_and_its_successor_says_so(caller):
+    old = push(caller, external_id="1", text="wrong")
+    new = push(caller, external_id="2", text="right", links=supersedes("1"))
+
+    assert named(caller, "1").status_code == 410
+    found = named(caller, "2").json()
+    assert found["links"] == [{"kind": "supersedes", "entry_id": old["entry_id"]}]
+    assert [one["entry_id"] for one in caller.get("/v1/entries").json()["items"]] == [
+        new["entry_id"]
+    ]
+
+
+def test_a_key_of_every_logbook_may_name_what_is_still_to_come(caller):
+    push(caller, external_id="2", links=supersedes("1"))
+
+    push(caller, external_id="1", logbook="Operations")
+
+    assert named(caller, "1").status_code == 410
+
+
+@pytest.mark.requirement("SEC2")
+def test_a_key_of_some_logbooks_buries_nothing_of_others(caller, keyed):
+    push(caller, external_id="ops", logbook="Operations")
+    push(caller, external_id="rf", logbook="RF")
+    narrow = keyed("RF")
+
+    answers: dict[str, str] = {}
+    for target in ("ops", "nowhere"):
+        sent: dict[str, Any] = {"text": "x", "logbook": "RF"}
+        sent["links"] = supersedes(target)
+        mine = push(narrow, external_id=f"mine of {target}", logbook="RF")
+        for answer in (
+            narrow.post("/v1/entries", json={**sent, "external_id": "new"}),
+            narrow.put("/e/api/new", json=sent),
+            narrow.put(f"/v1/entries/{mine['entry_id']}", json=sent),
+            narrow.patch(
+                f"/v1/entries/{mine['entry_id']}", json={"links": supersedes(target)}
+            ),
+            narrow.post(
+                "/v1/entries",
+                json={"entries": [{**sent, "external_id": "new"}], "atomic": True},
+            ),
+        ):
+            assert field_of(answer) == ("links", "not_theirs")
+            answers[target] = answer.json()["error"]["message"]
+    allowed = push(narrow, external_id="new", logbook="RF", links=supersedes("rf"))
+
+    # Whoever may not read it is not told whether it is there.
+    assert answers["ops"] == answers["nowhere"]
+    assert named(caller, "ops").status_code == 200
+    assert named(caller, "rf").status_code == 410
+    assert allowed["status"] == "created"
+    push(caller, external_id="nowhere", logbook="Operations")
+    assert named(caller, "nowhere").status_code == 200
+
+
+@pytest.mark.requirement("SEC2")
+def test_of_a_batch_each_link_is_judged_with_what_comes_beside_it(caller, keyed):
+    push(caller, external_id="ops", logbook="Operations")
+    batch: list[dict[str, Any]] = [
+        {"external_id": "1", "links": supersedes("2")},
+        {"external_id": "2"},
+        {"external_id": "3", "links": supersedes("4")},
+        {"external_id": "4", "links": supersedes("ops")},
+        {"external_id": "5", "links": related("ops", "nowhere")},
+    ]
+    entries = [{"text": "x", "logbook": "RF", **one} for one in batch]
+    narrow = keyed("RF")
+
+    answer = narrow.post("/v1/entries", json={"entries": entries})
+    lines = narrow.post(
+        "/v1/entries",
+        content="\n".join(json.dumps(one) for one in entries),
+        headers={"Content-Type": "application/x-ndjson"},
+    )
+
+    assert statuses(answer) == [
+        *("created", "created", "rejected", "rejected", "created")
+    ]
+    *told, _ = (json.loads(line) for line in lines.text.splitlines())
+    assert [one["status"] for one in told] == [
+        *("unchanged", "unchanged", "rejected", "rejected", "unchanged")
+    ]
+    push(caller, external_id="4", logbook="Operations")
+    for name, status in (("1", 200), ("2", 410), ("4", 200), ("ops", 200)):
+        assert named(caller, name).status_code == status
+
+
+def test_a_merge_keeps_the_links_it_does_not_name(caller, keyed):
+    push(caller, external_id="1", logbook="RF")
+    push(caller, external_id="ops", logbook="Operations")
+    both = [*related("ops", "later"), *supersedes("1")]
+    made = push(caller, external_id="2", logbook="RF", links=both)
+    where = f"/v1/entries/{made['entry_id']}"
+    before = read(caller, where)["links"]
+
+    # The key may not bury it anew, and leaves what stands as it is.
+    push(caller, external_id="ops-2", logbook="Operations")
+    foreign = push(caller, external_id="3", logbook="RF", links=supersedes("ops-2"))
+    narrow = keyed("RF")
+    kept = narrow.patch(f"/v1/entries/{foreign['entry_id']}", json={"title": "T"})
+    merged = caller.patch(where, json={"title": "T"})
+    same = caller.patch(where, json={"links": both})
+    none = caller.patch(where, json={"links": None})
+
+    assert verdict(kept) == (200, "updated", 2)
+    assert verdict(merged) == (200, "updated", 2)
+    assert verdict(same) == (200, "unchanged", 2)
+    assert len(before) == 2
+    assert verdict(none) == (200, "updated", 3)
+    assert read(caller, where)["links"] == []
+
+
+@pytest.mark.parametrize(
+    ("links", "field"),
+    [
+        ([{}], ("links.0.kind", "missing")),
+        ([{"kind": "reply", "external_id": "1"}], ("links.0.kind", "literal_error")),
+        ([{"kind": "related"}], ("links.0.external_id", "missing")),
+        (related(""), ("links.0.external_id", "string_too_short")),
+        (related("x" * 256), ("links.0.external_id", "string_too_long")),
+        (
+            [{**related("1")[0], "entry_id": "x"}],
+            ("links.0.entry_id", "extra_forbidden"),
+        ),
+        (supersedes("1", "2"), ("links", "given_twice")),
+        (related(*map(str, range(101))), ("links", "too_long")),
+        (5, ("links", "list_type")),
+    ],
+)
+def test_a_link_that_cannot_be_meant_is_refused(caller, links: Any, field):
+    answer = caller.post("/v1/entries", json={"text": "x", "links": links})
+
+    fields = answer.json()["error"]["details"]["fields"]
+    told = [(one["path"].removeprefix("one."), one["code"]) for one in fields]
+    assert field in told

@@ -1,0 +1,132 @@
+"""The task that puts entries among their like, as a worker runs it."""
+
+from __future__ import annotations
+
+import secrets
+
+import pytest
+
+from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE, make_app
+from shared.enrich.duplicates import placing
+from shared.entries import alike
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import DatabaseConnectionError
+from shared.opensearch import mapping
+from shared.settings import Settings
+from workers.context import Context, Resources
+from workers.duplicates import place_entries
+from workers.enhance import extract_metadata
+from workers.index import index_entries
+
+TENANT = "default"
+TEXT = "Vacuum burst in sector four, valve closed, pumps restarted, beam back by noon"
+
+
+@pytest.fixture
+def ctx(database, valkey):
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": "off",
+            "EMBEDDING_MODEL": "hashing-384",
+        }
+    )
+    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    yield ctx
+    ctx._resources.close()
+
+
+@pytest.fixture
+def save(conn):
+    def save(external_id: str, text: str = f"{TEXT}. {TEXT[::-1]}"):
+        draft = EntryDraft("api", external_id, text)
+        (saved,) = save_page(
+            conn, TENANT, [draft], stages=[METADATA_STAGE], editor="test"
+        )
+        conn.commit()
+        return saved.entry_id
+
+    return save
+
+
+def due(conn) -> list[tuple[str, str]]:
+    conn.rollback()
+    rows = conn.execute("SELECT stage, entry_id::text FROM work").fetchall()
+    return sorted((stage, entry_id) for stage, entry_id in rows)
+
+
+def test_a_copy_is_grouped_and_both_are_indexed_anew(ctx, conn, save):
+    first = save("1")
+    extract_metadata(ctx)
+    place_entries(ctx)
+    # Alone, it has nothing to show.
+    assert due(conn) == [(INDEX_STAGE, str(first))]
+    assert alike.shown(conn, TENANT, [first]) == {}
+    conn.execute("DELETE FROM work")
+    conn.commit()
+
+    second = save("2")
+    extract_metadata(ctx)
+    place_entries(ctx)
+
+    assert due(conn) == sorted((INDEX_STAGE, str(one)) for one in (first, second))
+    shown = alike.shown(conn, TENANT, [first, second])
+    assert shown[first].group_id == shown[second].group_id is not None
+
+
+def test_who_dies_before_the_others_are_shown_shows_them_the_next_time(
+    ctx, conn, save, monkeypatch
+):
+    first = save("1")
+    extract_metadata(ctx)
+    place_entries(ctx)
+    save("2")
+    extract_metadata(ctx)
+    conn.execute("DELETE FROM work WHERE stage = %s", [INDEX_STAGE])
+    conn.commit()
+
+    def dies(*_):
+        raise DatabaseConnectionError("the connection is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(placing, "show_moved", dies)
+        place_entries(ctx)
+    assert (INDEX_STAGE, str(first)) not in due(conn)
+    conn.execute("DELETE FROM stage_pause")
+    conn.execute("UPDATE work SET due_at = now(), leased_until = NULL")
+    conn.commit()
+    place_entries(ctx)
+
+    assert (INDEX_STAGE, str(first)) in due(conn)
+    assert DUPLICATES_STAGE not in [stage for stage, _ in due(conn)]
+
+
+def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": opensearch.url,
+            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
+            "EMBEDDING_MODEL": "hashing-384",
+        }
+    )
+    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    ids = [save("1"), save("2"), save("3", "Quiet night")]
+    extract_metadata(ctx)
+    place_entries(ctx)
+    index_entries(ctx)
+
+    client, base = ctx.opensearch, settings.opensearch_index
+    assert client is not None
+    try:
+        index = mapping.write_alias(base)
+        found = [client.get(index=index, id=str(one)) for one in ids]
+        groups = [one["_source"].get("group_id") for one in found]
+        group = alike.shown(conn, TENANT, ids)[ids[0]].group_id
+        assert groups == [str(group), str(group), None]
+    finally:
+        client.indices.delete(index=f"{base}-v*")
+        ctx._resources.close()

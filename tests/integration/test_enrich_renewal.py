@@ -1,0 +1,119 @@
+"""What another analyser has read is made due, behind everything live, and once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.due import maintenance, rows
+from shared.enrich import renewal
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.settings import Settings
+from workers import chores
+from workers.context import Context, Resources
+from workers.duplicates import place_entries
+from workers.enhance import extract_metadata
+
+TENANTS = ("default", "other")
+NAMED = "names:\n  - {kind: permit, pattern: 'RSR[ -]*[0-9]+'}\n"
+
+
+@pytest.fixture
+def make_context(database, valkey) -> Iterator[object]:
+    made: list[Resources] = []
+
+    def make(**given: str) -> Context:
+        settings = Settings.load(
+            {
+                "DATABASE_URL": database,
+                "BROKER_URL": valkey.url,
+                "OPENSEARCH_URL": "off",
+                "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
+                "EMBEDDING_MODEL": "hashing-384",
+                **given,
+            }
+        )
+        made.append(Resources(settings, make_app(settings), "test"))
+        return Context(made[-1], {})
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def admin(database) -> Iterator[Connection[TupleRow]]:
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
+def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[tuple[str, int]]:
+    """Carry the chore out and return what it made due, by tenant and class."""
+    conn.execute("DELETE FROM work WHERE stage = %s", (INDEX_STAGE,))
+    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chores.renew_texts(ctx)
+    assert maintenance.unfinished(conn) == []
+    return conn.execute(
+        "SELECT e.tenant || ':' || e.external_id, w.class FROM work w"
+        " JOIN entry e ON e.id = w.entry_id WHERE w.stage = %s ORDER BY 1",
+        (METADATA_STAGE,),
+    ).fetchall()
+
+
+def test_what_another_analyser_read_is_read_anew_and_nothing_else(
+    make_context, admin, tmp_path: Path, monkeypatch
+):
+    # Pages end within a tenant's rows, and tenants share them.
+    monkeypatch.setattr(renewal, "STEP_ENTRIES", 3)
+    for number in range(4):
+        for tenant in TENANTS:
+            draft = EntryDraft("api", f"{number}", f"lifted RSR 00{number}")
+            save_page(admin, tenant, [draft], stages=[METADATA_STAGE], editor="test")
+    ctx = make_context()
+    extract_metadata(ctx)
+    place_entries(ctx)
+    assert renewed(ctx, admin) == []
+
+    file = tmp_path / "facility.yaml"
+    file.write_text(NAMED, "utf-8")
+    newer = make_context(LOGCHORD_ANALYSER__FACILITY_FILE=str(file))
+    gone = "SELECT id, tenant FROM entry WHERE external_id = '3'"
+    for entry_id, tenant in admin.execute(gone).fetchall():
+        tombstone(admin, tenant, entry_id, reason="test", stages=[])
+
+    expected = [(f"{tenant}:{n}", rows.BULK) for tenant in TENANTS for n in range(3)]
+    assert renewed(newer, admin) == sorted(expected)
+    extract_metadata(newer)
+    place_entries(newer)
+    streams = admin.execute(
+        "SELECT stream FROM entry_text t JOIN entry e ON e.id = t.entry_id"
+        " WHERE e.deleted_at IS NULL"
+    ).fetchall()
+    assert {stream for (stream,) in streams} == {f"lift rsr-00{n}" for n in range(3)}
+    assert renewed(newer, admin) == []
+
+
+def test_what_an_older_release_read_gets_its_place_among_its_like(make_context, admin):
+    for number in range(2):
+        draft = EntryDraft("api", f"{number}", "beam lost")
+        save_page(admin, "default", [draft], stages=[METADATA_STAGE], editor="test")
+    ctx = make_context()
+    extract_metadata(ctx)
+    place_entries(ctx)
+    admin.execute(
+        "DELETE FROM likeness WHERE entry_id ="
+        " (SELECT id FROM entry WHERE external_id = '1')"
+    )
+
+    assert renewed(ctx, admin) == [("default:1", rows.BULK)]
+    extract_metadata(ctx)
+    place_entries(ctx)
+    assert renewed(ctx, admin) == []

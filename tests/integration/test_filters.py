@@ -1,0 +1,305 @@
+"""Filters on what is known of entries: the same ones pass in every branch."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.server import Server
+from shared.access.scope import Scope
+from shared.embedding import of_entry
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.opensearch import aliases, bulk, documents, mapping
+from shared.opensearch.client import make_client
+from shared.postgres import Pool, connection, make_pool
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Ask, Tools, module
+from shared.retrieval.query_vectors import QueryVectors
+from shared.settings import Settings
+from shared.text import facility
+from shared.text.facility import Facility
+
+TENANT = "default"
+ANNA = Scope(TENANT, "anna")
+ENCODER = HashingEncoder()
+BRANCHES = ("pg_fts", "os_bm25", "semantic", "newest")
+
+THINGS = """name,kind,system,aliases
+HCM03,device,Magnets,horizontal corrector 3
+HCM04,device,Magnets,
+Klystron 2,device,RF,tube 2
+RF,system,,radio frequency
+Magnets,system,,
+"""
+PEOPLE = "name,aliases\nJavier Ruiz,jruiz\nZoë Müller,Z. Mueller\n"
+SHIFTS = """things: things.csv
+people: people.csv
+shifts:
+  - {name: owl, begins: '00:00'}
+  - {name: day, begins: '08:00'}
+  - {name: swing, begins: '16:00'}
+"""
+
+
+def at(hour: int) -> datetime:
+    return datetime(2026, 3, 2, hour, tzinfo=UTC)
+
+
+# Each says `beam`, so that every branch finds all of them without a filter.
+ENTRIES = (
+    EntryDraft(
+        source="api",
+        external_id="corrector",
+        text="beam lost, reset hcm 3 twice, current 300 mA",
+        authors=("Ruiz, Javier",),
+        level="Trip",
+        tags=("Orbit",),
+        entry_time=at(3),
+    ),
+    EntryDraft(
+        source="api",
+        external_id="klystron",
+        text="beam back, tube 2 conditioned at 1e-7 Torr",
+        authors=("Z. Mueller", "jruiz"),
+        level="info",
+        kind="maintenance",
+        entry_time=at(9),
+    ),
+    EntryDraft(
+        source="api",
+        external_id="both",
+        text="beam scraped by HCM04; radio frequency fine, current 0.2 A",
+        authors=("Otto_100%",),
+        category="it's \\ odd",
+        shift="Night crew",
+        entry_time=at(17),
+    ),
+    EntryDraft(
+        source="api",
+        external_id="plain",
+        text="beam as ever",
+        origin="machine",
+        entry_time=at(18),
+    ),
+)
+EVERYTHING = {draft.external_id for draft in ENTRIES}
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Facility:
+    path = tmp_path / "facility.yaml"
+    path.write_text(SHIFTS, "utf-8")
+    (tmp_path / "things.csv").write_text(THINGS, "utf-8")
+    (tmp_path / "people.csv").write_text(PEOPLE, "utf-8")
+    return facility.load(path, "UTC")
+
+
+@pytest.fixture
+def pool(database: str) -> Iterator[Pool]:
+    with make_pool(database, application="test", size=4) as made:
+        yield made
+
+
+@pytest.fixture
+def found(
+    pool: Pool, own: Facility, opensearch: Server
+) -> Iterator[Callable[..., set[str]]]:
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    index = f"t{secrets.token_hex(5)}"
+    aliases.ensure_index(client, index)
+    with connection(pool) as conn:
+        saved = save_page(conn, TENANT, ENTRIES, stages=[], editor="test")
+        ids = [one.entry_id for one in saved]
+        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+        for content in reading.contents(conn, TENANT, ids).values():
+            metadata.store(conn, content, metadata.extract(content, "en", own))
+            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+        loaded = documents.load(conn, TENANT, ids)
+        assert not bulk.write(client, mapping.write_alias(index), loaded)
+    client.indices.refresh(index=mapping.read_alias(index))
+    names = {str(one.entry_id): one.external_id for one in saved}
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: client,
+        index=index,
+        similarity_threshold=-1.0,
+        encoder=lambda: ENCODER,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+
+    def found(branch: str, filters: dict[str, Any]) -> set[str]:
+        text = "" if branch == "newest" else "beam"
+        plan = make_plan(Question(text, filters=filters), ANNA, Limits())
+        # As it travels to the worker.
+        plan = Plan.from_json(plan.to_json())
+        hits = module(branch).execute(Ask.lasting(plan, 5.0), tools).hits
+        return {names[hit.entry_id] for hit in hits}
+
+    yield found
+    client.indices.delete(index=f"{index}-v*")
+
+
+ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
+    ({"device": "HCM03"}, {"corrector"}),
+    ({"device": "hcm-03"}, {"corrector"}),
+    ({"device": "Horizontal Corrector 3"}, {"corrector"}),
+    ({"device": "klystron 2"}, {"klystron"}),
+    ({"device": {"in": ["HCM03", "HCM04"]}}, {"corrector", "both"}),
+    ({"device": "HCM"}, set()),
+    ({"system": "magnets"}, {"corrector", "both"}),
+    ({"system": "Radio frequency"}, {"klystron", "both"}),
+    ({"system": {"in": ["RF"], "not": ["Magnets"]}}, {"klystron"}),
+    ({"system": {"not": ["RF", "Magnets"]}}, {"plain"}),
+    ({"system": "RF", "device": "HCM04"}, {"both"}),
+    ({"author": "ruiz"}, {"corrector", "klystron"}),
+    ({"author": "JRUIZ"}, {"corrector", "klystron"}),
+    ({"author": {"contains": "zoe m"}}, {"klystron"}),
+    ({"authors": {"in": ["otto", "Müller"]}}, {"klystron", "both"}),
+    # What means something to an engine is a letter of the name here.
+    ({"author": "o_1"}, {"both"}),
+    ({"author": "o%1"}, set()),
+    ({"author": "o*1"}, set()),
+    ({"author": "0%"}, {"both"}),
+    ({"level": "trip"}, {"corrector"}),
+    ({"level": {"not": ["trip"]}}, {"klystron", "both", "plain"}),
+    ({"category": "it's \\ odd"}, {"both"}),
+    ({"category": "' | '"}, set()),
+    ({"kind": "maintenance"}, {"klystron"}),
+    ({"origin": "machine"}, {"plain"}),
+    ({"language": "en"}, EVERYTHING),
+    ({"tags": "orbit"}, {"corrector"}),
+    ({"shift": "owl"}, {"corrector"}),
+    ({"shift": "Day"}, {"klystron"}),
+    # Its source knows better than the clock.
+    ({"shift": "night crew"}, {"both"}),
+    ({"shift": "swing"}, {"plain"}),
+    ({"quantity": {"unit": "A", "gte": 0.3}}, {"corrector"}),
+    ({"quantity": {"unit": "mA", "gte": 200, "lte": 300}}, {"corrector", "both"}),
+    ({"quantity": {"unit": "mA", "gte": 1, "name": "voltage"}}, set()),
+    ({"quantity": {"unit": "A", "lte": 1, "name": "Current"}}, {"corrector", "both"}),
+    ({"quantity": {"unit": "mbar", "lte": 1e-6}}, {"klystron"}),
+    ({"source": "api", "origin": "human", "shift": "owl"}, {"corrector"}),
+)
+
+
+@pytest.mark.requirement("I13")
+def test_every_branch_lets_the_same_entries_pass(
+    found: Callable[..., set[str]],
+) -> None:
+    wrong = [
+        (branch, filters, got)
+        for filters, expected in ASKED
+        for branch in BRANCHES
+        if (got := found(branch, filters)) != expected
+    ]
+    assert wrong == []
+
+
+def test_what_is_known_is_kept_with_how_it_was_found(
+    pool: Pool, found: Callable[..., set[str]]
+) -> None:
+    assert found("newest", {"device": "HCM03"}) == {"corrector"}
+    with connection(pool) as conn:
+        (facts,) = conn.execute(
+            "SELECT f.facts FROM entry_finding f JOIN entry e ON e.id = f.entry_id"
+            " WHERE e.external_id = 'klystron' AND f.stage = 'metadata'"
+        ).fetchone() or ([],)
+        (entities,) = conn.execute(
+            "SELECT m.entities FROM entry_metadata m JOIN entry e ON e.id = m.entry_id"
+            " WHERE e.external_id = 'klystron'"
+        ).fetchone() or ([],)
+    kept = {(one["field"], one["value"], one["how"]) for one in facts}
+    assert kept >= {
+        ("device", "Klystron 2", "alias"),
+        ("system", "RF", "part"),
+        ("author", "Zoë Müller", "alias"),
+        ("author", "Javier Ruiz", "alias"),
+        ("shift", "day", "plan"),
+        ("kind", "maintenance", "said"),
+    }
+    shown = [one for one in entities if one["canonical"] == "Klystron 2"]
+    assert [(one["name"], one["how"]) for one in shown] == [("tube 2", "alias")]
+
+
+def test_another_revision_is_known_by_what_it_says(
+    pool: Pool, own: Facility, found: Callable[..., set[str]]
+) -> None:
+    assert found("newest", {"device": "HCM03"}) == {"corrector"}
+    draft = EntryDraft("api", "corrector", "beam lost to HCM04 at 5 kV", level="info")
+    with connection(pool) as conn:
+        (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
+        content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        metadata.store(conn, content, metadata.extract(content, "en", own))
+    assert found("pg_fts", {"device": "HCM03"}) == set()
+    assert found("pg_fts", {"device": "HCM04"}) == {"corrector", "both"}
+    assert found("pg_fts", {"author": "ruiz"}) == {"klystron"}
+    assert found("pg_fts", {"quantity": {"unit": "V", "gte": 1}}) == {"corrector"}
+    assert found("pg_fts", {"quantity": {"unit": "A", "gte": 0.3}}) == set()
+
+
+def test_what_another_list_says_is_shown_anew(
+    pool: Pool, own: Facility, found: Callable[..., set[str]]
+) -> None:
+    assert found("newest", {"device": "HCM03"}) == {"corrector"}
+
+    def doc_version() -> int:
+        row = conn.execute(
+            "SELECT doc_version FROM entry WHERE external_id = 'corrector'"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    with connection(pool) as conn:
+        row = conn.execute("SELECT id FROM entry WHERE external_id = 'corrector'")
+        (entry_id,) = row.fetchone() or (None,)
+        content = reading.contents(conn, TENANT, [entry_id])[entry_id]
+        before = doc_version()
+        metadata.store(conn, content, metadata.extract(content, "en", own))
+        assert doc_version() == before
+        # Without any list a device is what is written like one.
+        metadata.store(conn, content, metadata.extract(content, "en"))
+        assert doc_version() == before + 1
+    assert found("pg_fts", {"system": "Magnets"}) == {"both"}
+
+
+@pytest.mark.timeout(300)
+def test_an_index_of_before_learns_the_fields_of_this_release(
+    opensearch: Server,
+) -> None:
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    base = f"t{secrets.token_hex(5)}"
+    older = mapping.body()
+    del older["mappings"]["_meta"]
+    for name in ("facts", "people", "quantities"):
+        del older["mappings"]["properties"][name]
+    behind: dict[str, Any] = {mapping.read_alias(base): {}}
+    behind[mapping.write_alias(base)] = {}
+    client.indices.create(
+        index=f"{base}-v1-1",
+        body={**older, "aliases": behind},
+        params={"request_timeout": 30},
+    )
+    assert aliases.ensure_index(client, base).older == [f"{base}-v1-1"]
+    known = client.indices.get_mapping(index=f"{base}-v1-1")[f"{base}-v1-1"]
+    assert set(mapping.body()["mappings"]["properties"]) == set(
+        known["mappings"]["properties"]
+    )
+    assert known["mappings"]["_meta"] == {"version": mapping.MAPPING_VERSION}
+    client.indices.delete(index=f"{base}-v*")

@@ -1,0 +1,90 @@
+"""A record of a file is known again by its own bytes, whatever else has changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.postgres import connection
+from shared.settings_sources import SourceSettings
+from shared.sources import arrangement, runs
+from tests.integration.fix_sources import Runtime
+
+NAME, COUNT = "lines", 25
+
+
+def lines() -> str:
+    """Return records as lines, the last one without its end."""
+    return "\n".join(
+        json.dumps({"id": str(n), "timestamp": 1_718_000_000 + n, "text": f"Text {n}"})
+        for n in range(COUNT)
+    )
+
+
+def replace_by(path: Path, text: str) -> None:
+    """Put another file in the place of one, so that it has to be read again."""
+    other = path.with_suffix(".new")
+    other.write_text(text, "utf-8")
+    other.replace(path)
+
+
+@pytest.fixture
+def path(runtime: Runtime, tmp_path: Path) -> Path:
+    file = tmp_path / "log.jsonl"
+    file.write_text(lines(), "utf-8")
+    source = SourceSettings(
+        adapter="generic_json",
+        path=str(file),
+        page_size=10,
+        require_initial_ingest=False,
+    )
+    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
+    with connection(runtime.pool) as conn:
+        arranged = arrangement.arrange(conn, runtime.settings)
+    assert not arranged.invalid, arranged.invalid
+    return file
+
+
+def stamps(runtime: Runtime) -> dict[str, str]:
+    with connection(runtime.pool) as conn:
+        found = conn.execute(
+            "SELECT external_id, stamp FROM entry WHERE source = 'lines'"
+        )
+        return dict(found.fetchall())
+
+
+def test_what_is_read_again_unchanged_writes_nothing(runtime, path):
+    assert runtime.run(NAME).added == COUNT
+    before = stamps(runtime)
+
+    # The last record has its end by now.
+    replace_by(path, f"{lines()}\n")
+    again = runtime.run(NAME)
+
+    assert (again.seen, again.unchanged, again.updated) == (COUNT, COUNT, 0)
+    assert stamps(runtime) == before
+    assert again.bytes == len(lines()) + 1
+
+
+def test_a_record_that_has_changed_is_read(runtime, path):
+    runtime.run(NAME)
+
+    replace_by(path, lines().replace("Text 7", "Text seven"))
+    again = runtime.run(NAME)
+
+    assert (again.updated, again.unchanged) == (1, COUNT - 1)
+    assert runtime.texts(NAME)["7"] == "|Text seven"
+
+
+def test_what_was_parsed_again_is_still_known_by_its_bytes(runtime, path):
+    runtime.run(NAME)
+    before = stamps(runtime)
+
+    parsed = runtime.run(NAME, runs.REPARSE)
+
+    assert parsed.seen == COUNT
+    assert stamps(runtime) == before
+    replace_by(path, lines())
+    assert runtime.run(NAME).unchanged == COUNT

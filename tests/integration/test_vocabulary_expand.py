@@ -1,0 +1,236 @@
+"""What wildcards and misspelt words stand for, against a model that reads it all."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from functools import cache
+
+import pytest
+
+from shared.text.folding import stem
+from shared.vocabulary import expand
+from shared.vocabulary.expand import LANGUAGES, Want
+
+TENANT = "default"
+SEED = 20_260_708
+
+
+def learn(conn, words: Iterable[tuple[str, str]], idents: Iterable[str] = ()) -> None:
+    with conn.cursor() as cur:
+        cur.executemany(
+            "INSERT INTO lexeme (tenant, language, surface, stem, n)"
+            " VALUES (%s, %s, %s, %s, 1)",
+            [(TENANT, lang, word, stem(word, lang)) for lang, word in words],
+        )
+        cur.executemany(
+            "INSERT INTO ident (tenant, ident, n) VALUES (%s, %s, 1)",
+            [(TENANT, one) for one in idents],
+        )
+
+
+def one(conn, want: Want, tenant: str = TENANT) -> expand.Expansion:
+    (found,) = expand.expand(conn, tenant, [want])
+    return found
+
+
+@cache
+def apart(left: str, right: str) -> int:
+    if not left or not right:
+        return len(left) + len(right)
+    return min(
+        apart(left[1:], right) + 1,
+        apart(left, right[1:]) + 1,
+        apart(left[1:], right[1:]) + (left[0] != right[0]),
+    )
+
+
+def trigrams(word: str) -> set[str]:
+    padded = f"  {word} "
+    return {padded[n : n + 3] for n in range(len(padded) - 2)}
+
+
+def alike(left: str, right: str) -> float:
+    both = trigrams(left) & trigrams(right)
+    return len(both) / len(trigrams(left) | trigrams(right))
+
+
+class Model:
+    """The whole vocabulary in memory, gone through for every question."""
+
+    def __init__(self, words: set[tuple[str, str]], idents: set[str]) -> None:
+        self.words = words
+        self.idents = idents
+
+    def wildcard(self, text: str) -> tuple[dict[str, set[str]], set[str]]:
+        signs = {"*": ".*", "?": "."}
+        pattern = "".join(signs.get(c, re.escape(c)) for c in text)
+        matches = re.compile(pattern, re.DOTALL).fullmatch
+        stems: dict[str, set[str]] = {}
+        for language, word in self.words:
+            if matches(word):
+                stems.setdefault(language, set()).add(stem(word, language))
+        return stems, {one for one in self.idents if matches(one)}
+
+    def typo(self, word: str) -> list[str]:
+        forms = {(name, stem(word, name)) for name in LANGUAGES}
+        stems = {(name, stem(known, name)) for name, known in self.words}
+        surfaces = {known for _, known in self.words}
+        if word in surfaces or forms & stems or word in self.idents:
+            return []
+        most = 2 if len(word) >= 6 else 1
+        near = {known: apart(word, known) for known in surfaces}
+        found = [
+            (distance, -alike(word, known), known)
+            for known, distance in near.items()
+            if distance <= most and alike(word, known) >= 0.3
+        ]
+        return [known for *_, known in sorted(found)[:5]]
+
+
+@pytest.fixture
+def model(conn) -> Model:
+    rng = random.Random(SEED)
+    words = {
+        (rng.choice(LANGUAGES), "".join(rng.choices("abn", k=rng.randint(1, 8))))
+        for _ in range(400)
+    }
+    words = {(name, word) for name, word in words if "ae" not in word}
+    idents = {"".join(rng.choices("ab:-1", k=rng.randint(2, 7))) for _ in range(300)}
+    learn(conn, words, idents)
+    return Model(words, idents)
+
+
+def test_wildcards_stand_for_what_a_reading_of_everything_finds(conn, model):
+    rng = random.Random(SEED + 1)
+    texts = ["".join(rng.choices("abn1:*?", k=rng.randint(1, 6))) for _ in range(400)]
+    wants = [Want("wildcard", text) for text in texts]
+
+    found = expand.expand(conn, TENANT, wants)
+
+    counted = {"none": 0, "some": 0}
+    for text, got in zip(texts, found, strict=True):
+        # A sign between letters is folded away from words, not from names.
+        stems, _ = model.wildcard(text.replace(":", ""))
+        _, idents = model.wildcard(text)
+        if set(text) <= set(":*?"):
+            stems, idents = {}, set()
+        assert {name: set(some) for name, some in got.stems.items()} == stems, text
+        assert set(got.idents) == idents, text
+        counted["some" if stems or idents else "none"] += 1
+    assert min(counted.values()) > 20, counted
+
+
+def test_misspelt_words_are_replaced_as_a_reading_of_everything_says(conn, model):
+    rng = random.Random(SEED + 2)
+    words = ["".join(rng.choices("abn", k=rng.randint(3, 9))) for _ in range(400)]
+
+    found = expand.expand(conn, TENANT, [Want("typo", word) for word in words])
+
+    replaced = 0
+    for word, got in zip(words, found, strict=True):
+        assert list(got.spellings) == model.typo(word), word
+        replaced += bool(got.spellings)
+    assert 50 < replaced < 390, replaced
+
+
+def test_a_prefix_finds_the_stem_that_it_goes_beyond(conn):
+    learn(conn, [("en", "injection"), ("en", "injected"), ("en", "inject")])
+
+    assert one(conn, Want("wildcard", "injecti*")).stems == {"en": ("inject",)}
+
+
+def test_wildcards_run_over_the_parts_of_names(conn):
+    learn(conn, [], ["sr:c01-rf:trip", "sr:c01-rf", "sr:c01-va", "sr:c1-rf", "hcm03"])
+
+    assert one(conn, Want("wildcard", "SR:C??-RF*")).idents == (
+        "sr:c01-rf",
+        "sr:c01-rf:trip",
+    )
+    assert one(conn, Want("wildcard", "HCM-0?")).idents == ("hcm03",)
+
+
+@pytest.mark.parametrize(("in_phrase", "most"), [(False, 1000), (True, 64)])
+def test_no_more_terms_than_allowed_and_then_it_is_said(conn, in_phrase, most):
+    letters = "abcdefghijklmnopqrst"
+    words = [f"z{a}{b}{c}" for a in letters for b in letters for c in letters[:3]]
+    learn(conn, [("*", word) for word in words[:most]])
+    exactly = one(conn, Want("wildcard", "z*", in_phrase=in_phrase))
+    assert (len(exactly.stems["*"]), exactly.capped) == (most, False)
+
+    learn(conn, [("*", word) for word in words[most : most + 1]])
+    conn.execute("UPDATE lexeme SET n = 9 WHERE surface = %s", (words[most],))
+    over = one(conn, Want("wildcard", "z*", in_phrase=in_phrase))
+    assert (len(over.stems["*"]), over.capped) == (most, True)
+    assert over.stems["*"][0] == words[most]
+
+
+def test_words_and_names_share_the_limit(conn):
+    letters = "abcdefghijklmnopqrst"
+    words = [f"z{a}{b}" for a in letters for b in letters]
+    learn(conn, [("*", word) for word in words], [f"{word}7" for word in words])
+
+    found = one(conn, Want("wildcard", "z*", in_phrase=True))
+
+    assert (len(found.stems["*"]), len(found.idents), found.capped) == (32, 32, True)
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("cavty", ("cavity",)),
+        ("Cavitiy", ("cavity",)),
+        ("magnett", ("magnet",)),
+        ("Kühlwaser", ("kuhlwasser",)),
+        # Known by another form, as a part of a name, or no word at all.
+        ("cavities", ()),
+        ("loto", ()),
+        ("hcm4", ()),
+        # Two letters off, and too many: two in a short word, three in a long one.
+        ("maggnets", ("magnet",)),
+        ("beaams", ("beam",)),
+        ("cavi", ()),
+        ("maggnettss", ()),
+    ],
+)
+def test_a_word_is_replaced_only_if_nothing_has_it(conn, typed, expected):
+    words = [("en", "cavity"), ("en", "beam"), ("en", "magnet"), ("de", "kuhlwasser")]
+    learn(conn, words, ["hcm3", "loto", "hcm"])
+
+    assert one(conn, Want("typo", typed)).spellings == expected
+
+
+def test_at_most_five_spellings_the_nearest_first(conn):
+    # Less alike is what ends otherwise than what goes on.
+    words = ["cavitz", "cavi", "cavita", "cavite", "cavito", "cavitu", "cavity"]
+    learn(conn, [("*", word) for word in words])
+
+    found = one(conn, Want("typo", "cavit")).spellings
+
+    assert found == ("cavita", "cavite", "cavito", "cavitu", "cavity")
+
+
+def test_a_word_of_another_language_is_no_misspelling(conn):
+    learn(conn, [("de", "strahl"), ("en", "strall")])
+
+    assert one(conn, Want("typo", "Strahl")).spellings == ()
+
+
+def test_another_tenants_words_are_not_there(conn):
+    learn(conn, [("en", "cavity")], ["hcm3"])
+
+    assert one(conn, Want("wildcard", "cav*"), "other") == expand.Expansion()
+    assert one(conn, Want("wildcard", "hcm*"), "other") == expand.Expansion()
+    assert one(conn, Want("typo", "cavty"), "other") == expand.Expansion()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "\0", "*", "\\*", "'*", "a\0b*", "%*", "\U0010ffff*", "真空*", "x" * 9999],
+)
+def test_any_text_is_taken(conn, text: str):
+    learn(conn, [("en", "cavity")], ["hcm3"])
+    wants = [Want("wildcard", text), Want("typo", text)]
+
+    assert expand.expand(conn, TENANT, wants) == [expand.Expansion()] * 2

@@ -1,0 +1,333 @@
+"""The vocabulary has what the entries have: while they come, change, go, are purged."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.broker import METADATA_STAGE, make_app
+from shared.due import maintenance
+from shared.enrich import metadata, word_count
+from shared.entries import purge as purging
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.settings import Settings
+from shared.vocabulary import counting
+from shared.vocabulary.learning import Known
+from workers import chores
+from workers.context import Context, Resources
+from workers.enhance import extract_metadata
+
+TENANT = "default"
+
+
+class Stepping(Context):
+    """Does at each step of a chore what the test asks for."""
+
+    at_step: Callable[[int], object] | None = None
+    steps = 0
+
+    def checkpoint(self, name: str, *_: UUID) -> None:
+        if name == "after_step":
+            self.steps += 1
+            if self.at_step is not None:
+                self.at_step(self.steps)
+
+
+@pytest.fixture
+def ctx(database, valkey) -> Iterator[Stepping]:
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": "off",
+            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
+            "EMBEDDING_MODEL": "hashing-384",
+        }
+    )
+    resources = Resources(settings, make_app(settings), "test")
+    yield Stepping(resources, {})
+    resources.close()
+
+
+@pytest.fixture
+def admin(database) -> Iterator[Connection[TupleRow]]:
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
+def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
+    draft = EntryDraft("api", name, text)
+    with conn.transaction():
+        (saved,) = save_page(
+            conn, tenant, [draft], stages=[METADATA_STAGE], editor="test"
+        )
+    return saved.entry_id
+
+
+def learn(conn, entry_id: UUID, known: Known | None = None) -> bool:
+    """Carry the stage out, as a worker does; false if the entry has moved on."""
+    content = reading.contents(conn, TENANT, [entry_id]).get(entry_id)
+    if content is None or content.deleted:
+        return False
+    found = metadata.extract(content, "en")
+    with conn.transaction():
+        learnt = metadata.store(conn, content, found, known)
+    if learnt is not None:
+        learnt.remember()
+    return learnt is not None
+
+
+def count(ctx: Context, conn) -> None:
+    maintenance.open_chore(conn, maintenance.COUNT_WORDS)
+    go_on(ctx, conn)
+
+
+def go_on(ctx: Context, conn) -> None:
+    chores.count_words(ctx)
+    assert maintenance.unfinished(conn) == []
+
+
+def purge(conn, name: str) -> None:
+    with conn.transaction():
+        done = purging.purge(conn, TENANT, "api", name)
+    with conn.transaction():
+        counting.forget(conn, TENANT, done.language, done.terms)
+
+
+def words(conn, tenant: str = TENANT) -> dict[str, int]:
+    rows = conn.execute("SELECT surface, n FROM lexeme WHERE tenant = %s", (tenant,))
+    return dict(rows.fetchall())
+
+
+def names(conn) -> dict[str, int]:
+    return dict(conn.execute("SELECT ident, n FROM ident").fetchall())
+
+
+def test_the_stage_takes_in_words_with_their_stems_and_names(admin):
+    learn(admin, save(admin, "1", "Cavities tripped near HCM03"))
+
+    found = admin.execute("SELECT language, surface, stem FROM lexeme").fetchall()
+    assert set(found) == {
+        ("en", "cavities", "caviti"),
+        ("en", "tripped", "trip"),
+        ("en", "near", "near"),
+    }
+    assert set(names(admin)) == {"hcm3", "hcm03", "hcm", "03", "3"}
+
+
+def test_what_was_rolled_back_is_not_trusted_to_be_there(admin):
+    known = Known()
+    entry_id = save(admin, "1", "cavity tripped")
+    content = reading.contents(admin, TENANT, [entry_id])[entry_id]
+    with admin.transaction(force_rollback=True):
+        metadata.store(admin, content, metadata.extract(content, "en"), known)
+
+    learn(admin, entry_id, known)
+
+    assert set(words(admin)) == {"cavity", "tripped"}
+
+
+def test_known_words_are_not_sent_again(admin):
+    known = Known()
+    learn(admin, save(admin, "1", "cavity tripped"), known)
+    admin.execute("DELETE FROM lexeme")
+
+    learn(admin, save(admin, "2", "cavity quenched"), known)
+
+    assert set(words(admin)) == {"quenched"}
+
+
+def test_the_count_says_in_how_many_entries_a_word_is(ctx, admin, monkeypatch):
+    monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
+    monkeypatch.setattr(counting, "STEP_ROWS", 2)
+    for number in range(5):
+        save(admin, f"{number}", f"beam beam HCM03 {'lost' * (number % 2)}")
+        save(admin, f"{number}", "beam", tenant="other")
+    extract_metadata(ctx)
+
+    for _ in range(2):
+        count(ctx, admin)
+        assert words(admin) == {"beam": 5, "lost": 2}
+        assert words(admin, "other") == {"beam": 5}
+        assert names(admin)["hcm3"] == 5
+
+
+@pytest.mark.parametrize("vocabulary", ["there", "older"])
+def test_what_no_entry_has_any_more_goes_with_the_count(ctx, admin, vocabulary):
+    save(admin, "1", "cavity quenched")
+    save(admin, "2", "HCM03 sparked")
+    extract_metadata(ctx)
+    if vocabulary == "older":
+        # As it is where entries are older than the vocabulary.
+        admin.execute("DELETE FROM lexeme")
+        admin.execute("DELETE FROM ident")
+    save(admin, "1", "cavity recovered")
+    tombstone(admin, TENANT, save(admin, "2", "HCM03 sparked"), reason=None, stages=[])
+    extract_metadata(ctx)
+
+    count(ctx, admin)
+
+    assert words(admin) == {"cavity": 1, "recovered": 1}
+    assert names(admin) == {}
+
+
+def test_a_word_that_comes_behind_the_walk_is_not_taken_out(ctx, admin, monkeypatch):
+    monkeypatch.setattr(word_count, "STEP_ENTRIES", 1)
+    first = save(admin, "1", "beam")
+    extract_metadata(ctx)
+    last = save(admin, "2", "quenched HCM03")
+    extract_metadata(ctx)
+    known = ctx.known
+
+    def move(step: int) -> None:
+        # The second step has gone through the first entry.
+        if step == 2:
+            save(admin, "1", "beam quenched HCM03")
+            learn(admin, first, known)
+            save(admin, "2", "gone")
+            learn(admin, last, known)
+
+    ctx.at_step = move
+    count(ctx, admin)
+
+    assert set(words(admin)) == {"beam", "quenched", "gone"}
+    assert "hcm3" in names(admin)
+    ctx.at_step = None
+    count(ctx, admin)
+    assert words(admin) == {"beam": 1, "quenched": 1, "gone": 1}
+
+
+def test_a_walk_that_dies_goes_on_where_it_was(ctx, admin, monkeypatch):
+    monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
+    for number in range(6):
+        save(admin, f"{number}", "beam lost")
+    extract_metadata(ctx)
+
+    class Killed(BaseException):
+        """Ends a worker wherever it is."""
+
+    def die(step: int) -> None:
+        if step == 3:
+            raise Killed
+
+    ctx.at_step = die
+    with pytest.raises(Killed):
+        count(ctx, admin)
+    ctx.at_step = None
+    admin.execute("UPDATE maintenance SET leased_until = NULL")
+    go_on(ctx, admin)
+
+    assert words(admin) == {"beam": 6, "lost": 6}
+
+
+@pytest.mark.requirement("U30")
+def test_a_purge_takes_out_the_words_that_only_its_entry_had(ctx, admin):
+    save(admin, "1", "Aloysius dropped HCM77 and the beam")
+    save(admin, "1", "Melchior drops HCM77 and the beam")
+    save(admin, "2", "the beam dropped")
+    extract_metadata(ctx)
+    known = ctx.known
+
+    purge(admin, "1")
+
+    assert "melchior" not in words(admin)
+    assert not [name for name in names(admin) if "77" in name]
+    assert {"beam", "dropped"} <= words(admin).keys()
+    # What remains of it, a form of a word that others have, goes with the count that
+    # the purge has made due.
+    go_on(ctx, admin)
+    assert words(admin) == {"the": 1, "beam": 1, "dropped": 1}
+    # And who knew the word takes it in again.
+    learn(admin, save(admin, "3", "Melchior again"), known)
+    assert "melchior" in words(admin)
+
+
+def test_many_learners_of_the_same_words_in_any_order_do_not_block(database, admin):
+    rng = random.Random(7)
+    pool = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
+    ids = [
+        save(admin, f"{n}", " ".join(rng.sample(pool, 40)) + f" DEV{n % 9}")
+        for n in range(60)
+    ]
+
+    def work(part: list[UUID]) -> int:
+        with psycopg.connect(database, autocommit=True) as conn:
+            return sum(learn(conn, one) for one in part)
+
+    with ThreadPoolExecutor(4) as threads:
+        done = sum(threads.map(work, [ids[n::4] for n in range(4)]))
+
+    assert done == 60
+    assert expected(admin) == {*words(admin)}
+
+
+def expected(conn) -> set[str]:
+    """Every word of the entries that are there, read one by one."""
+    rows = conn.execute(
+        "SELECT r.text FROM entry e"
+        " JOIN revision r ON r.entry_id = e.id AND r.number = e.revision"
+        " WHERE e.deleted_at IS NULL"
+    )
+    found = {word.lower() for (text,) in rows for word in text.split()}
+    return {word for word in found if word.isalpha()}
+
+
+def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
+    ctx, database, admin, monkeypatch
+):
+    monkeypatch.setattr(word_count, "STEP_ENTRIES", 5)
+    monkeypatch.setattr(counting, "STEP_ROWS", 20)
+    pool = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(120)]
+
+    def text(rng: random.Random) -> str:
+        return " ".join(rng.sample(pool, 8))
+
+    first = random.Random(1)
+    ids = [save(admin, f"{n}", text(first)) for n in range(40)]
+    for one in ids:
+        learn(admin, one)
+
+    def write(seed: int) -> None:
+        """Edit, delete and purge entries of its own; learn like a worker does."""
+        rng = random.Random(seed)
+        known = Known()
+        with psycopg.connect(database, autocommit=True) as conn:
+            for turn in range(40):
+                name = f"{seed + 3 * rng.randrange(13)}"
+                done = rng.random()
+                if done < 0.1:
+                    purge(conn, name)
+                elif done < 0.2:
+                    entry_id = save(conn, name, text(rng))
+                    tombstone(conn, TENANT, entry_id, reason=None, stages=[])
+                else:
+                    learn(conn, save(conn, f"{name}-{turn}", text(rng)), known)
+                    learn(conn, save(conn, name, text(rng)), known)
+
+    def count_on(_: int) -> None:
+        for _ in range(6):
+            with psycopg.connect(database, autocommit=True) as conn:
+                maintenance.open_chore(conn, maintenance.COUNT_WORDS)
+            chores.count_words(ctx)
+
+    with ThreadPoolExecutor(4) as threads:
+        work = [threads.submit(write, seed) for seed in range(3)]
+        work.append(threads.submit(count_on, 0))
+        for each in work:
+            each.result()
+    assert expected(admin) <= {*words(admin)}
+
+    maintenance.start_over(admin, maintenance.COUNT_WORDS)
+    go_on(ctx, admin)
+
+    assert expected(admin) == {*words(admin)}

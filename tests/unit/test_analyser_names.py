@@ -1,0 +1,230 @@
+"""Names by a facility's own file, and times that are taken for none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared.errors import ConfigurationError
+from shared.text import facility
+from shared.text.analyser import Sections, analyse, version_of
+from shared.text.facility import PLAIN
+from shared.text.query_terms import LanguageTerms, analyse_query
+from shared.text.runs import Token
+from shared.text.tokens import scan
+
+FILE = r"""
+names:
+  - kind: permit
+    pattern: '\bRSR[ #-]*\d{2,6}\b'
+    ignore_zeros: true
+  - kind: station
+    pattern: '\bhutch \d{1,2}[A-Z]?\b'
+not_names: [rack]
+compound_parts: [Kontamination]
+glossary:
+  - [BPM, beam position monitor]
+  - [klystron, tube]
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> facility.Facility:
+    path = tmp_path / "facility.yaml"
+    path.write_text(FILE, "utf-8")
+    return facility.load(path)
+
+
+def read(
+    text: str, own: facility.Facility = PLAIN, language: str = "en"
+) -> list[Token]:
+    return list(scan(text, language, own))
+
+
+def terms(text: str) -> list[str]:
+    return [token.term for token in read(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("at 12:30 beam lost", ["at", "12:30", "beam", "lost"]),
+        ("06:45-07:15", ["06:45", "07:15"]),
+        ("6:45", ["06:45"]),
+        ("2:05pm", ["14:05"]),
+        ("12:05am", ["00:05"]),
+        ("2024-03-12T05:10:00Z", ["2024-03-12", "05:10:00"]),
+        ("12.03.2024", ["2024-03-12"]),
+        ("12-Mar-2024", ["2024-03-12"]),
+        ("12-Mai-24", ["2024-05-12"]),
+        ("Mar-12", ["mar-12"]),
+        ("2024-03-12", ["2024-03-12"]),
+        ("RF 12:30", ["rf", "12:30"]),
+        ("OWL 0630", ["owl", "0630"]),
+    ],
+)
+def test_a_time_is_one_term_and_no_name(text: str, expected: list[str]) -> None:
+    found = read(text)
+    assert [token.term for token in found] == expected
+    assert not any(token.is_name for token in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "ident"),
+    [
+        ("05:10:33", "05:10"),
+        ("12.03.2024", "12.03.2024"),
+        ("12:30", "30"),
+        ("12-Mar-2024", "mar"),
+    ],
+)
+def test_a_time_is_found_by_its_parts(text: str, ident: str) -> None:
+    assert ident in read(text)[0].idents
+
+
+def test_a_time_is_no_name_that_must_be_there() -> None:
+    (clause,) = analyse_query("12:30", ["en"]).by_language[0].clauses
+    assert (clause.lexemes, clause.is_exact) == (("12:30",), False)
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        ("LOTO-2024-0312", "loto-2024-0312"),
+        ("LOTO 2024-0312 open", "loto-2024-0312"),
+        ("loto_2024_0312", "loto-2024-0312"),
+        ("BL\u00a05.0.2", "bl5.0.2"),
+        ("\uff28\uff23\uff2d\uff10\uff13", "hcm3"),
+        ("HCM\t03", "hcm3"),
+        ("(HCM 03)", "hcm3"),
+        ("QF/HCM 03, reset", "hcm3"),
+        # No ident of another name is spelt so.
+        ("I:VTARG1", "i::vtarg1"),
+    ],
+)
+def test_a_name_is_known_however_it_stands(text: str, term: str) -> None:
+    assert term in terms(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RF 500 MHz",
+        "RF 50 %",
+        "HCM\n03",
+        "HCM  03",
+        "HCM 03.5",
+        "HCM 2024-03-12",
+        "AT 3",
+    ],
+)
+def test_a_quantity_or_a_gap_makes_no_name(text: str) -> None:
+    assert not any(token.is_name for token in read(text))
+
+
+def test_a_range_is_no_document_number() -> None:
+    assert terms("BPM 3-10") == ["bpm", "3", "10"]
+
+
+def test_a_word_in_capitals_before_a_number_is_still_found_as_a_word() -> None:
+    (token,) = read("CHANGE 2")
+    assert {"change", "chang"} <= set(token.idents)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "term"),
+    [
+        ("lifted RSR 0312 today", "permit", "rsr-312"),
+        ("lifted rsr#312", "permit", "rsr-312"),
+        ("in Hutch 4B", "station", "hutch-4-b"),
+    ],
+)
+def test_a_pattern_of_the_facility_makes_one_term(
+    own: facility.Facility, text: str, kind: str, term: str
+) -> None:
+    named = [token for token in read(text, own) if token.is_name]
+    assert [(token.kind, token.term) for token in named] == [(kind, term)]
+    assert text[named[0].start : named[0].end] in text
+
+
+def test_patterns_leave_the_words_around_them_in_their_places(
+    own: facility.Facility,
+) -> None:
+    text = "see RSR 12, hutch 3 and HCM 03."
+    spans = [text[token.start : token.end] for token in read(text, own)]
+    assert spans == ["see", "RSR 12", "hutch 3", "and", "HCM 03"]
+
+
+def test_a_word_that_begins_no_name_here_does_not(own: facility.Facility) -> None:
+    assert read("RACK 12")[0].is_name
+    assert not read("RACK 12", own)[0].is_name
+
+
+def test_the_facility_s_own_parts_open_its_compounds(own: facility.Facility) -> None:
+    word = "Kontaminationsgefahr"
+    assert "kontamination" in read(word, own, "de")[0].idents
+
+
+def asked(text: str, own: facility.Facility) -> LanguageTerms:
+    return analyse_query(text, ["en"], facility=own).by_language[0]
+
+
+def test_a_form_of_the_glossary_is_or_ed_with_its_term(own: facility.Facility) -> None:
+    (clause,) = asked("BPM", own).clauses
+    assert clause.also == (("beam", "posit", "monitor"),)
+    words = asked("broken beam position monitors", own).clauses
+    assert [clause.also for clause in words] == [(), *[(("bpm",),)] * 3]
+    assert all("bpm" in clause.idents for clause in words[1:])
+
+
+def test_the_glossary_keeps_out_of_quotes_and_negations(own: facility.Facility) -> None:
+    assert asked('"BPM"', own).clauses[0].also == ()
+    assert asked("beam -klystron", own).excluded[0].also == ()
+
+
+def test_another_file_is_another_analyser(
+    own: facility.Facility, tmp_path: Path
+) -> None:
+    words = tmp_path / "words.yaml"
+    words.write_text("glossary:\n  - [a, b]\n", "utf-8")
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("", "utf-8")
+    assert version_of(own) != version_of(PLAIN)
+    assert 0 < version_of(own) < 2**31
+    # What a question means does not change what a text comes to.
+    assert version_of(facility.load(words)) == version_of(facility.load(empty))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("names:\n  - {kind: x, pattern: '('}", "no regular expression"),
+        ("names:\n  - {kind: x, pattern: 'a*'}", "matches nothing at all"),
+        ("names:\n  - {kind: X Y, pattern: 'a'}", "names.0.kind"),
+        ("nmaes: []", "nmaes"),
+        ("[", "cannot be used"),
+        ("- 1", "valid"),
+    ],
+)
+def test_a_file_that_says_nonsense_is_refused(
+    tmp_path: Path, said: str, told: str
+) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(said, "utf-8")
+    with pytest.raises(ConfigurationError, match=told):
+        facility.load(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError):
+        facility.load(tmp_path / "none.yaml")
+    assert facility.load(None) is PLAIN
+
+
+def test_two_of_the_facility_s_forms_are_one_entry_s_ident(
+    own: facility.Facility,
+) -> None:
+    analysis = analyse(Sections(text="RSR 0312"), "en", own)
+    assert analysis.stream == "rsr-312"
+    assert {"rsr", "0312", "312", "rsr0312"} <= set(analysis.idents)

@@ -1,0 +1,30 @@
+"""How long ago something was is told in the unit that fits."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from api.cli import source_times
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "0 s ago"),
+        (119, "119 s ago"),
+        (120, "2 min ago"),
+        (7_199, "120 min ago"),
+        (7_200, "2 h ago"),
+        (172_800, "2 d ago"),
+        (-28_800, "in 8 h"),
+    ],
+)
+def test_the_unit_is_the_largest_of_which_there_are_two(seconds, told):
+    assert source_times.ago(seconds) == told
+
+
+def test_a_time_is_told_in_utc_with_its_distance():
+    time = datetime.now(UTC) - timedelta(minutes=5, seconds=1)
+    assert source_times.when(time) == f"{time:%Y-%m-%d %H:%M} UTC (5 min ago)"

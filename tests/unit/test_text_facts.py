@@ -1,0 +1,322 @@
+"""Systems, devices, people, shifts and quantities, as texts name them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import pairwise
+from math import isclose, isfinite
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import ConfigurationError
+from shared.text import facility, facts, people, quantities, shifts, things
+from shared.text.shifts import Shift
+
+THINGS = """name,kind,system,aliases
+HCM03,device,Corrector magnets,horizontal corrector 3
+Corrector magnets,system,,correctors
+Bucket Cylinder,device,Hydraulics,bucket cyl|bkt cyl
+Bucket,device,,
+Hydraulics,system,,hyd;hydraulic
+Air Conditioner,device,Cabin,a/c;aircon
+ID,device,,
+"""
+PEOPLE = """name,aliases
+Javier Ruiz,J. Ruiz;jruiz
+Zoë Müller,Z. Mueller
+"""
+
+
+@pytest.fixture(scope="module")
+def register() -> things.Register:
+    return things.read(THINGS)
+
+
+def named(register: things.Register, text: str) -> list[tuple[str, str, str]]:
+    """What a text names itself, and how; without what those belong to."""
+    return [
+        (one.value, one.how, text[one.start : one.end])
+        for one in register.found(text)
+        if one.how != "part"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        # From the work orders of an excavator, as its mechanics wrote them.
+        ("REPAIR OIL LEAK ON BUCKET CYLINDER R.H", [("Bucket Cylinder", "name")]),
+        ("lh bkt cyl leaking", [("Bucket Cylinder", "alias")]),
+        ("REPLACE HYD HOSE @ FILTER BLOCK", [("Hydraulics", "alias")]),
+        ("L/H A/C not working", [("Air Conditioner", "alias")]),
+        ("Change bucket teeth on SHD24 rock bucket", [("Bucket", "name")] * 2),
+        # Every spelling of a device is that device, and a near miss is none.
+        ("reset HCM 03, hcm-3 and hcm3", [("HCM03", "name")] * 3),
+        ("HCM04 HCM 33 HCM031 HCM03A HCM 3.5 XHCM03", []),
+        ("the horizontal corrector 3 again", [("HCM03", "alias")]),
+        ("read SR:HCM03:SP once", [("HCM03", "within")]),
+        # Two sentences name nothing together.
+        ("emptied the bucket. Cylinder is fine", [("Bucket", "name")]),
+        # So short it is a word, unless it is written as it is listed.
+        ("what id has the ID?", [("ID", "name")]),
+        ("", []),
+    ],
+)
+def test_a_text_names_the_things_of_the_table(
+    register: things.Register, text: str, found: list[tuple[str, str]]
+) -> None:
+    assert [(value, how) for value, how, _ in named(register, text)] == found
+
+
+def test_a_device_brings_its_system_along(register: things.Register) -> None:
+    found = list(register.found("bucket cyl burst"))
+    assert [(one.field, one.value, one.how) for one in found] == [
+        ("device", "Bucket Cylinder", "alias"),
+        ("system", "Hydraulics", "part"),
+    ]
+    # By an alias of the system too, as the table has it.
+    assert "system~hyd" in set(found[1].terms())
+
+
+@given(st.text(max_size=200))
+def test_names_stand_in_the_text_in_order_and_apart(text: str) -> None:
+    found = things.read(THINGS).found(text)
+    spans = [(one.start, one.end) for one in found if one.start and one.end]
+    assert all(start < end <= len(text) for start, end in spans)
+    assert all(one[1] <= two[0] for one, two in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("device\nHCM03\n", "line 1: the columns are"),
+        ("name,colour\nx,red\n", "line 1: the columns are"),
+        ("name,kind\nHCM03,valve\n", "line 2: a kind is device or system"),
+        ("name\nHCM03\n\nHCM 3\n", "line 4: 'HCM 3' is there twice"),
+        ("name\nx,y\n", "line 2: it has more values"),
+        ('name\n"x\n', "unexpected end"),
+        ("name\n" + "a " * 13 + "\n", "at most 12 words"),
+        ("", "line 0: the columns are"),
+    ],
+)
+def test_a_table_that_says_nonsense_is_refused_with_its_line(
+    table: str, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        things.read(table)
+
+
+@pytest.mark.parametrize(
+    ("signed", "name", "how"),
+    [
+        ("Javier Ruiz", "Javier Ruiz", "name"),
+        ("Ruiz, Javier", "Javier Ruiz", "name"),
+        ("J. Ruiz", "Javier Ruiz", "alias"),
+        ("j ruiz", "Javier Ruiz", "alias"),
+        ("JRUIZ", "Javier Ruiz", "alias"),
+        ("Zoe Muller", "Zoë Müller", "name"),
+        # Who is not listed keeps the name that was signed, its family name last.
+        ("Duck, Donald", "Donald Duck", "said"),
+        ("M. Ruiz", "M. Ruiz", "said"),
+    ],
+)
+def test_a_signature_is_somebody(signed: str, name: str, how: str) -> None:
+    fact = people.read(PEOPLE).author(signed)
+    assert fact is not None
+    assert (fact.value, fact.how) == (name, how)
+
+
+def test_an_author_is_looked_for_by_any_form_of_the_name() -> None:
+    fact = people.read(PEOPLE).author("jruiz")
+    assert fact is not None
+    assert people.forms([fact]) == ["j. ruiz", "javier ruiz", "jruiz"]
+    assert people.NOBODY.author("  ") is None
+
+
+def test_one_signature_of_two_people_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"line 3: 'J Ruiz' is a form of"):
+        people.read("name,aliases\nJavier Ruiz,J. Ruiz\nJana Ruiz,J Ruiz\n")
+
+
+PLAN = [
+    Shift(name="day", begins="08:00"),
+    Shift(name="swing", begins="16:00"),
+    Shift(name="owl", begins="00:00"),
+]
+
+
+@pytest.mark.parametrize(
+    ("moment", "shift"),
+    [
+        ("2026-01-10T06:59:59", "owl"),
+        ("2026-01-10T07:00:00", "day"),
+        ("2026-01-10T22:59:00", "swing"),
+        ("2026-01-10T23:00:00", "owl"),
+        # Clocks go forward: 08:00 there is an hour earlier in UTC from that day on.
+        ("2026-03-29T05:59:00", "owl"),
+        ("2026-03-29T06:00:00", "day"),
+        # Clocks go back: 02:30 comes twice, and both are the owl's.
+        ("2026-10-25T00:30:00", "owl"),
+        ("2026-10-25T01:30:00", "owl"),
+        ("2026-10-25T06:59:00", "owl"),
+        ("2026-10-25T07:00:00", "day"),
+    ],
+)
+def test_a_moment_falls_into_the_shift_of_the_wall_clock(
+    moment: str, shift: str
+) -> None:
+    at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
+    assert shifts.plan(PLAN, "Europe/Berlin").at(at) == shift
+
+
+def test_before_the_first_shift_of_a_day_the_last_goes_on() -> None:
+    two = [Shift(name="day", begins="06:30"), Shift(name="night", begins="18:30")]
+    plan = shifts.plan(two, "America/Chicago")
+    assert plan.at(datetime(2026, 7, 4, 11, 29, tzinfo=UTC)) == "night"
+    assert plan.at(datetime(2026, 7, 4, 11, 30, tzinfo=UTC)) == "day"
+    assert shifts.NO_SHIFTS.at(datetime(2026, 7, 4, tzinfo=UTC)) is None
+
+
+@pytest.mark.requirement("I13")
+@pytest.mark.parametrize(
+    ("text", "dimension", "value", "name"),
+    [
+        ("beam current 300 mA", "current", 0.3, "beam current"),
+        ("beam current was 0.3 A", "current", 0.3, "beam current"),
+        ("vacuum at 1e-7 Torr", "pressure", 1.33322368421e-5, "vacuum"),
+        ("vacuum 1.5 x 10^-9 mbar", "pressure", 1.5e-7, "vacuum"),
+        ("Druck 2 \u00b5bar", None, None, None),
+        ("gap 35 \u00b5m", "length", 3.5e-5, "gap"),
+        ("RCS temperature decreased to 542 degrees F", "temperature", 556.4833, None),
+        ("at 21.5 \u00b0C", "temperature", 294.65, ""),
+        ("discharge pressure was 1,260 psig", "pressure", 8687394.189, None),
+        ("tripped from 100% steady state", "fraction", 1.0, "tripped"),
+        ("cooled down for 24 HR", "time", 86400, "cooled down"),
+        ("at -3 kV", "voltage", -3000, ""),
+        # Parts, times of day, sizes of pictures, columns of mercury: no such quantity.
+        ("MFW pump 1A and the 3T gauge", None, None, None),
+        ("AT 0545 hours", None, None, None),
+        ("vacuum of 24.5 inches Hg", None, None, None),
+        ("room 12 m/s", None, None, None),
+        ("HCM03 V2.1A", None, None, None),
+    ],
+)
+def test_a_number_with_a_unit_is_a_quantity(
+    text: str, dimension: str | None, value: float | None, name: str | None
+) -> None:
+    found = list(quantities.found(text))
+    if dimension is None:
+        assert found == []
+        return
+    (one,) = found
+    assert one.dimension == dimension
+    assert isclose(one.value, value or 0, rel_tol=1e-6)
+    assert name is None or one.name == name
+
+
+@pytest.mark.requirement("I13")
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("300", "mA"), ("0.3", "A")),
+        (("1", "bar"), ("1e5", "Pa")),
+        (("1", "mbar"), ("100", "Pa")),
+        (("760", "Torr"), ("101325", "Pa")),
+        (("10", "KV"), ("10000", "V")),
+        (("32", "degF"), ("0", "degC")),
+    ],
+)
+def test_equal_quantities_are_equal(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
+    first = quantities.converted(Decimal(one[0]), one[1])
+    second = quantities.converted(Decimal(other[0]), other[1])
+    assert first is not None
+    assert second is not None
+    assert first[0] == second[0]
+    assert isclose(first[1], second[1], rel_tol=1e-8)
+
+
+@pytest.mark.parametrize("unit", ["", "furlong", "a", "t", "hz/s"])
+def test_an_unknown_unit_is_none(unit: str) -> None:
+    assert quantities.converted(Decimal(1), unit) is None
+
+
+@given(st.text(alphabet="0123456789.,eE+-x*^ mAkVWHz%\u00b0CFTor", max_size=120))
+def test_any_text_has_finite_quantities_in_order(text: str) -> None:
+    found = list(quantities.found(text))
+    assert all(one.end <= two.start for one, two in pairwise(found))
+    assert all(isfinite(one.value) for one in found)
+    assert list(quantities.found("1e999 A 9e308 kA")) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "one", "other", "same"),
+    [
+        ("device", "HCM03", "hcm-3", True),
+        ("device", "HCM03", "HCM04", False),
+        ("device", "SR:C01-RF", "sr:c01-rf", True),
+        # Of a PV the zeros are part of the name.
+        ("device", "SR:C01-RF", "SR:C1-RF", False),
+        ("level", "Trip", "trip", True),
+        ("tag", "a b", "a  b", True),
+        ("tag", "a-b", "a b", False),
+    ],
+)
+def test_values_are_compared_by_their_key(
+    field: str,
+    one: str,
+    other: str,
+    same: bool,  # noqa: FBT001
+) -> None:
+    assert (facts.term(field, one) == facts.term(field, other)) is same
+
+
+def test_the_facility_s_file_brings_its_tables_and_another_table_is_noticed(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "facility.yaml"
+    (tmp_path / "things.csv").write_text(THINGS, "utf-8-sig")
+    (tmp_path / "people.csv").write_text(PEOPLE, "utf-8")
+    said = (
+        "things: things.csv\npeople: people.csv\nshifts:\n  - {name: a, begins: '%s'}"
+    )
+    path.write_text(said % "08:00", "utf-8")
+    own = facility.load(path, "Europe/Berlin")
+    assert len(own.things.things) == 7
+    assert len(own.people.persons) == 2
+    assert own.shifts.zone == "Europe/Berlin"
+    seen = {own.facts_fingerprint, facility.load(path).facts_fingerprint}
+    (tmp_path / "things.csv").write_text(THINGS + "BPM7,device,,\n", "utf-8")
+    seen.add(facility.load(path).facts_fingerprint)
+    path.write_text(said % "09:00", "utf-8")
+    seen.add(facility.load(path).facts_fingerprint)
+    assert len(seen) == 4
+    # None of it changes the terms of a text.
+    assert facility.load(path).fingerprint == own.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("things: none.csv", "none.csv"),
+        ("people: wrong.csv", "line 1: the columns"),
+        ("shifts: [{name: a, begins: '25:00'}]", "shifts.0.begins"),
+        (
+            "shifts: [{name: a, begins: '08:00'}, {name: b, begins: '08:00'}]",
+            "two shifts begin at the same time",
+        ),
+    ],
+)
+def test_tables_and_shifts_that_say_nonsense_are_refused(
+    tmp_path: Path, said: str, told: str
+) -> None:
+    (tmp_path / "wrong.csv").write_text("x\n", "utf-8")
+    path = tmp_path / "facility.yaml"
+    path.write_text(said, "utf-8")
+    with pytest.raises(ConfigurationError, match=told):
+        facility.load(path)
