@@ -11,6 +11,6 @@ from shared.due import turn
 def _bulk_work_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bulk work run beside live work of a moment ago, of this test or the last.
 
-    The turn belongs to the process; how it rests is proved in `tests/unit/test_turn.py`.
+    The turn belongs to the process; `tests/unit/test_turn.py` proves how it rests.
     """
     monkeypatch.setattr(turn, "RESTS", 0.0)
