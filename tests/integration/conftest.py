@@ -7,10 +7,18 @@ import pytest
 from shared.due import turn
 
 
+@pytest.fixture
+def bulk_rests() -> float:
+    """How long bulk work rests; a module whose test is about that says it anew."""
+    return 0.0
+
+
 @pytest.fixture(autouse=True)
-def _bulk_work_does_not_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def _bulk_work_rests_so_long(
+    monkeypatch: pytest.MonkeyPatch, bulk_rests: float
+) -> None:
     """Let bulk work run beside live work of a moment ago, of this test or the last.
 
     The turn belongs to the process; `tests/unit/test_turn.py` proves how it rests.
     """
-    monkeypatch.setattr(turn, "RESTS", 0.0)
+    monkeypatch.setattr(turn, "RESTS", bulk_rests)

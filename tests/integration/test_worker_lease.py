@@ -10,6 +10,7 @@ import pytest
 from shared.broker import METADATA_STAGE
 from shared.due import batches, rows
 from shared.due.batches import Lease, Timing
+from shared.due.turn import RESTS
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.postgres import connection, make_pool
@@ -23,6 +24,12 @@ RENEW_SECONDS = 0.2
 def pool(database):
     with make_pool(database, application="test", size=4) as pool:
         yield pool
+
+
+@pytest.fixture
+def bulk_rests() -> float:
+    """As long as in a worker."""
+    return RESTS
 
 
 @pytest.fixture
