@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from typing import Any, LiteralString
 
 from fastapi import FastAPI
 
@@ -33,6 +32,7 @@ from api.routes import (
     root,
     runs,
     search,
+    search_jobs,
     sources,
     status,
 )
@@ -43,15 +43,15 @@ from shared import broker
 from shared import log as logs
 from shared.access.cursors import Signer
 from shared.access.limits import Limiter
+from shared.access.secret import installation_secret
 from shared.broker import BrokerClock, Nudger
 from shared.embedding import stages
 from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
-from shared.postgres import Pool, connection, make_pool
+from shared.postgres import connection, make_pool
 from shared.settings import Settings
 from shared.version import VERSION
 
-_SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 - a query
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
 _JOBS_TIMEOUT_SECONDS = 1.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
@@ -64,6 +64,7 @@ _ROUTES = (
     changes,
     permalink,
     search,
+    search_jobs,
     sources,
     runs,
     status,
@@ -140,7 +141,8 @@ def _open(settings: Settings) -> ApiContext:
 
     @lru_cache(maxsize=1)
     def secret() -> bytes:
-        return _secret(pool)
+        with connection(pool) as conn:
+            return installation_secret(conn)
 
     def signer() -> Signer:
         return Signer(secret(), settings.cursor_ttl_minutes * 60)
@@ -152,7 +154,7 @@ def _open(settings: Settings) -> ApiContext:
         jobs=jobs,
         clock=clock,
         nudger=Nudger(celery),
-        searches=Searches(settings, celery, jobs, clock, pool),
+        searches=Searches(settings, celery, jobs, clock, pool, signer),
         callers=Callers(settings, pool, limiter, key_use.note),
         limiter=limiter,
         secret=secret,
@@ -166,12 +168,6 @@ def _open(settings: Settings) -> ApiContext:
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
         entry_counts=Sparing(max),
     )
-
-
-def _secret(pool: Pool) -> bytes:
-    with connection(pool) as conn:
-        row: Any = conn.execute(_SECRET).fetchone()
-    return bytes(row[0])
 
 
 def _refuse_open_door(settings: Settings) -> None:

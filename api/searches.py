@@ -29,13 +29,14 @@ from shared.query import budget
 from shared.query import plan as planning
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
-from shared.results.finish import Finished
+from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
 from shared.uuid7 import uuid7
 
 if TYPE_CHECKING:
     from celery import Celery
 
+    from shared.access.cursors import Signer
     from shared.access.scope import Scope
     from shared.broker import BrokerClock
     from shared.postgres import Pool
@@ -68,7 +69,9 @@ class Searches:
         client: redis.Redis,
         clock: BrokerClock,
         pool: Pool,
+        signer: Callable[[], Signer],
     ) -> None:
+        self._signer = signer
         self._app = app
         self._client = client
         self._clock = clock
@@ -199,7 +202,8 @@ class Searches:
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
-        return finish.finish(lambda: self._pool, job, plan, arrived, self._clock.now)
+        tools = Tools(lambda: self._pool, self._clock.now, self._signer)
+        return finish.finish(tools, job, plan, arrived)
 
     async def _sent(self, send: Callable[[], _Sent], plan: Plan) -> _Sent:
         """Dispatch; past its deadline a search is not worth sending any more."""

@@ -105,6 +105,7 @@ CODES: dict[str, ErrorCode] = {
     "opensearch_unavailable": ErrorCode(0, Category.NETWORK, _R, retriable=True),
     "opensearch_refused": ErrorCode(0, Category.SEARCH, _C, retriable=False),
     "worker_lost": ErrorCode(0, Category.CAPACITY, _R, retriable=True),
+    "job_cancelled": ErrorCode(0, Category.REQUEST, _C, retriable=False),
     "task_timeout": ErrorCode(0, Category.TIMEOUT, _R, retriable=True),
     "attachment_fetch_failed": ErrorCode(0, Category.NETWORK, _C, retriable=True),
     "message_rejected": ErrorCode(0, Category.REQUEST, _C, retriable=False),

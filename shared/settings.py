@@ -213,6 +213,7 @@ class Settings(Section):
         1_000_000, ge=1, description="With more live work due, pushes get 429."
     )
     job_retention_hours: int = Field(24, ge=1, description="Then a job is 410.")
+    event_retention_minutes: int = Field(60, ge=1, description="Then a snapshot.")
     cursor_ttl_minutes: int = Field(60, ge=1, description="Then a cursor is 400.")
     idempotency_ttl_hours: int = Field(
         24, ge=1, description="Then an Idempotency-Key is forgotten."

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from shared import broker
+from shared.access.cursors import Signer
+from shared.access.secret import installation_secret
 from shared.broker import BrokerClock, Nudger
 from shared.due.batches import Timing, batches
 from shared.due.outcomes import Budget
@@ -16,7 +18,7 @@ from shared.due.rows import Claim
 from shared.embedding.encoders import Encoder, load_encoder
 from shared.errors import ConfigurationError
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, make_pool
+from shared.postgres import Pool, connection, make_pool
 from shared.settings import Settings
 from shared.text.facility import Facility
 from shared.text.facility import load as load_facility
@@ -152,6 +154,16 @@ class Context:
     def facility(self) -> Facility:
         """What the facility's file says of its own words."""
         return self._resources.facility()
+
+    def signer(self) -> Signer:
+        """Return what signs cursors as the API does."""
+
+        def make() -> Signer:
+            with connection(self.pool) as conn:
+                secret = installation_secret(conn)
+            return Signer(secret, self.settings.cursor_ttl_minutes * 60)
+
+        return self._resources.once("signer", make)  # type: ignore[no-any-return]
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Say that rows are due; from a thread, never in the way, may be lost."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from math import ceil
 from uuid import UUID
 
 from shared import broker
 from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
-from shared.jobs import outcome
+from shared.jobs import outcome, progress
 from shared.jobs.job import Job
 from shared.jobs.outcome import Kept, Outcome
 from shared.log import get_logger
@@ -34,12 +35,17 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     """Carry out one branch and count it; the last one ranks and answers."""
     job = jobs.read(ctx.redis, job_id)
     if job is None:
-        # Redis was emptied: the API answers at the deadline, the finisher closes.
+        # It was cancelled. Or Redis was emptied: the API answers at the deadline, the
+        # finisher closes.
         log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
         return
     plan = Plan.from_json(job.plan)
     if not 0 <= branch_no < len(plan.branches):
         raise MessageRejectedError(technical=f"there is no branch {branch_no}")
+    events_until = _events_until(ctx, job)
+    if events_until is not None:
+        name = plan.branches[branch_no]
+        progress.branch_started(ctx.redis, job_id, name, until=events_until)
     outcomes = _carry_out(ctx, job, plan, branch_no)
     for one in outcomes:
         metrics.branch_done(one.name, one.status, one.took_ms / 1000)
@@ -52,11 +58,19 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         total=job.branches,
         deadline=job.deadline,
         mailbox=ctx.headers.get("mailbox"),
+        events_until=events_until,
     )
     ctx.checkpoint("after_keep")
     if kept.missing == 0:
         ctx.checkpoint("before_answer", job_id)
         _answer(ctx, job, plan, kept)
+
+
+def _events_until(ctx: Context, job: Job) -> int | None:
+    """Return how long its progress is kept; nobody can look on at a direct search."""
+    if not job.submitted:
+        return None
+    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
 
 
 def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:
@@ -81,7 +95,8 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
 
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
-    finished = finish.finish(lambda: ctx.pool, job, plan, kept.outcomes, ctx.clock.now)
+    tools = finish.Tools(lambda: ctx.pool, ctx.clock.now, ctx.signer)
+    finished = finish.finish(tools, job, plan, kept.outcomes)
     metrics.job_ended(finished.ending.state)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:

@@ -1,33 +1,24 @@
-"""Searches: asked and awaited, or submitted as jobs and looked after."""
+"""Searches: asked and awaited, or submitted as jobs."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
-from datetime import UTC, datetime
-from typing import Annotated, Any
-from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
 from api import metrics
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
-from api.schemas.search import Job, JobAccepted, SearchRequest, SearchResponse
-from shared import patience
-from shared.errors import AccessError, CapacityError
-from shared.jobs import job as jobs
+from api.schemas.search import JobAccepted, SearchRequest, SearchResponse
+from shared.errors import AccessError
 from shared.jobs.job import Job as RunningJob
-from shared.jobs.outcome import Outcome
 from shared.log import get_logger
-from shared.postgres import connection
 from shared.query import fault as faults
 from shared.query.fault import Fault
 from shared.query.logged import logged
 from shared.query.plan import Plan
-from shared.results import stored
 from shared.results.response import timestamp
 
 log = get_logger()
@@ -38,8 +29,6 @@ router = APIRouter(
     dependencies=[Depends(needs("search"))],
     route_class=DoorRoute,
 )
-
-_POLL_SECONDS = (0.02, 0.05, 0.1, 0.25)
 
 
 @router.post(
@@ -80,53 +69,6 @@ async def post_job(
     return _accepted(request, job)
 
 
-@router.get(
-    "/jobs/{job_id}",
-    name="get_job",
-    summary="Look after a job; wait_ms makes it a long poll",
-    response_model=Job,
-    responses=documented(404, 410),
-)
-async def get_job(
-    job_id: UUID,
-    caller: Caller,
-    ctx: Ctx,
-    wait_ms: Annotated[int, Query(ge=0, le=30_000)] = 0,
-) -> Response:
-    """Return the job, once it has ended or when `wait_ms` is over."""
-    until = time.monotonic() + wait_ms / 1000
-    turn = 0
-    while True:
-        body = await asyncio.to_thread(_look, ctx, caller, job_id)
-        left = until - time.monotonic()
-        if body["ended_at"] is not None or left <= 0:
-            return Response(json.dumps(body), media_type="application/json")
-        pause = _POLL_SECONDS[min(turn, len(_POLL_SECONDS) - 1)]
-        turn += 1
-        await asyncio.sleep(min(pause, left))
-
-
-def _look(ctx: Ctx, caller: Caller, job_id: UUID) -> dict[str, Any]:
-    # A long poll looks again and again: each time anew.
-    patience.begin()
-    with connection(ctx.pool) as conn:
-        found = jobs.own(conn, caller.scope, job_id)
-    now = datetime.now(UTC)
-    jobs.refuse_expired(found, ctx.settings.job_retention_hours, now)
-    running = [] if found.ended_at else _running(ctx, job_id)
-    return stored.job_body(lambda: ctx.pool, found, caller.scope, running)
-
-
-def _running(ctx: Ctx, job_id: UUID) -> list[Outcome]:
-    """Return the branches that are in; none while Redis cannot be asked."""
-    try:
-        arrived = jobs.outcomes(ctx.jobs, job_id)
-    except CapacityError as exc:
-        log.warning("job_progress_unknown", code=exc.error_code)
-        return []
-    return [outcome for number in sorted(arrived) for outcome in arrived[number]]
-
-
 def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
     question = body.question(_fault(request, caller, ctx))
     plan = ctx.searches.plan(question, caller.scope)
@@ -151,11 +93,12 @@ def _fault(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:
 
 def _accepted(request: Request, job: RunningJob) -> Response:
     where = request.url_for("get_job", job_id=str(job.job_id)).path
+    links = {"self": where, "events": f"{where}/events", "cancel": where}
     body = {
         "job_id": str(job.job_id),
         "state": "queued",
         "deadline_at": timestamp(job.deadline_at),
-        "links": {"self": where},
+        "links": links,
     }
     return Response(
         json.dumps(body),

@@ -264,9 +264,11 @@ class SearchResponse(BaseModel):
 
 
 class JobLinks(BaseModel):
-    """Where to look after a job."""
+    """Where to look after a job, and where to end it (DELETE)."""
 
     self: str
+    events: str
+    cancel: str
 
 
 class JobAccepted(BaseModel):
@@ -291,4 +293,22 @@ class Job(BaseModel):
     request: dict[str, Any]
     branches: list[BranchOutcome]
     response: SearchResponse | None
+    error: dict[str, Any] | None
+
+
+class JobPage(BaseModel):
+    """One's own jobs, the newest first, without their answers."""
+
+    items: list[Job]
+    next_cursor: str | None
+
+
+class JobResults(BaseModel):
+    """A page of a job's one ranked window."""
+
+    job_id: str
+    state: Literal["running", "done", "partial", "failed"]
+    items: list[SearchHit]
+    removed: int = Field(description="Hits of this page that are gone since.")
+    next_cursor: str | None
     error: dict[str, Any] | None

@@ -11,10 +11,10 @@ import redis
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from shared.errors import CapacityError, InternalError
+from shared.errors import CapacityError, InternalError, LogchordError
 from shared.jobs import job as jobs
 from shared.jobs import verdict
-from shared.jobs.job import Job
+from shared.jobs.job import Job, StoredJob
 from shared.jobs.outcome import Outcome, overdue
 from shared.jobs.verdict import Asked
 from shared.log import get_logger
@@ -36,7 +36,7 @@ _INSERT: LiteralString = """
 _END: LiteralString = """
     UPDATE job
        SET state = %(state)s, branches = %(branches)s, ranked = %(ranked)s,
-           error = %(error)s, ended_at = clock_timestamp()
+           error = %(error)s, cancelled = %(cancelled)s, ended_at = clock_timestamp()
      WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL"""
 _OVERDUE: LiteralString = """
     SELECT id, tenant, plan
@@ -74,14 +74,32 @@ def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
     heard: Mapping[int, Sequence[Outcome]] | None = {}
     for job_id, tenant, plan in late:
         # One that hangs is not asked again: the others' deadlines have passed too.
-        heard = None if heard is None else _heard(client, job_id)
+        heard = None if heard is None else what_is_in(client, job_id)
         ending = _judged(heard or {}, plan)
         conn.execute(_END, _values(job_id, tenant, ending))
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
     return len(late)
 
 
-def _heard(client: redis.Redis, job_id: UUID) -> Mapping[int, Sequence[Outcome]] | None:
+def cancel(
+    conn: Connection[Any],
+    found: StoredJob,
+    arrived: Mapping[int, Sequence[Outcome]],
+) -> bool:
+    """End a job with what is in, because its owner says so; once, like any end."""
+    told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
+    state, error = "partial", None
+    if all(outcome.failed for outcome in told):
+        cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
+        state, error = "failed", cancelled.body()["error"]
+    values = _values(found.id, found.tenant, Ending(state, told, None, error))
+    return conn.execute(_END, {**values, "cancelled": True}).rowcount == 1
+
+
+def what_is_in(
+    client: redis.Redis, job_id: UUID
+) -> Mapping[int, Sequence[Outcome]] | None:
+    """Return what has arrived; None while Redis cannot be asked."""
     try:
         return jobs.outcomes(client, job_id)
     except CapacityError as exc:
@@ -126,6 +144,7 @@ def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
     return {
         "id": job_id,
         "tenant": tenant,
+        "cancelled": False,
         "state": ending.state,
         "branches": Jsonb(branches),
         "ranked": None if ending.ranked is None else Jsonb(ending.ranked),

@@ -66,6 +66,12 @@ def read(client: redis.Redis, job_id: UUID) -> Job | None:
     return None if text is None else Job(job_id=job_id, **json.loads(str(text)))
 
 
+def forget(client: redis.Redis, job_id: UUID) -> None:
+    """Let no branch of a job begin any more; what is in stays readable."""
+    with translated_errors():
+        client.hdel(keys.job(job_id), "job")
+
+
 def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
     """Return what its branches have come to so far, by their number."""
     with translated_errors():
@@ -104,6 +110,7 @@ class StoredJob:
     plan: dict[str, Any]
     branches: list[dict[str, Any]] | None
     ranked: dict[str, Any] | None
+    cancelled: bool
     error: dict[str, Any] | None
     created_at: datetime
     deadline_at: datetime
@@ -111,10 +118,19 @@ class StoredJob:
 
 
 _OWN: LiteralString = """
-    SELECT id, tenant, subject, state, request, plan, branches, ranked, error,
-           created_at, deadline_at, ended_at
+    SELECT id, tenant, subject, state, request, plan, branches, ranked, cancelled,
+           error, created_at, deadline_at, ended_at
       FROM job
      WHERE id = %(id)s AND tenant = %(tenant)s AND subject = %(subject)s"""
+# Without what is large: a list shows how jobs fare, not what they found.
+_NEWEST: LiteralString = """
+    SELECT id, tenant, subject, state, request, plan, NULL::jsonb AS branches,
+           NULL::jsonb AS ranked, cancelled, error, created_at, deadline_at, ended_at
+      FROM job
+     WHERE tenant = %(tenant)s AND subject = %(subject)s
+       AND (%(after)s::uuid IS NULL OR id < %(after)s)
+     ORDER BY id DESC
+     LIMIT %(limit)s"""
 
 
 def own(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
@@ -126,6 +142,16 @@ def own(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
     if found is None:
         raise NotFoundError
     return found
+
+
+def newest(
+    conn: Connection[Any], scope: Scope, *, limit: int, after: UUID | None = None
+) -> list[StoredJob]:
+    """Return the caller's jobs, the newest first, without what they found."""
+    given = {"after": after, "limit": limit}
+    owner = {"tenant": scope.tenant, "subject": scope.subject}
+    with conn.cursor(row_factory=class_row(StoredJob)) as cur:
+        return cur.execute(_NEWEST, {**owner, **given}).fetchall()
 
 
 def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:

@@ -19,7 +19,6 @@ from shared.jobs import keys
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
 FAILED: tuple[Status, ...] = ("timeout", "error")
-EVENTS_KEPT = 1000
 # A mailbox that nobody has read for so long belongs to a process that is gone.
 MAILBOX_SECONDS = 60
 
@@ -124,8 +123,10 @@ if KEYS[2] ~= '' then
   redis.call('RPUSH', KEYS[2], ARGV[5])
   redis.call('EXPIRE', KEYS[2], ARGV[6])
 end
-redis.call('XADD', KEYS[3], 'MAXLEN', '~', ARGV[7], '*', 'branch_done', ARGV[8])
-redis.call('EXPIREAT', KEYS[3], ARGV[4])
+if KEYS[3] ~= '' then
+  redis.call('XADD', KEYS[3], '*', 'branch_done', ARGV[7])
+  redis.call('EXPIREAT', KEYS[3], ARGV[8])
+end
 local fields = {}
 for number = 0, ARGV[3] - 1 do fields[number + 1] = 'outcome:' .. number end
 local stored = redis.call('HMGET', KEYS[1], unpack(fields))
@@ -147,13 +148,18 @@ def keep(
     total: int,
     deadline: float,
     mailbox: str | None,
+    events_until: int | None = None,
 ) -> Kept:
-    """Store and count what a branch came to; twice is once."""
+    """Store and count what a branch came to; twice is once.
+
+    With `events_until`, in epoch seconds, whoever looks on is told, and may ask later.
+    """
     text = to_json(outcomes)
-    events = json.dumps([outcome.summary() for outcome in outcomes])
+    told = json.dumps([outcome.summary() for outcome in outcomes])
+    events = keys.events(job_id) if events_until is not None else ""
     with translated_errors():
         answer = _script(client)(
-            keys=[keys.job(job_id), mailbox or "", keys.events(job_id)],
+            keys=[keys.job(job_id), mailbox or "", events],
             args=[
                 number,
                 text,
@@ -161,8 +167,8 @@ def keep(
                 keys.expires_at(deadline),
                 f"{job_id} outcome {number} {text}",
                 MAILBOX_SECONDS,
-                EVENTS_KEPT,
-                events,
+                told,
+                events_until or 0,
             ],
         )
     missing = int(answer[0])

@@ -24,11 +24,13 @@ from shared.jobs.outcome import MAILBOX_SECONDS, Outcome
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
+from shared.results import paging
 from shared.results.conclusion import Conclusion, conclude
 from shared.results.page import read_page
 from shared.results.response import render
 
 if TYPE_CHECKING:
+    from shared.access.cursors import Signer
     from shared.postgres import Pool
 
 log = get_logger()
@@ -56,12 +58,18 @@ class Finished:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What it takes to finish a search, of whichever process does."""
+
+    pool: Callable[[], Pool]
+    # Epoch seconds by the broker's clock.
+    now: Callable[[], float]
+    signer: Callable[[], Signer]
+
+
 def finish(
-    pool: Callable[[], Pool],
-    job: Job,
-    plan: Plan,
-    arrived: Mapping[int, Sequence[Outcome]],
-    now: Callable[[], float],
+    tools: Tools, job: Job, plan: Plan, arrived: Mapping[int, Sequence[Outcome]]
 ) -> Finished:
     """Rank what has arrived and read its page; a failed read is the job's error.
 
@@ -72,17 +80,20 @@ def finish(
     ranked_at = time.perf_counter()
     if conclusion.error is not None:
         return Finished(conclusion, None, conclusion.error)
-    left_ms = max(LATE_READ_MS, int((job.deadline - now()) * 1000))
+    left_ms = max(LATE_READ_MS, int((job.deadline - tools.now()) * 1000))
     try:
-        page = read_page(pool, plan, conclusion.ranked, left_ms)
+        page = read_page(tools.pool, plan, conclusion.ranked, left_ms)
+        following = paging.following(
+            tools.signer, plan, job.job_id, conclusion.ranked, page
+        )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return Finished(conclusion, None, exc)
     took = {
         "rank": _ms(ranked_at - began),
         "hydrate": _ms(time.perf_counter() - ranked_at),
-        "total": _ms(now() - job.created),
+        "total": _ms(tools.now() - job.created),
     }
-    body = render(plan, job.job_id, conclusion, page, took)
+    body = render(plan, job.job_id, conclusion, page, took, following)
     return Finished(conclusion, body, None)
 
 

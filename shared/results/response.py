@@ -31,13 +31,12 @@ def render(
     conclusion: Conclusion,
     page: Page,
     took_ms: dict[str, float],
+    next_cursor: str | None = None,
 ) -> dict[str, Any]:
     """Return the body of a search that ended `done` or `partial`."""
     searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     families = [module(outcome.name).search_mode for outcome in searched]
-    results = [
-        _result(plan, place, item, row) for place, (item, row) in enumerate(page, 1)
-    ]
+    results = hits(plan, page)
     whole = len(page) == len(conclusion.ranked) and _under(plan, searched)
     return {
         "job_id": str(job_id),
@@ -51,7 +50,7 @@ def render(
         "total_candidates": {"lower_bound": len(conclusion.ranked), "exact": False},
         "window_complete": _under(plan, searched),
         "complete": whole and conclusion.state == "done",
-        "next_cursor": None,
+        "next_cursor": next_cursor,
         "sub_queries": [plan.query],
         "decomposed": False,
         "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
@@ -67,6 +66,13 @@ def render(
         "answer": None,
         "citations": [],
     }
+
+
+def hits(plan: Plan, page: Page, first: int = 1) -> list[dict[str, Any]]:
+    """Return the hits of a page in their places, from the first one's on."""
+    return [
+        _result(plan, place, item, row) for place, (item, row) in enumerate(page, first)
+    ]
 
 
 def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from shared.access.scope import Scope
@@ -14,67 +14,114 @@ from shared.jobs.outcome import Outcome
 from shared.jobs.verdict import State
 from shared.query.plan import Plan
 from shared.ranking.rank import Ranked, rank
+from shared.results import paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import read_page
-from shared.results.response import render, timestamp
+from shared.results.response import hits, render, timestamp
 
 if TYPE_CHECKING:
+    from shared.access.cursors import Signer
     from shared.postgres import Pool
 
 READ_MS = 2000
+_ANSWERED = ("done", "partial")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads a stored job, and by what."""
+
+    pool: Callable[[], Pool]
+    scope: Scope
+    signer: Callable[[], Signer]
 
 
 def job_body(
-    pool: Callable[[], Pool],
-    stored: StoredJob,
-    scope: Scope,
-    running: Sequence[Outcome],
+    reader: Reader, stored: StoredJob, running: Sequence[Outcome]
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
-    ended = stored.ended_at is not None
-    branches = (
-        outcome.from_json(json.dumps(stored.branches or [])) if ended else list(running)
-    )
+    branches = _branches(stored) if stored.ended_at else list(running)
+    return {
+        **job_line(stored, is_running=bool(running)),
+        "branches": [branch.summary() for branch in branches],
+        "response": response(reader, stored),
+    }
+
+
+def job_line(stored: StoredJob, *, is_running: bool = False) -> dict[str, Any]:
+    """Return how a job fares, without what it found."""
+    waits = "running" if is_running else "queued"
     return {
         "job_id": str(stored.id),
-        "state": stored.state if ended else "running" if running else "queued",
-        "cancelled": False,
+        "state": stored.state if stored.ended_at else waits,
+        "cancelled": stored.cancelled,
         "queue_position": None,
         "created_at": timestamp(stored.created_at),
         "deadline_at": timestamp(stored.deadline_at),
         "ended_at": timestamp(stored.ended_at),
         "request": stored.request,
-        "branches": [branch.summary() for branch in branches],
-        "response": _response(pool, stored, scope, branches),
+        "branches": [],
+        "response": None,
         "error": stored.error,
     }
 
 
-def _response(
-    pool: Callable[[], Pool],
-    stored: StoredJob,
-    scope: Scope,
-    branches: Sequence[Outcome],
-) -> dict[str, Any] | None:
-    if stored.state not in {"done", "partial"}:
+def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
+    """Return the answer to a job, or None where it has none."""
+    if stored.state not in _ANSWERED:
         return None
+    branches = _branches(stored)
     # Who asks now decides what is seen, not who asked then.
-    plan = replace(Plan.from_values(stored.plan), scope=scope)
-    ranked = (
-        rank(branches, plan)
-        if stored.ranked is None
-        else [_ranked(item) for item in stored.ranked["window"]]
-    )
+    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    ranked = _window(stored, plan, branches)
     conclusion = Conclusion(
         cast("State", stored.state),
         tuple(branches),
         tuple(ranked),
         degraded=verdict.is_degraded(branches),
     )
-    page = read_page(pool, plan, ranked, READ_MS)
+    page = read_page(reader.pool, plan, ranked, READ_MS)
     ended = stored.ended_at or stored.deadline_at
-    took = (ended - stored.created_at).total_seconds() * 1000
-    return render(plan, stored.id, conclusion, page, {"total": round(took, 3)})
+    took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
+    following = paging.following(reader.signer, plan, stored.id, ranked, page)
+    return render(plan, stored.id, conclusion, page, took, following)
+
+
+def results(
+    reader: Reader, stored: StoredJob, place: int, limit: int | None
+) -> dict[str, Any]:
+    """Return a page of a job's window from a place on, its entries read again.
+
+    Of a job that has not ended there is none yet; its cursor begins the window.
+    """
+    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    plan = plan if limit is None else replace(plan, limit=limit)
+    ranked, at, page = [], place, []
+    if stored.state in _ANSWERED:
+        ranked = _window(stored, plan, _branches(stored))
+        page = read_page(reader.pool, plan, ranked[place:], READ_MS)
+        at = paging.place_after(ranked, page)
+    more = stored.ended_at is None or at < len(ranked)
+    owned = paging.binding(reader.scope, stored.id, plan.limit)
+    return {
+        "job_id": str(stored.id),
+        "state": stored.state if stored.ended_at else "running",
+        "items": hits(plan, page, place + 1),
+        # What the caller could see then, and not any more.
+        "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
+        "next_cursor": reader.signer().make([at], owned) if more else None,
+        "error": stored.error,
+    }
+
+
+def _branches(stored: StoredJob) -> list[Outcome]:
+    return outcome.from_json(json.dumps(stored.branches or []))
+
+
+def _window(stored: StoredJob, plan: Plan, branches: Sequence[Outcome]) -> list[Ranked]:
+    if stored.ranked is None:
+        return rank(branches, plan)
+    return [_ranked(item) for item in stored.ranked["window"]]
 
 
 def _ranked(values: Mapping[str, Any]) -> Ranked:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import time
 from collections.abc import Iterator
@@ -18,12 +17,13 @@ from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared import broker
+from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.broker import BrokerClock
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
-from shared.jobs import closing, outcome
+from shared.jobs import closing, outcome, progress
 from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
 from shared.jobs.job import Job
@@ -66,7 +66,12 @@ def new_job(*, plan: Plan = PLAN, submitted: bool = False, ends_in: float = 3.0)
 
 
 def keep(
-    client: redis.Redis, job: Job, number: int, *told: Outcome, mailbox: str | None
+    client: redis.Redis,
+    job: Job,
+    number: int,
+    *told: Outcome,
+    mailbox: str | None,
+    events_until: int | None = None,
 ) -> outcome.Kept:
     return outcome.keep(
         client,
@@ -76,6 +81,7 @@ def keep(
         total=job.branches,
         deadline=job.deadline,
         mailbox=mailbox,
+        events_until=events_until,
     )
 
 
@@ -123,24 +129,32 @@ def test_exactly_one_of_many_branches_at_once_is_the_last(client: redis.Redis) -
     assert sorted(one.missing for one in kept) == list(range(16))
 
 
-def test_every_branch_tells_the_mailbox_and_leaves_an_event(
-    client: redis.Redis,
-) -> None:
+def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) -> None:
     job = new_job()
-    keep(client, job, 0, FOUND, mailbox="mailbox:test")
+    until = int(time.time()) + 60
+    progress.branch_started(client, job.job_id, "os_bm25", until=until)
+    keep(client, job, 0, FOUND, mailbox="mailbox:test", events_until=until)
     told = str(client.lpop("mailbox:test"))
     job_id, kind, number, text = told.split(" ", 3)
     assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
     assert outcome.from_json(text) == [FOUND]
-    ((_, event),) = client.xrange(f"events:{job.job_id}")
-    assert event is not None
-    assert json.loads(event["branch_done"])[0]["name"] == "os_bm25"
+    assert progress.told(client, job.job_id) == [
+        ("branch_started", {"name": "os_bm25"}),
+        ("branch_done", FOUND.summary()),
+    ]
+
+
+def test_a_direct_search_leaves_no_event(client: redis.Redis) -> None:
+    job = new_job()
+    keep(client, job, 0, FOUND, mailbox=None)
+    assert progress.told(client, job.job_id) == []
 
 
 def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
     job = new_job()
     jobs.open_job(client, job)
-    keep(client, job, 0, FOUND, mailbox="mailbox:gone")
+    until = int(time.time()) + 60
+    keep(client, job, 0, FOUND, mailbox="mailbox:gone", events_until=until)
     names = (f"job:{job.job_id}", f"events:{job.job_id}", "mailbox:gone")
     assert all(client.ttl(name) > 0 for name in names)
 
@@ -273,12 +287,12 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
     plan = replace(PLAN, limit=60)
     late = replace(outcome.overdue("semantic", "cosine"), reason="expired_in_queue")
     pool = make_pool(database, application="test", size=1)
+    signer = Signer(b"test", 60)
     finished = finish.finish(
-        lambda: pool,
+        finish.Tools(lambda: pool, time.time, lambda: signer),
         new_job(plan=plan, submitted=True, ends_in=-0.1),
         plan,
         {0: [replace(FOUND, hits=hits)], 1: [late]},
-        time.time,
     )
     pool.close()
     assert finished.error is None

@@ -14,6 +14,7 @@ from api.mailbox import Mailbox
 from api.searches import Searches
 from local.server import Server
 from shared import broker
+from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.broker import BrokerClock
 from shared.postgres import make_pool
@@ -141,7 +142,14 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
         client = broker.jobs_redis(settings, timeout_seconds=1.0)
         pool = make_pool(database, application="test", size=1)
         app = broker.make_app(settings)
-        searches = Searches(settings, app, client, BrokerClock(client), pool)
+        searches = Searches(
+            settings,
+            app,
+            client,
+            BrokerClock(client),
+            pool,
+            lambda: Signer(b"test", 60),
+        )
         plan = searches.plan(Question("beam", deadline_ms=1000), Scope("t", "anna"))
         began = time.monotonic()
         asked = [searches.ask(plan, {}, None) for _ in range(12)]

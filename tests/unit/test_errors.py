@@ -98,6 +98,7 @@ not_found 404 access C -
 method_not_allowed 405 request C -
 entry_deleted 410 request C -
 job_expired 410 request C -
+job_cancelled 0 request C -
 source_is_pull 409 ingestion C -
 idempotency_conflict 409 request C -
 idempotency_in_progress 409 request R -

@@ -1,0 +1,214 @@
+"""Jobs of searches: looked after, read on, watched, and ended by their owner."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from api import job_events
+from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.job_events import POLL_SECONDS, Seen
+from api.schemas.search import Job, JobPage, JobResults
+from shared import patience
+from shared.access.cursors import Binding
+from shared.errors import CapacityError
+from shared.jobs import closing, progress
+from shared.jobs import job as jobs
+from shared.jobs.job import StoredJob
+from shared.jobs.outcome import Outcome
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.results import paging, stored
+from shared.results.stored import Reader
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/search/jobs",
+    tags=["search"],
+    dependencies=[Depends(needs("search"))],
+    route_class=DoorRoute,
+)
+
+_MAX_EVENT_ID = 2**31
+
+
+@router.get(
+    "",
+    summary="List one's own jobs",
+    response_model=JobPage,
+    responses=documented(),
+)
+def list_jobs(
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """The newest first; what they found stands at each job's own address."""
+    scope = caller.scope
+    binding = Binding("GET /v1/search/jobs", "", scope.key_id or scope.subject, limit)
+    after = None
+    if cursor is not None:
+        after = UUID(ctx.signer().open(cursor, binding)[0])
+    with connection(ctx.pool) as conn:
+        found = jobs.newest(conn, scope, limit=limit + 1, after=after)
+    page, more = found[:limit], len(found) > limit
+    body = {
+        "items": [stored.job_line(one) for one in page],
+        "next_cursor": (
+            ctx.signer().make([str(page[-1].id)], binding) if more else None
+        ),
+    }
+    return _json(body)
+
+
+@router.get(
+    "/{job_id}",
+    name="get_job",
+    summary="Look after a job; wait_ms makes it a long poll",
+    response_model=Job,
+    responses=documented(404, 410),
+)
+async def get_job(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    wait_ms: Annotated[int, Query(ge=0, le=30_000)] = 0,
+) -> Response:
+    """Return the job, once it has ended or when `wait_ms` is over."""
+    until = time.monotonic() + wait_ms / 1000
+    turn = 0
+    while True:
+        body = await asyncio.to_thread(_look, ctx, caller, job_id)
+        left = until - time.monotonic()
+        if body["ended_at"] is not None or left <= 0:
+            return _json(body)
+        pause = POLL_SECONDS[min(turn, len(POLL_SECONDS) - 1)]
+        turn += 1
+        await asyncio.sleep(min(pause, left))
+
+
+@router.get(
+    "/{job_id}/results",
+    summary="Read on in what a job found",
+    response_model=JobResults,
+    responses=documented(404, 410),
+)
+def get_results(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """A page of one ranking, its entries read again with the rights of now.
+
+    Without a limit a page is as long as the job's first. A job that has not ended has
+    none yet: its cursor begins at the first.
+    """
+    found = _own(ctx, caller, job_id)
+    place = 0
+    if cursor is not None:
+        size = found.plan["limit"] if limit is None else limit
+        owned = paging.binding(caller.scope, job_id, size)
+        place = int(ctx.signer().open(cursor, owned)[0])
+    return _json(stored.results(_reader(ctx, caller), found, place, limit))
+
+
+@router.get(
+    "/{job_id}/events",
+    summary="Watch a job",
+    response_class=StreamingResponse,
+    responses={
+        **documented(404, 410),
+        200: {
+            "description": "What happens, as it happens, until the job has ended.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+    },
+)
+async def get_events(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    last_event_id: Annotated[int, Header(ge=0, le=_MAX_EVENT_ID)] = 0,
+) -> StreamingResponse:
+    """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
+    await asyncio.to_thread(_own, ctx, caller, job_id)
+    events = job_events.stream(partial(_seen, ctx, caller, job_id), last_event_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+@router.delete(
+    "/{job_id}",
+    summary="End a job now, with what is in",
+    response_model=Job,
+    responses=documented(404, 410),
+)
+def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Idempotent: a job that has ended stays as it is."""
+    found = _own(ctx, caller, job_id)
+    if found.ended_at is None:
+        arrived: Mapping[int, Sequence[Outcome]] | None
+        arrived = closing.what_is_in(ctx.jobs, job_id)
+        with connection(ctx.pool) as conn:
+            is_cancelled = closing.cancel(conn, found, arrived or {})
+        log.info("job_cancelled", job_id=str(job_id), first=is_cancelled)
+        _forget(ctx, job_id)
+    return _json(_look(ctx, caller, job_id))
+
+
+def _forget(ctx: ApiContext, job_id: UUID) -> None:
+    try:
+        jobs.forget(ctx.jobs, job_id)
+    except CapacityError as exc:
+        # It has ended all the same: what its branches still do is for nothing.
+        log.warning("branches_not_stopped", job_id=str(job_id), code=exc.error_code)
+
+
+def _own(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
+    # A long poll looks again and again: each time anew.
+    patience.begin()
+    with connection(ctx.pool) as conn:
+        found = jobs.own(conn, caller.scope, job_id)
+    now = datetime.now(UTC)
+    jobs.refuse_expired(found, ctx.settings.job_retention_hours, now)
+    return found
+
+
+def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
+    found = _own(ctx, caller, job_id)
+    arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
+    told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
+    return stored.job_body(_reader(ctx, caller), found, told)
+
+
+def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
+    found = _own(ctx, caller, job_id)
+    try:
+        told = progress.told(ctx.jobs, job_id)
+    except CapacityError as exc:
+        log.warning("job_progress_unknown", code=exc.error_code)
+        told = None
+    return Seen(found, told, lambda: stored.job_body(_reader(ctx, caller), found, []))
+
+
+def _reader(ctx: ApiContext, caller: CallerInfo) -> Reader:
+    return Reader(lambda: ctx.pool, caller.scope, ctx.signer)
+
+
+def _json(body: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(body), media_type="application/json")

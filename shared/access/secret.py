@@ -1,0 +1,17 @@
+"""The secret of this installation, by which it knows what it has signed itself."""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+_SECRET: LiteralString = "SELECT cursor_secret FROM installation"  # noqa: S105 - a query
+
+
+def installation_secret(conn: Connection[TupleRow]) -> bytes:
+    """Return what every process of this installation signs with."""
+    row = conn.execute(_SECRET).fetchone()
+    assert row is not None
+    return bytes(row[0])
