@@ -20,6 +20,7 @@ from api.key_use import KeyUse
 from api.probes import Probes
 from api.routes import (
     attachments,
+    capabilities,
     changes,
     entries,
     entry_writes,
@@ -65,6 +66,7 @@ _ROUTES = (
     permalink,
     search,
     search_jobs,
+    capabilities,
     sources,
     runs,
     status,

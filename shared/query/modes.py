@@ -8,6 +8,7 @@ from shared.errors import ModuleNotEnabledError
 
 ALIASES = {"vector": "semantic"}
 LATER = ("rag", "agentic", "agent")
+AUTO = "auto"
 MIN_DEADLINE_MS = 100
 
 
@@ -18,14 +19,36 @@ class Mode:
     name: str
     families: tuple[str, ...]
     deadline_ms: int
+    label: str
+    description: str
 
 
 MODES = {
     mode.name: mode
     for mode in (
-        Mode("keyword", ("keyword",), 2000),
-        Mode("semantic", ("semantic",), 2000),
-        Mode("hybrid", ("keyword", "semantic"), 3000),
+        Mode(
+            "keyword",
+            ("keyword",),
+            2000,
+            "Words",
+            "Exact words, phrases and names: very fast; what is said in other words"
+            " is not found.",
+        ),
+        Mode(
+            "semantic",
+            ("semantic",),
+            2000,
+            "Meaning",
+            "What means the same in other words: fast; finds much, and names only by"
+            " chance.",
+        ),
+        Mode(
+            "hybrid",
+            ("keyword", "semantic"),
+            3000,
+            "Words and meaning",
+            "Both at once, ranked as one list: for most questions; finds the most.",
+        ),
     )
 }
 
@@ -43,7 +66,7 @@ def choose(asked: str, enabled: frozenset[str]) -> Chosen:
     """Return the mode to use; one that is off or not built in is refused."""
     name = ALIASES.get(asked, asked)
     available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
-    if name == "auto":
+    if name == AUTO:
         if not available:
             message = "Every search module is switched off."
             raise ModuleNotEnabledError(message, module_name=name)
@@ -60,11 +83,11 @@ def choose(asked: str, enabled: frozenset[str]) -> Chosen:
         raise ModuleNotEnabledError(
             f"The mode {asked!r} is switched off or not built in.",
             module_name=name,
-            available=["auto", *available],
+            available=[AUTO, *available],
         )
     raise ModuleNotEnabledError(
         f"There is no mode {asked!r}.",
         code="unknown_mode",
         module_name=name,
-        available=["auto", *available],
+        available=[AUTO, *available],
     )

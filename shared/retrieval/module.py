@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from shared import registry
 from shared.errors import LogchordError, ModuleNotEnabledError
 from shared.jobs.outcome import Candidate, Diagnostic
+from shared.retrieval.parameters import ParameterDescriptor
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
@@ -99,6 +101,13 @@ def modules() -> Mapping[str, SearchToolDescriptor]:
         name: cast("Callable[[], SearchToolDescriptor]", provide)()
         for name, provide in registry.load(registry.SEARCH_MODULES).items()
     }
+
+
+def parameters(name: str) -> tuple[ParameterDescriptor, ...]:
+    """Return what a module may be given: what stands beside its descriptor, if any."""
+    provide = registry.load(registry.SEARCH_MODULES)[name]
+    describe = getattr(inspect.getmodule(provide), "get_parameter_descriptors", None)
+    return tuple(describe()) if describe else ()
 
 
 def module(name: str) -> SearchToolDescriptor:

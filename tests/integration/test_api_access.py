@@ -68,6 +68,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/runs/{run_id}": ("read", {}, 404),
     "POST /v1/search/query": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/jobs": ("search", {"json": {"limit": 0}}, 422),
+    "GET /v1/capabilities": ("search", {}, 200),
     "GET /v1/search/jobs": ("search", {}, 200),
     "GET /v1/search/jobs/{job_id}": ("search", {}, 404),
     "GET /v1/search/jobs/{job_id}/results": ("search", {}, 404),

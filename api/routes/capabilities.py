@@ -1,0 +1,120 @@
+"""What this installation can do: for pages, programs and people who look first."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter, Depends
+
+from api.context import Ctx, needs
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.schemas.capabilities import Capabilities
+from api.searches import limits_of
+from shared.embedding.encoders import ALIASES
+from shared.query import filters, modes
+from shared.query.plan import KEYWORD_MODULES, Limits
+from shared.retrieval import module as modules
+from shared.retrieval.module import SearchToolDescriptor
+from shared.retrieval.parameters import ParameterDescriptor
+from shared.settings import Settings
+from shared.version import VERSION
+
+router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
+
+# Each is a setting of the same name, or of the same name in a section.
+_LIMITS = (
+    *("max_query_chars", "max_query_chars_hard", "max_limit", "default_limit"),
+    *("max_window", "max_filter_values", "max_query_terms", "max_wait_ms"),
+    *("max_concurrent_searches", "search_queue_limit", "search_queue_wait_ms"),
+    *("job_retention_hours", "event_retention_minutes", "cursor_ttl_minutes"),
+    *("max_entry_bytes", "max_batch_entries", "max_batch_bytes"),
+    *("rate_search_per_minute", "rate_ingest_per_minute", "rate_default_per_minute"),
+)
+
+
+@router.get(
+    "/capabilities",
+    summary="What can be asked here",
+    response_model=Capabilities,
+    responses=documented(),
+    dependencies=[Depends(needs("search"))],
+)
+async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
+    """Modes with what they may be given, modules, filters, and the limits in force."""
+    settings = ctx.settings
+    limits = limits_of(settings)
+    model = settings.embedding_model
+    return {
+        "modes": [_mode(mode, limits) for mode in modes.MODES.values()],
+        "default_mode": modes.AUTO,
+        "shared_parameters": [asdict(one) for one in _shared(settings)],
+        "modules": [
+            _module(one, limits) for _, one in sorted(modules.modules().items())
+        ],
+        "filters": sorted(filters.BUILT),
+        "limits": {name: getattr(settings, name) for name in _LIMITS},
+        "encoder": ALIASES.get(model, model),
+        "version": VERSION,
+    }
+
+
+def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
+    deadline = ParameterDescriptor(
+        "deadline_ms",
+        "Deadline",
+        "int",
+        default=mode.deadline_ms,
+        min=modes.MIN_DEADLINE_MS,
+        max=2 * mode.deadline_ms,
+        step=100,
+        section="Time",
+    )
+    named = {one.search_mode: one.name for one in modules.modules().values()}
+    own = [p for family in mode.families for p in modules.parameters(named[family])]
+    return {
+        "name": mode.name,
+        "label": mode.label,
+        "description": mode.description,
+        "category": "direct",
+        "enabled": limits.enabled.issuperset(mode.families),
+        "deadline_ms": mode.deadline_ms,
+        "parameters": [asdict(one) for one in (deadline, *own)],
+    }
+
+
+def _module(one: SearchToolDescriptor, limits: Limits) -> dict[str, Any]:
+    away = not limits.opensearch and one.name == KEYWORD_MODULES[0]
+    return {
+        "name": one.name,
+        "description": one.description,
+        "search_mode": one.search_mode,
+        "enabled": one.search_mode in limits.enabled and not away,
+        "needs_embedder": one.needs_embedder,
+        "fallback": one.fallback,
+        "parameters": [asdict(p) for p in modules.parameters(one.name)],
+    }
+
+
+def _shared(settings: Settings) -> list[ParameterDescriptor]:
+    """Return what every mode may be given."""
+    return [
+        ParameterDescriptor(
+            "query",
+            "Question",
+            "text",
+            default="",
+            max=settings.max_query_chars_hard,
+            placeholder="RF trip last night",
+        ),
+        ParameterDescriptor(
+            "limit",
+            "Results",
+            "int",
+            default=settings.default_limit,
+            min=1,
+            max=settings.max_limit,
+            step=1,
+        ),
+    ]

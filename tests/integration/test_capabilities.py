@@ -1,0 +1,77 @@
+"""What an installation says of itself, against what it does."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from shared.errors import ConfigurationError
+from shared.retrieval.parameters import ParameterDescriptor
+
+QUERY = "/v1/search/query"
+
+
+def test_every_bound_that_is_told_is_the_bound_that_holds(caller: httpx.Client) -> None:
+    told = caller.get("/v1/capabilities").json()
+    bounds = [
+        (mode["name"], one)
+        for mode in told["modes"]
+        for one in [*told["shared_parameters"], *mode["parameters"]]
+        if one["type"] in {"int", "float"}
+    ]
+    assert len(bounds) >= 6
+    for mode, one in bounds:
+        step = one["step"]
+        for value, status in (
+            (one["min"] - step, 422),
+            (one["max"] + step, 422),
+            (one["default"], 200),
+        ):
+            # A blank question is planned, and touches no backend.
+            body = {"query": "", "mode": mode, one["name"]: value}
+            answer = caller.post(QUERY, json=body)
+            assert answer.status_code == status, (mode, one["name"], value)
+
+
+def test_every_mode_and_filter_that_is_told_is_taken(caller: httpx.Client) -> None:
+    told = caller.get("/v1/capabilities").json()
+    names = [told["default_mode"], *(m["name"] for m in told["modes"] if m["enabled"])]
+    assert names == ["auto", "keyword", "semantic", "hybrid"]
+    for mode in names:
+        answer = caller.post(QUERY, json={"query": "", "mode": mode})
+        assert answer.status_code == 200, mode
+    refused = caller.post(QUERY, json={"query": "", "filters": {"colour": "red"}})
+    assert told["filters"] == sorted(refused.json()["error"]["details"]["allowed"])
+
+
+def test_the_limits_that_are_told_are_those_in_force(caller: httpx.Client) -> None:
+    limits = caller.get("/v1/capabilities").json()["limits"]
+    too_long = {"query": "x" * (limits["max_query_chars_hard"] + 1)}
+    assert caller.post(QUERY, json=too_long).status_code == 422
+    assert limits["max_limit"] == 100
+
+
+def test_modes_say_what_they_are_good_for(caller: httpx.Client) -> None:
+    told = caller.get("/v1/capabilities").json()
+    described = {mode["name"]: mode["description"] for mode in told["modes"]}
+    assert "Exact words, phrases and names" in described["keyword"]
+    assert "in other words" in described["semantic"]
+    modules = {one["name"]: one for one in told["modules"]}
+    assert modules["os_bm25"]["fallback"] == "pg_fts"
+    assert modules["semantic"]["needs_embedder"] is True
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"type": "colour"},
+        {"type": "select"},
+        {"type": "dynamic_select"},
+        {"type": "text", "options_endpoint": "/v1/x"},
+        {"type": "int", "min": 2, "max": 1},
+    ],
+    ids=["type", "no options", "no endpoint", "endpoint", "bounds"],
+)
+def test_a_control_that_nobody_could_draw_is_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        ParameterDescriptor("x", "X", **wrong)  # type: ignore[arg-type]
