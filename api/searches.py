@@ -7,7 +7,9 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from datetime import time as time_of_day
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
@@ -27,10 +29,12 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import budget
 from shared.query import plan as planning
+from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
 from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
+from shared.text import facility
 from shared.uuid7 import uuid7
 
 if TYPE_CHECKING:
@@ -78,6 +82,7 @@ class Searches:
         self._pool = pool
         self._max_wait_ms = settings.max_wait_ms
         self._limits = limits_of(settings)
+        self._calendar = calendar_of(settings)
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -101,7 +106,8 @@ class Searches:
 
     def plan(self, question: Question, scope: Scope) -> Plan:
         """Return the plan of a question, or refuse it."""
-        return planning.make_plan(question, scope, self._limits)
+        clock = replace(self._calendar, now=datetime.now(UTC))
+        return planning.make_plan(question, scope, self._limits, clock)
 
     async def ask(
         self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
@@ -247,6 +253,16 @@ def limits_of(settings: Settings) -> Limits:
         max_filter_values=settings.max_filter_values,
         max_terms=settings.max_query_terms,
         rrf_k=settings.rrf_k,
+    )
+
+
+def calendar_of(settings: Settings) -> Clock:
+    """Return how the facility counts its days, without what is now."""
+    zone = settings.facility_timezone
+    return Clock(
+        zone=zone,
+        day_starts=time_of_day.fromisoformat(settings.day_starts),
+        shifts=facility.load(settings.analyser.facility_file, zone).shifts,
     )
 
 

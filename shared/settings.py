@@ -40,7 +40,7 @@ from shared.settings_sections import (
     TenantSettings,
     UnifiedSearchSettings,
     WorkSettings,
-    known_zone,
+    Zone,
 )
 from shared.settings_sources import SourceSettings
 
@@ -135,7 +135,12 @@ class Settings(Section):
         default=False,
         description="Start OpenSearch, which has no login, beside other users.",
     )
-    facility_timezone: str = Field("UTC", description="The facility's own time.")
+    facility_timezone: Zone = Field("UTC", description="The facility's own time.")
+    day_starts: str = Field(
+        "00:00",
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
+        description="When its day begins, in quotes: `'12:00'` where nights count.",
+    )
 
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least severe log line that is written."
@@ -270,11 +275,6 @@ class Settings(Section):
     @classmethod
     def _expanded(cls, value: Path | None) -> Path | None:
         return value.expanduser() if value else value
-
-    @field_validator("facility_timezone")
-    @classmethod
-    def _known_zone(cls, value: str) -> str:
-        return known_zone(value)
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -5,9 +5,10 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -75,6 +76,9 @@ def known_zone(value: str) -> str:
         message = f"{value!r} is no time zone such as Europe/Zurich"
         raise ValueError(message) from exc
     return value
+
+
+Zone = Annotated[str, AfterValidator(known_zone)]
 
 
 class SemanticSettings(Section):

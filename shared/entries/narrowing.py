@@ -10,6 +10,8 @@ from typing import Any, LiteralString
 NARROWED: LiteralString = """
        AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
        AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
+       AND (%(only_since)s::timestamptz IS NULL OR e.entry_time >= %(only_since)s)
+       AND (%(only_until)s::timestamptz IS NULL OR e.entry_time < %(only_until)s)
        AND (%(only_facts)s::tsquery IS NULL OR EXISTS (
             SELECT FROM entry_text nt
              WHERE nt.entry_id = e.id AND nt.tenant = %(tenant)s
@@ -29,6 +31,8 @@ NARROWED: LiteralString = """
 OPTIONAL = (
     "only_sources",
     "only_logbooks",
+    "only_since",
+    "only_until",
     "only_facts",
     "only_people",
     "only_dimension",

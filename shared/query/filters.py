@@ -83,10 +83,32 @@ class Filters:
     # Of a name, as it is compared: any part of it, of any of these.
     people: tuple[str, ...] | None = None
     quantity: Bounds | None = None
+    # When the entry was written: from, and before; RFC 3339, in UTC.
+    since: str | None = None
+    until: str | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is asked for at all."""
         return self != _NOTHING
+
+    def both(self, other: Filters) -> Filters | None:
+        """Return what asks for this and the other; None: no one filter can say so."""
+        told = {"logbooks": None, "people": None, "quantity": None}
+        for name in ("logbooks", "people", "quantity"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if None not in (ours, theirs) and ours != theirs:
+                return None
+            told[name] = theirs if ours is None else ours
+        sources = self.sources if other.sources is None else other.sources
+        if sources is not None and self.sources is not None:
+            sources = tuple(one for one in self.sources if one in sources)
+        return Filters(
+            sources=sources,
+            facts=tuple(dict.fromkeys((*self.facts, *other.facts))),
+            since=max(filter(None, (self.since, other.since)), default=None),
+            until=min(filter(None, (self.until, other.until)), default=None),
+            **told,
+        )
 
     @property
     def params(self) -> dict[str, Any]:
@@ -103,6 +125,8 @@ class Filters:
             "only_least": -math.inf if bounds.least is None else bounds.least,
             "only_most": math.inf if bounds.most is None else bounds.most,
             "only_named": f"%{(bounds.name or '').translate(_WILD)}%",
+            "only_since": self.since,
+            "only_until": self.until,
         }
 
     def _tsquery(self) -> str | None:
@@ -127,6 +151,8 @@ class Filters:
             ),
             people=_tuple(values.get("people")),
             quantity=Bounds(**bounds) if bounds else None,
+            since=values.get("since"),
+            until=values.get("until"),
         )
 
 

@@ -13,7 +13,9 @@ from shared.jobs.outcome import Diagnostic
 from shared.query import filters, modes
 from shared.query.fault import Fault
 from shared.query.filters import Filters
-from shared.text import query_terms
+from shared.query.language import grammar, lifting, tree, wording
+from shared.query.language.calendar import NO_CLOCK, Clock
+from shared.query.language.tree import Node
 
 MIN_WINDOW = 50
 # The order in which fusion, answers and stored jobs name the branches.
@@ -69,11 +71,16 @@ class Plan:
     max_terms: int = 64
     fault: Fault | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
+    # The question as it was understood, but for the fields that became filters.
+    tree: Node | None = None
+    # The same as text.
+    searched: str = ""
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
         values = asdict(self)
         values["scope"]["allowed"] = sorted(self.scope.allowed)
+        values["tree"] = None if self.tree is None else tree.to_values(self.tree)
         return json.dumps(values, separators=(",", ":"))
 
     @classmethod
@@ -86,7 +93,11 @@ class Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
+        # A job planned by the release before has neither.
+        asked = raw.pop("tree", None)
+        raw.setdefault("searched", raw["query"])
         return cls(
+            tree=None if asked is None else tree.from_values(asked),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
             fault=Fault(**fault) if fault else None,
@@ -96,13 +107,17 @@ class Plan:
         )
 
 
-def make_plan(question: Question, scope: Scope, limits: Limits) -> Plan:
+def make_plan(
+    question: Question, scope: Scope, limits: Limits, clock: Clock = NO_CLOCK
+) -> Plan:
     """Return what is to be done, or refuse what cannot be; the same every time."""
     chosen = modes.choose(question.mode, limits.enabled)
     text, diagnostics = _bounded(question.query, limits)
     narrowed = filters.parse(
         question.filters or {}, max_values=limits.max_filter_values
     )
+    parsed = grammar.parse(text, clock)
+    asked, narrowed = lifting.lift(parsed.tree, narrowed)
     limit = limits.default_limit if question.limit is None else question.limit
     if limit > limits.max_limit:
         message = f"limit: at most {limits.max_limit} results are returned."
@@ -122,13 +137,14 @@ def make_plan(question: Question, scope: Scope, limits: Limits) -> Plan:
         rrf_k=limits.rrf_k,
         max_terms=limits.max_terms,
         fault=question.fault,
-        diagnostics=diagnostics,
+        diagnostics=(*diagnostics, *parsed.diagnostics),
+        tree=asked,
+        searched=wording.text_of(asked),
     )
-    if query_terms.without_negations(text).strip():
+    if wording.wanted_text(asked):
         return plan
     # Nothing to compare: the listing of what passes the filters, or nothing at all.
-    excludes = query_terms.analyse_query(text, ["en"]).has_negations
-    listed = bool(narrowed) or excludes
+    listed = bool(narrowed) or asked is not None
     return replace(
         plan,
         method="keyword",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from shared.entries.identity import source_uri
 from shared.jobs.outcome import Outcome
+from shared.query.language import wording
 from shared.query.plan import Plan
 from shared.ranking.rank import Ranked
 from shared.results.conclusion import Conclusion
@@ -118,7 +119,7 @@ def _result(plan: Plan, place: int, item: Ranked, row: Row) -> dict[str, Any]:
         "revision": row.revision,
         "kind": row.kind,
         "title": row.title,
-        "content": passage(row.text, plan.query, span),
+        "content": passage(row.text, wording.wanted_text(plan.tree), span),
         "source": row.source,
         "external_id": row.external_id,
         "source_uri": source_uri(plan.scope.tenant, row.source, row.external_id),

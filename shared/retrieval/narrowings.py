@@ -24,6 +24,10 @@ def required(filters: Filters) -> list[Query]:
         found.append({"bool": {"should": [_part(one) for one in filters.people]}})
     if filters.quantity is not None:
         found.append(_within(filters.quantity))
+    times = {"gte": filters.since, "lt": filters.until}
+    ends = {end: moment for end, moment in times.items() if moment is not None}
+    if ends:
+        found.append({"range": {"entry_time": ends}})
     return found
 
 

@@ -20,7 +20,7 @@ _NEWEST: LiteralString = (
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what passes the filters and is not excluded, newest first."""
     question = guards.compile_query(
-        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
     )
     given = {**columns.params(ask.plan, question), "limit": ask.limit}
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)

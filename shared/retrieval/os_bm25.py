@@ -29,7 +29,7 @@ _COLUMNS_SECONDS = 0.02
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what matches every word; if nothing does, what matches any, and say so."""
     question = guards.compile_query(
-        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
     )
     if question.terms.is_empty:
         return Found(skipped="empty_query")

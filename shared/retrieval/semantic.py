@@ -23,13 +23,13 @@ _MAX_SCAN = 2000
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return the nearest entries above the floor, by their best chunk."""
-    text = without_negations(ask.plan.query).strip()
+    text = without_negations(ask.plan.searched).strip()
     if not text:
         return Found(skipped="empty_query")
     encoder = tools.encoder()
     vector = tools.query_vectors.of(encoder, text)
     question = guards.compile_query(
-        ask.plan.query, tools.facility, max_terms=ask.plan.max_terms
+        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
     )
     as_of = tools.freshness.of(tools.pool, embed_stage(encoder.model))
     with connection(tools.pool) as conn:

@@ -110,8 +110,8 @@ def find(text: str) -> Written | None:
         match = shape.fullmatch(text)
         if match:
             name = match.groupdict().get("name")
-            month = _month(name) if name else int(match["month"])
-            return _written(match, month, int(match["day"]))
+            number = month(name) if name else int(match["month"])
+            return _written(match, number, int(match["day"]))
     return None
 
 
@@ -124,6 +124,15 @@ def find_numeric(text: str, *, day_first: bool) -> Written | None:
     if day_first or match["mark"] == ".":
         return _written(match, other, first)
     return _written(match, first, other)
+
+
+def month(name: str) -> int:
+    """Return the number of a month by its English name, however short; 0 is none."""
+    wanted = "sep" if name.lower() == "sept" else name.lower()
+    for number, one in enumerate(_MONTHS, 1):
+        if one.startswith(wanted):
+            return number
+    return 0
 
 
 def zone_of(text: str) -> tzinfo | None:
@@ -160,15 +169,6 @@ def _written(match: re.Match[str], month: int, day: int) -> Written:
         later,
         match["zone"],
     )
-
-
-def _month(name: str) -> int:
-    """Return the number of a month by its English name, however short; 0 is none."""
-    wanted = "sep" if name.lower() == "sept" else name.lower()
-    for number, month in enumerate(_MONTHS, 1):
-        if month.startswith(wanted):
-            return number
-    return 0
 
 
 def _year(text: str) -> int:

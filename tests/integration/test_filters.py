@@ -23,6 +23,7 @@ from shared.entries.entry import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, connection, make_pool
+from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
@@ -143,9 +144,11 @@ def found(
         circuit=Circuit(time.monotonic),
     )
 
-    def found(branch: str, filters: dict[str, Any]) -> set[str]:
-        text = "" if branch == "newest" else "beam"
-        plan = make_plan(Question(text, filters=filters), ANNA, Limits())
+    def found(branch: str, filters: dict[str, Any], fields: str = "") -> set[str]:
+        text = fields if branch == "newest" else f"beam {fields}"
+        question = Question(text, filters=filters)
+        clock = Clock(at(20), "Europe/Zurich", shifts=own.shifts)
+        plan = make_plan(question, ANNA, Limits(), clock)
         # As it travels to the worker.
         plan = Plan.from_json(plan.to_json())
         hits = module(branch).execute(Ask.lasting(plan, 5.0), tools).hits
@@ -207,6 +210,46 @@ def test_every_branch_lets_the_same_entries_pass(
         for filters, expected in ASKED
         for branch in BRANCHES
         if (got := found(branch, filters)) != expected
+    ]
+    assert wrong == []
+
+
+# It is 21:00 in Zurich, an hour ahead of the times above.
+TYPED: tuple[tuple[str, set[str]], ...] = (
+    ("author:ruiz", {"corrector", "klystron"}),
+    ("author:JRUIZ", {"corrector", "klystron"}),
+    ("author:MÜLLER", {"klystron"}),
+    ("author:o_1", {"both"}),
+    ("author:100%", {"both"}),
+    ('author:"zoe m" level:info', {"klystron"}),
+    ("device:hcm-03", {"corrector"}),
+    ("system:Magnets origin:human since:2026-03-02T12:00Z", {"both"}),
+    ("source:api logbook:nowhere", set()),
+    ("date:today", EVERYTHING),
+    ("date:2026-03-02 kind:maintenance", {"klystron"}),
+    ("date:2026-03", EVERYTHING),
+    ("date:yesterday", set()),
+    ("date:2026-03-02 10:00", {"klystron"}),
+    ('date:"2026-03-02 09:00"', set()),
+    ("date:<2026-03-02", set()),
+    ("since:2026-03-02T09:00Z", {"klystron", "both", "plain"}),
+    ("after:2026-03-02T09:00Z", {"both", "plain"}),
+    ("before:2026-03-02T09:00Z", {"corrector"}),
+    ("date:2026-03-02T03:00Z..2026-03-02T17:00Z", EVERYTHING - {"plain"}),
+    ("since:last 3 hours", {"both", "plain"}),
+    ("date:yesterday..today tag:orbit", {"corrector"}),
+)
+
+
+@pytest.mark.requirement("S0-16", "S0-17")
+def test_fields_of_a_question_mean_the_same_in_every_branch(
+    found: Callable[..., set[str]],
+) -> None:
+    wrong = [
+        (branch, fields, got)
+        for fields, expected in TYPED
+        for branch in BRANCHES
+        if (got := found(branch, {}, fields)) != expected
     ]
     assert wrong == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -102,6 +103,22 @@ def test_a_query_of_negations_only_is_the_listing_without_them(query: str) -> No
     assert plan_of(query).branches == ("newest",)
 
 
+@pytest.mark.parametrize("query", ["author:smith", "(source:a OR level:b) -trip"])
+def test_a_query_of_fields_alone_is_the_listing_of_what_passes_them(query: str) -> None:
+    assert plan_of(query).branches == ("newest",)
+
+
+def test_fields_that_hold_for_every_hit_are_filters_of_the_plan() -> None:
+    plan = plan_of("author:smith beam (off OR down)", filters={"source": "api"})
+    assert plan.filters == Filters(sources=("api",), people=("smith",))
+    assert plan.searched == "beam (off OR down)"
+
+
+def test_a_plan_says_what_of_the_query_was_not_understood() -> None:
+    codes = [note.code for note in plan_of("date:soon beam) OR").diagnostics]
+    assert codes == ["brackets_ignored", "date_unreadable", "operator_ignored"]
+
+
 @pytest.mark.parametrize(
     ("asked", "refused"), [(100, False), (99, True), (6000, False), (6001, True)]
 )
@@ -176,11 +193,17 @@ def test_a_filter_has_so_many_values_and_no_more(
 
 def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
     plan = plan_of(
-        "x" * 1001,
+        'a (b OR author:c) -"d e" since:2024 f*' + "x" * 1001,
         filters={"logbook": "ops"},
         fault=Fault("semantic", delay_ms=5),
     )
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_plan_of_the_release_before_is_searched_as_it_was_asked() -> None:
+    values = json.loads(plan_of("beam -loss").to_json())
+    del values["tree"], values["searched"]
+    assert Plan.from_values(values).searched == "beam -loss"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,40 @@
+"""What a field of a question asks for, as the filters that its entries pass."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from shared.errors import InvalidRequestError
+from shared.query import filters
+from shared.query.filters import Filters
+from shared.query.language import dates
+from shared.query.language.calendar import Clock, Span
+
+# These take a date; written without quotes, it may go on in the next words.
+DATES = frozenset({"after", "before", "date", "from", "since", "until"})
+MORE_WORDS = 3
+
+
+def read(name: str, value: str, clock: Clock) -> Filters | None:
+    """Return the filters, or None where the value cannot be read; never raises."""
+    if name in DATES:
+        span = dates.read(value, clock)
+        return None if span is None else _of_span(dates.bounded(name, span))
+    if not value.strip():
+        return None
+    try:
+        return filters.parse({name: value}, max_values=1)
+    except InvalidRequestError:
+        return None
+
+
+def _of_span(span: Span) -> Filters | None:
+    if span.since is None and span.until is None:
+        # `since:..2024`: nothing is left of it.
+        return None
+    return Filters(since=_written(span.since), until=_written(span.until))
+
+
+def _written(end: datetime | None) -> str | None:
+    # No finer than the index counts, so that both engines draw the line at one place.
+    return None if end is None else end.isoformat(timespec="milliseconds")

@@ -1,0 +1,208 @@
+"""A question as a tree: the table of questions, and what holds for any text at all."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from shared.query.filters import Filters
+from shared.query.language import grammar, lifting, tree, wording
+from shared.query.language.calendar import Clock
+from shared.query.language.tree import And, Field, Node, Not, Or, Pattern, Phrase, Words
+
+ROWS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text("utf-8"))
+CLOCK = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC))
+
+_SIGNS = st.sampled_from(
+    [
+        *("AND", "OR", "NOT", "-", "(", ")", '"', "\u201c", "*", "?", " ", " ", " "),
+        *("beam", "HCM03", "SR:C??", "author:smith", "date:", "last", "week", "--"),
+    ]
+)
+QUESTIONS = st.one_of(st.text(), st.lists(_SIGNS).map("".join))
+
+
+def shown(node: Node | None) -> Any:
+    """Return a tree as the table writes it."""
+    match node:
+        case None:
+            return None
+        case Words(text):
+            return text
+        case Phrase(text):
+            return {"phrase": text}
+        case Pattern(text):
+            return {"pattern": text}
+        case Field(written=written):
+            return {"field": written}
+        case Not(part):
+            return {"not": shown(part)}
+        case And(parts, is_written):
+            return {"AND" if is_written else "and": [shown(one) for one in parts]}
+        case Or(parts):
+            return {"or": [shown(one) for one in parts]}
+
+
+@pytest.mark.requirement("S0-22")
+@pytest.mark.parametrize(
+    "row", ROWS, ids=[f"{n}-{r['ask']!a}" for n, r in enumerate(ROWS)]
+)
+def test_a_question_is_understood_as_the_table_says(row: dict[str, Any]) -> None:
+    parsed = grammar.parse(row["ask"], CLOCK)
+    assert shown(parsed.tree) == row["tree"]
+    assert [note.code for note in parsed.diagnostics] == row.get("notes", [])
+
+
+def test_the_table_has_a_hundred_questions() -> None:
+    assert len(ROWS) >= 100
+    assert len({row["ask"] for row in ROWS}) == len(ROWS)
+
+
+@given(QUESTIONS)
+@example("(" * 40 + "a" + ")" * 40)
+@example('"' * 7)
+@example("\ud800 \x00 author:\x00")
+def test_any_text_is_understood(text: str) -> None:
+    parsed = grammar.parse(text, CLOCK)
+    if parsed.tree is not None:
+        assert tree.from_values(tree.to_values(parsed.tree)) == parsed.tree
+        assert _depth(parsed.tree) <= 3 * (grammar.MAX_NESTING + 1)
+    lifting.lift(parsed.tree, Filters())
+    wording.wanted_text(parsed.tree)
+
+
+@pytest.mark.requirement("S0-22")
+@given(QUESTIONS)
+@example("HCM(3) date:last (week trip)")
+@example('"beam"-loss (what HCM0?)')
+def test_a_tree_typed_again_is_understood_alike(text: str) -> None:
+    first = grammar.parse(text, CLOCK)
+    again = grammar.parse(wording.text_of(first.tree), CLOCK)
+    assert _bare(again.tree) == _bare(first.tree)
+    # What could not be read is text still; nothing else is left to say.
+    assert {note.code for note in again.diagnostics} <= grammar.UNREAD
+
+
+@pytest.mark.requirement("S0-22")
+@given(QUESTIONS)
+def test_every_part_says_where_it_begins(text: str) -> None:
+    found = grammar.parse(text, CLOCK).tree
+    for leaf in _leaves(found):
+        begins = text[leaf.start :]
+        if isinstance(leaf, Phrase):
+            assert begins[1:].lstrip().startswith(leaf.text)
+        elif isinstance(leaf, Field):
+            assert begins.startswith(f"{leaf.name}:")
+        else:
+            # A quote that has no other may stand behind a field's name.
+            assert begins.replace('"', "").startswith(leaf.text.split()[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(", ")", "()", "NOT ", "-(", "(NOT ", '"', "date:x ", "a OR ", "x(a OR ", "a1? "],
+)
+def test_a_long_question_takes_time_in_proportion_to_its_length(text: str) -> None:
+    asked = text * (10_000 // len(text))
+    started = time.process_time()
+    grammar.parse(asked, CLOCK)
+    # It takes some 20 ms; were it to grow with the square, minutes.
+    assert time.process_time() - started < 2
+
+
+def test_brackets_too_deep_are_ignored_and_said() -> None:
+    deep = grammar.MAX_NESTING
+    fine = "(a OR b " * deep + ")" * deep
+    assert grammar.parse(fine).diagnostics == ()
+    notes = grammar.parse(f"({fine})").diagnostics
+    assert [note.code for note in notes] == ["brackets_ignored"]
+
+
+def test_a_diagnostic_says_where_it_is_about() -> None:
+    notes = grammar.parse("beam (loss OR", CLOCK).diagnostics
+    assert [(note.code, note.level) for note in notes] == [
+        ("brackets_ignored", "info"),
+        ("operator_ignored", "info"),
+    ]
+    assert notes[0].message.startswith("( at character 6 ")
+    assert notes[1].message.startswith("OR at character 12 ")
+
+
+def test_fields_that_every_hit_must_pass_become_filters() -> None:
+    asked = grammar.parse("author:smith beam (level:trip AND loss)", CLOCK).tree
+    left, filters = lifting.lift(asked, Filters(sources=("olog",)))
+    assert shown(left) == {"and": ["beam", "loss"]}
+    assert (filters.sources, filters.people) == (("olog",), ("smith",))
+    assert [one.any_of for one in filters.facts] == [("trip",)]
+
+
+@pytest.mark.parametrize(
+    "text", ["-author:smith", "author:a OR beam", "author:a author:b"]
+)
+def test_a_field_that_no_filter_can_hold_stays_in_the_tree(text: str) -> None:
+    left, _ = lifting.lift(grammar.parse(text, CLOCK).tree, Filters())
+    assert [leaf.name for leaf in _leaves(left) if isinstance(leaf, Field)]
+
+
+def test_the_request_and_the_question_both_hold() -> None:
+    given_one = Filters(sources=("olog", "elog"), since="2024-06-01T00:00:00.000+00:00")
+    asked = grammar.parse("source:elog since:2024-05 before:2024-07", CLOCK).tree
+    left, filters = lifting.lift(asked, given_one)
+    assert left is None
+    assert filters == Filters(
+        sources=("elog",),
+        since="2024-06-01T00:00:00.000+00:00",
+        until="2024-07-01T00:00:00.000+00:00",
+    )
+
+
+def test_what_is_excluded_has_no_meaning() -> None:
+    asked = grammar.parse('beam -trip NOT "ion pump" (inject* OR off) author:x').tree
+    assert wording.wanted_text(asked) == "beam inject off"
+
+
+def _depth(node: Node) -> int:
+    match node:
+        case Not(part):
+            return 1 + _depth(part)
+        case And(parts) | Or(parts):
+            return 1 + max(_depth(part) for part in parts)
+        case _:
+            return 1
+
+
+def _leaves(node: Node | None) -> list[Words | Phrase | Pattern | Field]:
+    match node:
+        case None:
+            return []
+        case Not(part):
+            return _leaves(part)
+        case And(parts) | Or(parts):
+            return [leaf for part in parts for leaf in _leaves(part)]
+        case _:
+            return [node]
+
+
+def _bare(node: Node | None) -> Any:
+    """Return a tree without places, and fields by what they mean."""
+    match node:
+        case None:
+            return None
+        case Field(filters):
+            return filters
+        case Not(part):
+            return ("not", _bare(part))
+        case And(parts, is_written):
+            return ("and", is_written, [_bare(part) for part in parts])
+        case Or(parts):
+            return ("or", [_bare(part) for part in parts])
+        case _:
+            return replace(node, start=0)
