@@ -28,6 +28,7 @@ from shared.error_codes import CODES
 from shared.errors import LogchordError
 from shared.retrieval import module as search_modules
 from shared.settings import Section, Settings
+from shared.stages import registered
 from workers.adapters.kit import matrix, subject
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -286,9 +287,11 @@ def tasks_page() -> str:
 
 
 def modules_page() -> str:
-    """Return every search module that is registered by Logchord itself."""
+    """Return every search module and stage that Logchord itself registers."""
     return _page(
-        "Search modules",
+        "Search modules and stages",
+        "What entry points name, in this release and in packages of your own.",
+        "## Search modules",
         "One retrieval strategy each, found by entry point `logchord.search_modules`.",
         _table(
             ("module", "mode", "scores", "falls back to", "what it does"),
@@ -301,6 +304,34 @@ def modules_page() -> str:
                     one.description,
                 )
                 for name, one in sorted(search_modules.modules().items())
+            ),
+        ),
+        "## Stages",
+        "What an entry passes, found by entry point `logchord.stages`, in this order. A"
+        " new revision makes a stage due, or the end of the one that it comes after;"
+        " what it does not read leaves it alone"
+        " ([write a stage](../how-to/write-a-stage.md)).",
+        _table(
+            (
+                "stage",
+                "version",
+                "after",
+                "reads",
+                "writes",
+                "optional",
+                "what it does",
+            ),
+            (
+                (
+                    _code(name),
+                    str(one.version),
+                    ", ".join(map(_code, one.after)),
+                    ", ".join(map(_code, one.reads)) or "the whole entry",
+                    one.writes,
+                    "yes" if one.is_optional else "no",
+                    one.description,
+                )
+                for name, one in registered.known().items()
             ),
         ),
     )

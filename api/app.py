@@ -46,11 +46,11 @@ from shared.access.cursors import Signer
 from shared.access.limits import Limiter
 from shared.access.secret import installation_secret
 from shared.broker import BrokerClock, Nudger
-from shared.embedding import stages
 from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
+from shared.stages import passing
 from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
@@ -164,7 +164,7 @@ def _open(settings: Settings) -> ApiContext:
         probes=Probes(asked.questions(settings, url)),
         backlog=Backlog(pool, settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
-        stages=stages.of_settings(settings),
+        stages=passing.of_settings(settings),
         uploads=Uploads(settings, pool),
         key_use=key_use,
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),

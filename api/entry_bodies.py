@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Response
 
 from api.schemas.entries import entry_out
-from shared.entries import attachments, links, revisions
+from shared.entries import attachments, found, links, revisions
 from shared.errors import GoneError, NotFoundError
 
 if TYPE_CHECKING:
@@ -33,12 +33,12 @@ def bodies(
     ids = [entry.entry_id for entry in entries]
     linked = links.of_entries(conn, scope, ids) if ids else {}
     attached = attachments.of_entries(conn, scope.tenant, ids) if ids else {}
-    found = []
+    made = []
     for entry in entries:
         source = ctx.settings.sources.get(entry.source)
         template = source.entry_url_template if source else None
         key = entry.entry_id
-        found.append(
+        made.append(
             entry_out(
                 entry,
                 ctx.stages,
@@ -47,7 +47,7 @@ def bodies(
                 attached.get(key, ()),
             )
         )
-    return found
+    return made
 
 
 def answer(
@@ -72,6 +72,9 @@ def answer(
     if names(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
+    body["findings"] = found.of_entry(
+        conn, scope.tenant, entry.entry_id, entry.revision
+    )
     return Response(json.dumps(body), media_type="application/json", headers=headers)
 
 

@@ -15,7 +15,6 @@ from api.errors import invalid
 from api.schemas.entries import EntriesIn, EntryIn
 from shared.access import idempotency
 from shared.access.scope import Scope
-from shared.embedding import stages
 from shared.entries import writable
 from shared.entries.admit import Rules
 from shared.entries.draft import EntryDraft
@@ -28,6 +27,7 @@ from shared.errors import (
     NotFoundError,
 )
 from shared.postgres import connection
+from shared.stages import passing
 from shared.text import door
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _item(tenant: str, saved: Saved) -> dict[str, Any]:
 
 def first_stages(ctx: ApiContext) -> tuple[str, ...]:
     """Return what is due at once."""
-    return stages.of_entries(ctx.settings)
+    return passing.of_entries(ctx.settings)
 
 
 def after_commit(ctx: ApiContext, saved: Sequence[Saved]) -> None:

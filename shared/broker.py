@@ -32,6 +32,7 @@ EXTRACT_METADATA = "enhance.extract_metadata"
 EXTRACT_ATTACHMENT = "enhance.extract_attachment"
 PLACE_ENTRIES = "enhance.place_entries"
 EMBED_ENTRIES = "enhance.embed_entries"
+RUN_STAGE = "enhance.run_stage"
 INDEX_ENTRIES = "index.index_entries"
 RUN_BRANCH = "search.run_branch"
 POLL_SOURCE = "ingest.poll_source"
@@ -50,6 +51,7 @@ QUEUE_OF = {
     EXTRACT_ATTACHMENT: "enhance.metadata",
     PLACE_ENTRIES: "enhance.metadata",
     EMBED_ENTRIES: "enhance.embed",
+    RUN_STAGE: "enhance.metadata",
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
     POLL_SOURCE: "ingest",
@@ -73,6 +75,14 @@ ATTACHMENTS_STAGE = "attachments"
 DUPLICATES_STAGE = "duplicates"
 INDEX_STAGE = "index"
 EMBED_PREFIX = "embed:"
+
+# Whatever else is due is a stage that finds things, by its name.
+_TASK_OF_STAGE = {
+    METADATA_STAGE: EXTRACT_METADATA,
+    ATTACHMENTS_STAGE: EXTRACT_ATTACHMENT,
+    DUPLICATES_STAGE: PLACE_ENTRIES,
+    INDEX_STAGE: INDEX_ENTRIES,
+}
 
 NUDGE_IDS = 128
 NUDGES_PER_PROCESS = 2
@@ -111,13 +121,9 @@ def task_of(stage: str) -> tuple[str, tuple[str, ...]]:
     """Return the task that works a stage, and what it takes before the ids."""
     if stage.startswith(EMBED_PREFIX):
         return EMBED_ENTRIES, (stage.removeprefix(EMBED_PREFIX),)
-    if stage == METADATA_STAGE:
-        return EXTRACT_METADATA, ()
-    if stage == DUPLICATES_STAGE:
-        return PLACE_ENTRIES, ()
-    if stage == ATTACHMENTS_STAGE:
-        return EXTRACT_ATTACHMENT, ()
-    return INDEX_ENTRIES, ()
+    if stage in _TASK_OF_STAGE:
+        return _TASK_OF_STAGE[stage], ()
+    return RUN_STAGE, (stage,)
 
 
 def chore_task(kind: str) -> str:

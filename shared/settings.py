@@ -35,6 +35,7 @@ from shared.settings_sections import (
     SearchSettings,
     Section,
     SessionSettings,
+    StageSettings,
     SynthesisSettings,
     TelemetrySettings,
     TenantSettings,
@@ -56,16 +57,12 @@ __all__ = [
 DEFAULT_SCOPES = ("read", "search", "ingest")
 
 
+def _place(of_root: str, of_others: str) -> Path:
+    return Path(of_root) if os.geteuid() == 0 else Path.home() / of_others
+
+
 def _default_home() -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/lib/logchord")
-    return Path.home() / ".local/share/logchord"
-
-
-def _default_cache() -> Path:
-    if os.geteuid() == 0:
-        return Path("/var/cache/logchord")
-    return Path.home() / ".cache/logchord"
+    return _place("/var/lib/logchord", ".local/share/logchord")
 
 
 class Settings(Section):
@@ -77,7 +74,7 @@ class Settings(Section):
         " root `/var/lib/logchord`.",
     )
     cache: Path = Field(
-        default_factory=_default_cache,
+        default_factory=lambda: _place("/var/cache/logchord", ".cache/logchord"),
         description="Downloads and converted models, shared by all stacks:"
         " `~/.cache/logchord`, as root `/var/cache/logchord`.",
     )
@@ -240,6 +237,7 @@ class Settings(Section):
     sources: dict[str, SourceSettings] = Field(
         {"api": SourceSettings()}, description="Where entries come from, by name."
     )
+    stages: dict[str, StageSettings] = Field({}, description="Set for stages, by name.")
 
     agentic: AgenticSettings = AgenticSettings()
     analyser: AnalyserSettings = AnalyserSettings()

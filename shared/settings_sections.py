@@ -333,6 +333,12 @@ class WorkSettings(Section):
     quarantine_budget_in_row: int = Field(
         25, ge=1, description="More put aside in a row: the stage is paused instead."
     )
+    max_finding_bytes: int = Field(
+        65_536,
+        ge=1,
+        le=1_000_000,
+        description="A stage that finds more in one entry has failed on it.",
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -343,6 +349,15 @@ class WorkSettings(Section):
             message = "task_soft_seconds must not exceed task_hard_seconds"
             raise ValueError(message)
         return self
+
+
+class StageSettings(Section):
+    """One stage of an entry's work, built in or plugged in."""
+
+    enabled: bool = Field(
+        default=True, description="Off: it finds nothing more; what it found stays."
+    )
+    settings: dict[str, Any] = Field({}, description="What the stage asks for itself.")
 
 
 class AttachmentSettings(Section):

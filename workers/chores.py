@@ -20,7 +20,6 @@ from shared.due import batches, expiry, maintenance
 from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
-from shared.embedding import stages
 from shared.enrich import renewal, word_count
 from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
@@ -30,6 +29,7 @@ from shared.log import get_logger
 from shared.opensearch import filling, rebuild, reconcile
 from shared.postgres import connection
 from shared.sources import runs
+from shared.stages import passing, registered
 from workers.context import Context
 from workers.task import attempt, is_everybodys, task
 
@@ -91,7 +91,8 @@ def _prepare_count(ctx: Context, chore: Chore) -> Effect:
 
 
 def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
-    return renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility)
+    finders = registered.finders(ctx.settings, ctx.facility)
+    return renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility, finders)
 
 
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
@@ -139,7 +140,7 @@ def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
     after = (chore.cursor or {}).get("after", "")
     # A source is gone through until less than a step of it is too old.
     name = next((name for name in limited if name > after), None)
-    gone_stages = stages.of_deleted(ctx.settings)
+    gone_stages = passing.of_deleted(ctx.settings)
 
     def effect(conn: Connection[TupleRow]) -> Progress:
         forgotten = runs.forget(conn, limit=_RUNS_A_STEP)

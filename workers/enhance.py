@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from itertools import groupby
-from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.broker import (
-    DUPLICATES_STAGE,
     EMBED_ENTRIES,
     EXTRACT_METADATA,
     INDEX_STAGE,
@@ -24,12 +21,14 @@ from shared.due.rows import Claim
 from shared.embedding import of_entry
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import attachments, reading
+from shared.entries import attachments
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import connection
+from shared.stages import passing
+from workers.contents import Contents
 from workers.context import Context
-from workers.task import Ids, attempt, each, task
+from workers.task import Ids, each, task
 
 log = get_logger()
 
@@ -44,11 +43,11 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     ctx.checkpoint("before_claim", *entry_ids)
     for claims in ctx.batches(METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = _Contents(ctx, claims)
+        contents = Contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
         ids = [claim.entry_id for claim in claims]
-        ctx.nudge(INDEX_STAGE, ids)
-        ctx.nudge(DUPLICATES_STAGE, ids)
+        for stage in passing.after(ctx.settings, METADATA_STAGE):
+            ctx.nudge(stage, ids)
 
 
 @task(EMBED_ENTRIES)
@@ -61,7 +60,7 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
     for claims in ctx.batches(embed_stage(model), entry_ids, limit=EMBED_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = _Contents(ctx, claims)
+        contents = Contents(ctx, claims)
         _each_in_time(ctx, claims, functools.partial(_embed, ctx, table, contents))
 
 
@@ -78,7 +77,7 @@ def _each_in_time(
         each(ctx, [claim], step)
 
 
-def _extract(ctx: Context, contents: _Contents, claim: Claim) -> None:
+def _extract(ctx: Context, contents: Contents, claim: Claim) -> None:
     content = contents.of(claim)
     if content is not None and not content.deleted:
         source = ctx.settings.sources.get(content.source)
@@ -87,7 +86,12 @@ def _extract(ctx: Context, contents: _Contents, claim: Claim) -> None:
         found = metadata.extract(content, expected, ctx.facility, files)
         with connection(ctx.pool) as conn:
             learnt = metadata.store(
-                conn, content, found, ctx.known, work_class=claim.work_class
+                conn,
+                content,
+                found,
+                ctx.known,
+                work_class=claim.work_class,
+                following=passing.after(ctx.settings, METADATA_STAGE),
             )
             _end(ctx, conn, claim)
         if learnt is not None:
@@ -107,7 +111,7 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
         return attachments.texts(conn, content.tenant, content.entry_id)
 
 
-def _embed(ctx: Context, table: str, contents: _Contents, claim: Claim) -> None:
+def _embed(ctx: Context, table: str, contents: Contents, claim: Claim) -> None:
     content = contents.of(claim)
     found = None if content is None else of_entry.embed(content, ctx.encoder())
     ctx.checkpoint("after_vector", claim.entry_id)
@@ -123,36 +127,6 @@ def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
     ctx.checkpoint("before_finish", claim.entry_id)
     rows.finish(conn, claim)
     ctx.checkpoint("before_commit", claim.entry_id)
-
-
-class _Contents:
-    """What the entries of a batch say, read at once, or else one by one.
-
-    One that cannot be read fails in its own step, not its neighbours.
-    """
-
-    def __init__(self, ctx: Context, claims: Sequence[Claim]) -> None:
-        self._ctx = ctx
-        self._found: dict[UUID, Content] = {}
-        error = attempt(self._read, claims)
-        self._is_read = error is None
-        if error is not None:
-            log.warning(
-                "batch_not_read", code=error.error_code, technical=error.technical
-            )
-
-    def of(self, claim: Claim) -> Content | None:
-        """Return what the entry says now, or None where it is gone."""
-        if not self._is_read:
-            self._read([claim])
-        return self._found.get(claim.entry_id)
-
-    def _read(self, claims: Sequence[Claim]) -> None:
-        by_tenant = sorted(claims, key=lambda claim: claim.tenant)
-        with connection(self._ctx.pool) as conn:
-            for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
-                ids = [claim.entry_id for claim in group]
-                self._found |= reading.contents(conn, tenant, ids)
 
 
 def _table(ctx: Context) -> str:

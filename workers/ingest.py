@@ -17,7 +17,6 @@ from shared.due import batches, schedule
 from shared.due.batches import Lease
 from shared.due.schedule import DueRun
 from shared.due.turn import Turn
-from shared.embedding import stages
 from shared.entries.adapter import SourceIO
 from shared.postgres import connection
 from shared.sources import loading, runs, walk
@@ -25,6 +24,7 @@ from shared.sources.intake import Stages
 from shared.sources.walk import Means, Wanted
 from shared.sources.wire.io import make_io
 from shared.sources.wire.shared_pace import SharedPace
+from shared.stages import passing
 from workers import metrics
 from workers.context import Context, database_url
 from workers.task import attempt, task
@@ -128,7 +128,7 @@ def _means(ctx: Context) -> Means:
         return Means(
             ctx.settings,
             ctx.pool,
-            Stages(stages.of_entries(ctx.settings), stages.of_deleted(ctx.settings)),
+            Stages(passing.of_entries(ctx.settings), passing.of_deleted(ctx.settings)),
             ctx.nudge,
             functools.partial(_open_io, ctx),
             batches.is_ending,

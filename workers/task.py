@@ -44,6 +44,7 @@ MODULES = (
     "workers.index",
     "workers.ingest",
     "workers.search",
+    "workers.stages",
 )
 
 # What a message carries of the request that it belongs to.

@@ -17,10 +17,10 @@ from local import runner_state, stack
 from shared import broker
 from shared.due import overview, problems
 from shared.due.overview import Overview
-from shared.embedding import stages
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings
+from shared.stages import passing
 
 # A backlog of a million is counted in less; a server that hangs is told of in time.
 _BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
@@ -111,7 +111,9 @@ def look(settings: Settings) -> Overview:
         translated_errors(),
     ):
         return overview.read(
-            conn, stages.of_settings(settings), max_backlog=settings.max_backlog_entries
+            conn,
+            passing.of_settings(settings),
+            max_backlog=settings.max_backlog_entries,
         )
 
 

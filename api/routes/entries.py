@@ -25,7 +25,6 @@ from api.schemas.entries import (
 from api.schemas.pushed import PushedEntries, PushedEntry
 from shared.access import idempotency
 from shared.access.cursors import Binding
-from shared.embedding import stages
 from shared.entries import reading, revisions, writable
 from shared.entries.admit import refuse_pulled
 from shared.entries.entry import tombstone
@@ -35,6 +34,7 @@ from shared.errors import (
     NotFoundError,
 )
 from shared.postgres import connection
+from shared.stages import passing
 from shared.text import door
 
 
@@ -279,7 +279,7 @@ def delete_entry(
     if_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
-    gone = stages.of_deleted(ctx.settings)
+    gone = passing.of_deleted(ctx.settings)
     with connection(ctx.pool) as conn:
         found = reading.current(conn, caller.scope, entry_id)
         if found is None:

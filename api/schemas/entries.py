@@ -250,6 +250,10 @@ class EntryOut(BaseModel):
     readers: list[str] | None
     visible_from: datetime | None
     flags: list[str]
+    findings: dict[str, list[dict[str, Any]]] = Field(
+        {},
+        description="What stages found in it, by stage; lists leave it out.",
+    )
 
 
 class Cut(BaseModel):

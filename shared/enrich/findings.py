@@ -26,13 +26,13 @@ _KNOWN: LiteralString = """
 
 _STORE: LiteralString = """
     INSERT INTO entry_finding (entry_id, stage, tenant, revision, version, inputs,
-                               facts, terms, people)
+                               facts, terms, people, found)
     VALUES (%(entry_id)s, %(stage)s, %(tenant)s, %(revision)s, %(version)s, %(inputs)s,
-            %(facts)s::jsonb, %(terms)s, %(people)s)
+            %(facts)s::jsonb, %(terms)s, %(people)s, %(found)s::jsonb)
         ON CONFLICT (entry_id, stage) DO UPDATE
        SET revision = excluded.revision, version = excluded.version,
            inputs = excluded.inputs, facts = excluded.facts, terms = excluded.terms,
-           people = excluded.people, updated_at = now()
+           people = excluded.people, found = excluded.found, updated_at = now()
      WHERE excluded.revision >= entry_finding.revision
        AND entry_finding.tenant = excluded.tenant"""
 
@@ -74,10 +74,12 @@ def store(
     inputs: bytes,
     facts: Sequence[Fact],
     people: str = "",
+    found: Sequence[dict[str, Any]] = (),
 ) -> bool:
     """Replace what a stage has found; true if filters see a difference.
 
-    `key` names entry, tenant and revision; the caller holds the entry's row.
+    `key` names entry, tenant and revision. Whoever has facts for filters holds the
+    entry's row.
     """
     row = {
         **key,
@@ -87,6 +89,7 @@ def store(
         "facts": json.dumps([_as_json(fact) for fact in facts]),
         "terms": terms_of(facts),
         "people": people,
+        "found": json.dumps(list(found)),
     }
     known = conn.execute(_KNOWN, row).fetchone()
     conn.execute(_STORE, row)

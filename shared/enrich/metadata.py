@@ -144,6 +144,7 @@ def store(
     vocabulary: Known | None = None,
     *,
     work_class: int = due.LIVE,
+    following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
     """Keep what was found, make due what is made of it; idempotent.
 
@@ -187,7 +188,7 @@ def store(
         conn,
         content.tenant,
         [content.entry_id],
-        [INDEX_STAGE, DUPLICATES_STAGE],
+        following,
         work_class=work_class,
     )
     # Last: who waits for the words of another entry has nothing left to lock.

@@ -3,11 +3,12 @@
 A release or the facility's file may change what a text comes to, and what is known of
 its entry; each row of `entry_text` says which analyser made it, each of `entry_finding`
 by which rules and lists. What an older release read has no place among its like yet.
+A stage that is new, or of another version, looks at what it has not looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -17,10 +18,12 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.broker import DUPLICATES_STAGE, METADATA_STAGE
 from shared.due import behind
+from shared.due.behind import Named
 from shared.due.maintenance import Progress
 from shared.enrich import facts
 from shared.log import get_logger
 from shared.postgres import Pool, connection
+from shared.stages.registered import Stage
 from shared.text import analyser
 from shared.text.facility import Facility
 
@@ -49,6 +52,24 @@ _PAGE: LiteralString = """
      LIMIT %(limit)s"""
 
 
+# Of this page, what each stage that finds things has not looked at in this version.
+_LACKING: LiteralString = """
+    SELECT s.stage, e.tenant, e.id
+      FROM unnest(%(stages)s::text[], %(versions)s::bigint[]) WITH ORDINALITY
+           AS s (stage, version, place)
+     CROSS JOIN entry e
+     WHERE e.id = ANY(%(entry_ids)s) AND e.deleted_at IS NULL
+       AND NOT EXISTS (SELECT FROM entry_finding f
+                        WHERE f.entry_id = e.id AND f.stage = s.stage
+                          AND f.version = s.version)
+       AND NOT EXISTS (SELECT FROM work w
+                        WHERE w.entry_id = e.id AND w.stage = s.stage)
+       AND NOT EXISTS (SELECT FROM quarantine q
+                        WHERE q.entry_id = e.id AND q.stage = s.stage)
+     ORDER BY s.place, e.id
+     LIMIT 100000"""
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     entry_id: UUID
@@ -57,7 +78,11 @@ class _Row:
 
 
 def prepare(
-    pool: Pool, cursor: Mapping[str, Any] | None, done: int, facility: Facility
+    pool: Pool,
+    cursor: Mapping[str, Any] | None,
+    done: int,
+    facility: Facility,
+    finders: Sequence[Stage] = (),
 ) -> Callable[[Connection[TupleRow]], Progress]:
     """Look at one page, and return what makes due the rest of what is older there."""
     came = cursor or {"after": None, "made_due": 0}
@@ -71,12 +96,18 @@ def prepare(
     }
     with connection(pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
         page = cur.execute(_PAGE, given).fetchall()
+        lacking = _lacking(conn, [row.entry_id for row in page], finders)
     older = [(row.tenant, row.entry_id) for row in page if row.is_older]
-    make_last_due = behind.add_but_last(pool, older, METADATA_STAGE)
+    wanted = {METADATA_STAGE: older, **lacking}
+    # In the order in which a page of new entries makes them due.
+    make_due = [
+        behind.add_but_last(pool, entries, stage) for stage, entries in wanted.items()
+    ]
 
     def commit(conn: Connection[TupleRow]) -> Progress:
-        make_last_due(conn)
-        made_due = came["made_due"] + len(older)
+        for make_last_due in make_due:
+            make_last_due(conn)
+        made_due = came["made_due"] + sum(map(len, wanted.values()))
         if len(page) < STEP_ENTRIES:
             log.info("texts_renewed", entries=done + len(page), made_due=made_due)
             return Progress(None, done + len(page), total=done + len(page))
@@ -84,3 +115,20 @@ def prepare(
         return Progress(went, done + len(page))
 
     return commit
+
+
+def _lacking(
+    conn: Connection[TupleRow], entry_ids: Sequence[UUID], finders: Sequence[Stage]
+) -> dict[str, list[Named]]:
+    """Return what each stage has not looked at, of these entries."""
+    found: dict[str, list[Named]] = {}
+    if not finders or not entry_ids:
+        return found
+    given = {
+        "stages": [one.descriptor.name for one in finders],
+        "versions": [one.version for one in finders],
+        "entry_ids": entry_ids,
+    }
+    for stage, tenant, entry_id in conn.execute(_LACKING, given):
+        found.setdefault(stage, []).append((tenant, entry_id))
+    return found

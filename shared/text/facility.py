@@ -95,6 +95,8 @@ class Facility:
     shifts: ShiftPlan = NO_SHIFTS
     # Of what changes the facts of an entry; 0 without a file.
     facts_fingerprint: int = 0
+    # Of all that its file says; 0 without a file.
+    whole_fingerprint: int = 0
 
     def named(self, text: str) -> Iterator[Name]:
         """Yield the names that patterns find, in order; none runs into another."""
@@ -163,6 +165,7 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
         people=staff or NOBODY,
         shifts=turns,
         facts_fingerprint=zlib.crc32(known.encode()) or 1,
+        whole_fingerprint=zlib.crc32(f"{said.model_dump_json()}{known}".encode()) or 1,
     )
 
 

@@ -34,6 +34,7 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/sampling.py", "_TEXTS"),
     # Read anew whoever's it is; each keeps its tenant.
     ("shared/enrich/renewal.py", "_PAGE"),
+    ("shared/enrich/renewal.py", "_LACKING"),
     # Words are counted whoever's entries have them; each keeps its tenant.
     ("shared/enrich/word_count.py", "_PAGE"),
     ("shared/vocabulary/counting.py", "_COUNT_WORDS"),

@@ -1,0 +1,30 @@
+"""The stage that makes vectors: its due work is called after the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared import broker
+from shared.embedding.encoders import ALIASES
+from shared.stages.descriptor import StageDescriptor
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+
+def get_stage_descriptor() -> StageDescriptor:
+    """Return what is known of the stage."""
+    return StageDescriptor(
+        "embed",
+        version=1,
+        description="Makes the vectors of the configured model.",
+        order=20,
+        writes="the model's table of vectors",
+        on_deletion=True,
+        row_name=_row_name,
+    )
+
+
+def _row_name(settings: Settings) -> str:
+    model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+    return broker.embed_stage(model)

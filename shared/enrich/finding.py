@@ -1,0 +1,145 @@
+"""A stage that finds things, run on one entry: what it reads, found, and kept.
+
+A revision, or a chore, makes it due; it runs only where what it reads, or the stage
+itself, is another than when it last ran.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+from pydantic import BaseModel
+
+from shared.enrich import findings
+from shared.entries.reading import Content
+from shared.errors import InternalError
+from shared.stages.descriptor import FACILITY, Reading
+from shared.stages.registered import Stage
+from shared.text.facility import PLAIN
+
+_LAST: LiteralString = """
+    SELECT f.entry_id, f.revision, f.version, f.inputs
+      FROM entry_finding f
+     WHERE f.tenant = %(tenant)s AND f.stage = %(stage)s
+       AND f.entry_id = ANY(%(entry_ids)s)
+     LIMIT 1000"""
+
+# What it read is in the newer revision as it was.
+_STILL: LiteralString = """
+    UPDATE entry_finding SET revision = %(revision)s
+     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND tenant = %(tenant)s
+       AND revision < %(revision)s"""
+
+# What is purged meanwhile takes its findings along.
+_THERE: LiteralString = """
+    SELECT FROM entry
+     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+       FOR KEY SHARE"""
+
+
+@dataclass(frozen=True, slots=True)
+class Last:
+    """What a stage has last looked at in an entry."""
+
+    entry_id: UUID
+    revision: int
+    version: int
+    inputs: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a stage came to in one revision; None: what it reads is as it was."""
+
+    inputs: bytes
+    found: list[dict[str, Any]] | None
+
+
+def last(
+    conn: Connection[TupleRow], tenant: str, stage: str, entry_ids: Sequence[UUID]
+) -> dict[UUID, Last]:
+    """Return what a stage has last looked at in these entries."""
+    given = {"tenant": tenant, "stage": stage, "entry_ids": list(entry_ids)}
+    with conn.cursor(row_factory=class_row(Last)) as cur:
+        return {row.entry_id: row for row in cur.execute(_LAST, given)}
+
+
+def find(stage: Stage, content: Content, before: Last | None) -> Finding:
+    """Return what a stage finds in an entry; equal for equal entries."""
+    fields = _fields(stage, content)
+    inputs = _digest(fields)
+    if before and (before.version, before.inputs) == (stage.version, inputs):
+        return Finding(inputs, None)
+    one = stage.descriptor
+    facility = stage.facility if FACILITY in one.reads else PLAIN
+    found = []
+    for item in one.find(Reading(fields, stage.options, facility)) if one.find else ():
+        if one.finds is None or not isinstance(item, one.finds):
+            told = f"{one.name} found a {type(item).__name__}, which it does not name"
+            raise InternalError(technical=told)
+        found.append(_checked(item))
+    if len(json.dumps(found)) > stage.max_bytes:
+        told = f"{one.name} found more than {stage.max_bytes} bytes in one entry"
+        raise InternalError(technical=told)
+    return Finding(inputs, found)
+
+
+def store(
+    conn: Connection[TupleRow], stage: Stage, content: Content, finding: Finding
+) -> None:
+    """Keep what a stage found; idempotent, and nothing older replaces it."""
+    key = {
+        "entry_id": content.entry_id,
+        "tenant": content.tenant,
+        "revision": content.revision,
+    }
+    name = stage.descriptor.name
+    if conn.execute(_THERE, key).fetchone() is None:
+        return
+    if finding.found is None:
+        conn.execute(_STILL, {**key, "stage": name})
+        return
+    findings.store(
+        conn,
+        key,
+        name,
+        version=stage.version,
+        inputs=finding.inputs,
+        facts=(),
+        found=finding.found,
+    )
+
+
+def _fields(stage: Stage, content: Content) -> dict[str, Any]:
+    """Return what the stage names of an entry, and nothing else."""
+    renamed = {
+        "original": content.marked or content.text,
+        "language": content.said_language,
+    }
+    return {
+        name: renamed[name] if name in renamed else getattr(content, name)
+        for name in stage.descriptor.reads
+        if name != FACILITY
+    }
+
+
+def _digest(fields: Mapping[str, Any]) -> bytes:
+    def plain(value: object) -> str:
+        # A moment is the same in every zone.
+        return repr(value.timestamp()) if isinstance(value, datetime) else str(value)
+
+    said = json.dumps(fields, sort_keys=True, default=plain)
+    return hashlib.sha256(said.encode()).digest()
+
+
+def _checked(item: BaseModel) -> dict[str, Any]:
+    """Return a finding as JSON; made in a way that skipped its model, it is checked."""
+    return type(item).model_validate(item.model_dump()).model_dump(mode="json")

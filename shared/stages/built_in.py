@@ -1,0 +1,62 @@
+"""The stages that have tasks of their own, registered as everybody's are."""
+
+from __future__ import annotations
+
+from shared.broker import (
+    ATTACHMENTS_STAGE,
+    DUPLICATES_STAGE,
+    INDEX_STAGE,
+    METADATA_STAGE,
+)
+from shared.stages.descriptor import StageDescriptor
+
+
+def attachments() -> StageDescriptor:
+    """Return the stage that fetches and reads files."""
+    return StageDescriptor(
+        ATTACHMENTS_STAGE,
+        version=1,
+        description="Fetches the entry's files and reads the text in them.",
+        order=5,
+        writes="the files and their texts",
+        on_demand=True,
+    )
+
+
+def metadata() -> StageDescriptor:
+    """Return the stage that reads the text."""
+    return StageDescriptor(
+        METADATA_STAGE,
+        version=1,
+        description="Reads the text: language, terms, names, facts and quantities.",
+        order=10,
+        writes="`entry_text`, `entry_metadata`, `entry_finding`, `entry_quantity`",
+        is_optional=False,
+    )
+
+
+def duplicates() -> StageDescriptor:
+    """Return the stage that puts an entry among its like."""
+    return StageDescriptor(
+        DUPLICATES_STAGE,
+        version=1,
+        description="Finds copies of the entry, and the series of a machine.",
+        order=35,
+        after=(METADATA_STAGE,),
+        writes="`likeness` and its groups",
+        on_deletion=True,
+    )
+
+
+def index() -> StageDescriptor:
+    """Return the stage that writes the document."""
+    return StageDescriptor(
+        INDEX_STAGE,
+        version=1,
+        description="Writes the entry's document to OpenSearch.",
+        order=90,
+        after=(METADATA_STAGE,),
+        writes="the document",
+        is_optional=False,
+        on_deletion=True,
+    )

@@ -1,0 +1,1 @@
+"""The alarms of a made-up control room."""

@@ -1,0 +1,347 @@
+"""A package outside this repository brings stages of an entry's work."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.broker import METADATA_STAGE, make_app
+from shared.due import maintenance, quarantine, rows, stages, turn
+from shared.due.quarantine import Which
+from shared.entries import found
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.errors import ConfigurationError
+from shared.settings import Settings
+from shared.stages import passing, registered
+from shared.stages.descriptor import StageDescriptor
+from tests.waiting import until
+from workers import chores
+from workers.context import Context, Resources
+from workers.enhance import extract_metadata
+from workers.stages import run_stage
+
+PACKAGE = Path(__file__).parent / "outside_stage"
+TENANT = "default"
+ALARMS, BROKEN = "alarms", "alarms_later"
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the built package is installed, beside what this run can import."""
+    folder = tmp_path_factory.mktemp("outside")
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    source = Path(shutil.copytree(PACKAGE, folder / "source", ignore=ignored))
+    built = subprocess.run(
+        [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    target = folder / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    shutil.rmtree(source)
+    return target
+
+
+@pytest.fixture
+def found_by_this_process(
+    installed: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    monkeypatch.syspath_prepend(installed)
+    known = registered.descriptors
+    known.cache_clear()
+    yield
+    known.cache_clear()
+    for name in [one for one in sys.modules if one.startswith("logchord_alarms")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def make_context(database, valkey, found_by_this_process, monkeypatch):
+    monkeypatch.setattr(turn, "RESTS", 0.0)
+    made: list[Resources] = []
+
+    def make(**given: str) -> Context:
+        settings = Settings.load(
+            {
+                "DATABASE_URL": database,
+                "BROKER_URL": valkey.url,
+                "OPENSEARCH_URL": "off",
+                "EMBEDDING_MODEL": "hashing-384",
+                **given,
+            }
+        )
+        made.append(Resources(settings, make_app(settings), "test"))
+        return Context(made[-1], {})
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def admin(database) -> Iterator[Connection[TupleRow]]:
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
+def save(
+    conn: Connection[TupleRow], ctx: Context, external_id: str, text: str, **more
+) -> UUID:
+    draft = EntryDraft("api", external_id, text, **more)
+    due = passing.of_entries(ctx.settings)
+    (saved,) = save_page(conn, TENANT, [draft], stages=due, editor="test")
+    return saved.entry_id
+
+
+def alarms(conn: Connection[TupleRow], entry_id: UUID, revision: int = 1) -> list[int]:
+    shown = found.of_entry(conn, TENANT, entry_id, revision)
+    return [one["number"] for one in shown.get(ALARMS, [])]
+
+
+def runs(conn: Connection[TupleRow]) -> dict[str, tuple[int, datetime]]:
+    """Up to which revision the stage has looked at each entry, and when it last ran."""
+    told = conn.execute(
+        "SELECT e.external_id, f.revision, f.updated_at FROM entry_finding f"
+        " JOIN entry e ON e.id = f.entry_id WHERE f.stage = %s",
+        (ALARMS,),
+    )
+    return {name: (revision, at) for name, revision, at in told}
+
+
+def due(conn: Connection[TupleRow], stage: str = ALARMS) -> list[tuple[str, int]]:
+    return conn.execute(
+        "SELECT e.external_id, w.class FROM work w JOIN entry e ON e.id = w.entry_id"
+        " WHERE w.stage = %s ORDER BY 1",
+        (stage,),
+    ).fetchall()
+
+
+def renew(ctx: Context, conn: Connection[TupleRow]) -> None:
+    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chores.renew_texts(ctx)
+    assert maintenance.unfinished(conn) == []
+
+
+def changed(**fields: Any) -> dict[str, StageDescriptor | ConfigurationError]:
+    """What is installed, with another release of the stage."""
+    known = registered.descriptors()
+    old = known[ALARMS]
+    assert isinstance(old, StageDescriptor)
+    return {**known, ALARMS: replace(old, **fields)}
+
+
+@pytest.mark.timeout(180)
+def test_a_stage_of_another_package_runs_in_the_workers_and_a_broken_one_harms_nobody(
+    installed, make_system
+):
+    system = make_system()
+    system.start("api", "enhance", "upkeep", PYTHONPATH=str(installed))
+    system.wait_ready("enhance", "upkeep")
+    with system.client() as client:
+        text = "ALARM 4711 rang before ALARM 12 did"
+        pushed = client.post("/v1/entries", json={"text": text}).json()
+        address = f"/v1/entries/{pushed['entry_id']}"
+
+        def is_done() -> bool:
+            now = client.get(address).json()
+            return bool(now["findings"]) and now["stages"]["index"] == "done"
+
+        until(is_done, within_seconds=20, what="what the stage finds, and the index")
+        shown = client.get(address).json()
+
+        def why() -> list[str]:
+            told = client.get("/v1/status").json()
+            return [one for one in told["problems"] if BROKEN in one]
+
+        until(why, within_seconds=20, what="why the other stage rests")
+
+    assert shown["findings"] == {
+        ALARMS: [
+            {"number": 4711, "start": 0, "end": 10},
+            {"number": 12, "start": 23, "end": 31},
+        ]
+    }
+    assert shown["stages"][ALARMS] == "done"
+    assert shown["stages"][BROKEN] in {"due", "leased"}
+
+
+def test_only_what_a_stage_reads_makes_it_run_again(make_context, admin):
+    ctx = make_context()
+    entry_id = save(admin, ctx, "1", "ALARM 1", title="before")
+    run_stage(ctx, ALARMS)
+    first = runs(admin)
+
+    save(admin, ctx, "1", "ALARM 1", title="after")
+    assert due(admin) == [("1", rows.LIVE)]
+    run_stage(ctx, ALARMS)
+
+    assert due(admin) == []
+    assert runs(admin)["1"] == (2, first["1"][1]), "it ran though nothing changed"
+    assert alarms(admin, entry_id, 2) == [1]
+
+    save(admin, ctx, "1", "ALARM 2", title="after")
+    run_stage(ctx, ALARMS)
+
+    assert runs(admin)["1"][0] == 3
+    assert runs(admin)["1"][1] > first["1"][1]
+    assert alarms(admin, entry_id, 3) == [2]
+    assert alarms(admin, entry_id, 2) == [], "places of another text are not shown"
+
+
+def test_another_version_or_other_options_make_exactly_that_stage_due(
+    make_context, admin, monkeypatch
+):
+    ctx = make_context()
+    for number in range(3):
+        save(admin, ctx, f"{number}", f"ALARM {number + 1}, TRIP {number + 10}")
+    extract_metadata(ctx)
+    run_stage(ctx, ALARMS)
+    admin.execute("DELETE FROM work")
+    gone = admin.execute("SELECT id FROM entry WHERE external_id = '2'").fetchone()
+    assert gone is not None
+    tombstone(admin, TENANT, gone[0], reason="test", stages=[])
+    renew(ctx, admin)
+    assert due(admin) == []
+
+    word = '{"alarms": {"settings": {"word": "TRIP"}}}'
+    other = make_context(LOGCHORD_STAGES=word)
+    admin.execute("DELETE FROM work")
+    renew(other, admin)
+    assert due(admin) == [("0", rows.BULK), ("1", rows.BULK)]
+    run_stage(other, ALARMS)
+    ids = dict(admin.execute("SELECT external_id, id FROM entry").fetchall())
+    assert [alarms(admin, ids[name]) for name in "01"] == [[10], [11]]
+    admin.execute("DELETE FROM work")
+    renew(other, admin)
+    assert due(admin) == []
+
+    newer = changed(version=2)
+    monkeypatch.setattr(registered, "descriptors", lambda: newer)
+    admin.execute("DELETE FROM work")
+    renew(other, admin)
+    assert due(admin) == [("0", rows.BULK), ("1", rows.BULK)]
+
+
+def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(make_context, admin):
+    ctx = make_context()
+    for number in range(5):
+        # No alarm has the number 0: the model refuses it.
+        save(admin, ctx, f"{number}", f"ALARM {0 if number == 2 else number + 1}")
+
+    run_stage(ctx, ALARMS)
+    extract_metadata(ctx)
+
+    aside = quarantine.listing(admin, Which(TENANT), limit=10)
+    assert [(one.external_id, one.stage) for one in aside] == [("2", ALARMS)]
+    assert sorted(runs(admin)) == ["0", "1", "3", "4"]
+    read = admin.execute("SELECT count(*) FROM entry_text").fetchone()
+    assert read == (5,), "who is put aside by a stage of others is searched"
+    renew(ctx, admin)
+    assert due(admin) == [], "what was put aside is known"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        pytest.param("ALARM 1 " * 200, "1000", id="more-than-it-may"),
+        pytest.param("ALARM 1", "1", id="one-byte"),
+    ],
+)
+def test_what_finds_too_much_has_failed_on_that_entry(make_context, admin, text, limit):
+    ctx = make_context(LOGCHORD_WORK__MAX_FINDING_BYTES=limit)
+    save(admin, ctx, "1", text)
+
+    run_stage(ctx, ALARMS)
+
+    (aside,) = quarantine.listing(admin, Which(TENANT), limit=10)
+    assert "bytes" in aside.error["details"]["technical"]
+    assert runs(admin) == {}
+
+
+def test_a_stage_that_cannot_be_loaded_rests_and_keeps_its_work(make_context, admin):
+    ctx = make_context()
+    save(admin, ctx, "1", "ALARM 1")
+
+    run_stage(ctx, BROKEN)
+
+    (pause,) = stages.paused(admin)
+    assert (pause.stage, pause.code) == (BROKEN, ConfigurationError.code)
+    assert due(admin, BROKEN) == [("1", rows.LIVE)]
+    run_stage(ctx, ALARMS)
+    assert sorted(runs(admin)) == ["1"]
+
+
+def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(make_context, admin):
+    ctx = make_context(LOGCHORD_STAGES='{"alarms": {"settings": {"wort": "TRIP"}}}')
+    save(admin, ctx, "1", "ALARM 1")
+
+    run_stage(ctx, ALARMS)
+
+    (pause,) = stages.paused(admin)
+    assert pause.error is not None
+    assert "stages.alarms.settings.wort" in pause.error["message"]
+
+
+def test_a_stage_that_is_off_has_no_work_and_one_that_must_be_cannot_be(
+    make_context, admin
+):
+    ctx = make_context()
+    save(admin, ctx, "1", "ALARM 1")
+    off = make_context(LOGCHORD_STAGES='{"alarms": {"enabled": false}}')
+
+    assert ALARMS not in passing.of_settings(off.settings)
+    run_stage(off, ALARMS)
+
+    assert due(admin) == []
+    assert runs(admin) == {}
+    needed = make_context(LOGCHORD_STAGES='{"metadata": {"enabled": false}}')
+    with pytest.raises(ConfigurationError, match="metadata cannot be switched off"):
+        passing.of_settings(needed.settings)
+    unknown = make_context(LOGCHORD_STAGES='{"alarm": {"enabled": true}}')
+    with pytest.raises(ConfigurationError, match="no such stage"):
+        passing.of_settings(unknown.settings)
+
+
+def test_what_is_gone_or_unknown_is_left_alone(make_context, admin):
+    ctx = make_context()
+    entry_id = save(admin, ctx, "1", "ALARM 1")
+    tombstone(admin, TENANT, entry_id, reason="test", stages=[])
+    run_stage(ctx, ALARMS)
+    assert (due(admin), runs(admin)) == ([], {})
+
+    rows.add(admin, TENANT, [entry_id], ["of_another_release"])
+    run_stage(ctx, "of_another_release")
+    assert due(admin, "of_another_release") == [("1", rows.LIVE)]
+
+
+def test_a_stage_can_come_after_another(make_context, admin, monkeypatch):
+    later = changed(after=(METADATA_STAGE,))
+    monkeypatch.setattr(registered, "descriptors", lambda: later)
+    ctx = make_context()
+    entry_id = save(admin, ctx, "1", "ALARM 1")
+    assert due(admin) == []
+
+    extract_metadata(ctx)
+    assert due(admin) == [("1", rows.LIVE)]
+    run_stage(ctx, ALARMS)
+    assert alarms(admin, entry_id) == [1]

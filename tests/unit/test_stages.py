@@ -1,0 +1,94 @@
+"""What a stage may say of itself, and which ones an entry passes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from shared import broker
+from shared.errors import ConfigurationError
+from shared.settings import Settings
+from shared.stages import passing, registered
+from shared.stages.descriptor import NoOptions, Reading, StageDescriptor
+from shared.text.facility import PLAIN
+
+SETTINGS = Settings.load({"EMBEDDING_MODEL": "all-MiniLM-L6-v2"})
+
+
+class Word(BaseModel):
+    """A word that was found."""
+
+    word: str
+
+
+def finds_nothing(_: Reading) -> list[Word]:
+    """Return nothing, as a stage may."""
+    return []
+
+
+def stage(name: str = "words", **more) -> StageDescriptor:
+    fields = {"version": 1, "description": "Finds words.", "reads": ("text",)}
+    finder = {"finds": Word, "find": finds_nothing}
+    return StageDescriptor(name, **{**fields, **finder, **more})
+
+
+@pytest.mark.parametrize(
+    ("flaw", "reason"),
+    [
+        pytest.param({"name": "Words"}, "small letters", id="capital"),
+        pytest.param({"name": "embed:words"}, "small letters", id="colon"),
+        pytest.param({"version": 0}, "version", id="version-0"),
+        pytest.param({"version": 2**15}, "version", id="version-too-large"),
+        pytest.param({"reads": ("readers",)}, "readers", id="no-such-field"),
+        pytest.param({"reads": ()}, "say what it reads", id="reads-nothing"),
+        pytest.param({"find": None}, "needs the model", id="no-function"),
+        pytest.param({"finds": None}, "needs the model", id="no-model"),
+        pytest.param({"after": ("words",)}, "after itself", id="after-itself"),
+        pytest.param({"is_optional": False}, "optional", id="not-optional"),
+    ],
+)
+def test_what_cannot_be_a_stage_is_refused_with_the_reason(flaw, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        stage(**flaw)
+    assert stage(version=2**15 - 1).version == 2**15 - 1
+
+
+def test_a_stage_reads_what_it_names_and_nothing_else():
+    reading = Reading({"text": "beam"}, NoOptions(), PLAIN)
+    assert dict(reading) == {"text": "beam"}
+    with pytest.raises(KeyError):
+        reading["title"]
+
+
+def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
+    model = "embed:all-MiniLM-L6-v2-int8"
+    of_all = passing.of_settings(SETTINGS)
+    assert of_all[:2] == (broker.METADATA_STAGE, model)
+    assert of_all[-1] == broker.INDEX_STAGE
+    at_once = passing.of_entries(SETTINGS)
+    assert at_once[:2] == (broker.METADATA_STAGE, model)
+    after = passing.after(SETTINGS, broker.METADATA_STAGE)
+    assert after == (broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
+    assert not {*after, broker.ATTACHMENTS_STAGE} & {*at_once}
+    gone = (model, broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
+    assert passing.of_deleted(SETTINGS) == gone
+
+
+@given(st.text(max_size=20))
+def test_every_stage_has_a_task_with_a_queue(name):
+    task, first = broker.task_of(name)
+    assert task in broker.QUEUE_OF
+    known = {
+        broker.METADATA_STAGE,
+        broker.INDEX_STAGE,
+        broker.DUPLICATES_STAGE,
+        broker.ATTACHMENTS_STAGE,
+    }
+    if name not in known and not name.startswith(broker.EMBED_PREFIX):
+        assert (task, first) == (broker.RUN_STAGE, (name,))
+
+
+def test_every_built_in_stage_can_be_used():
+    assert registered.broken(SETTINGS) == []
