@@ -334,10 +334,7 @@ class WorkSettings(Section):
         25, ge=1, description="More put aside in a row: the stage is paused instead."
     )
     max_finding_bytes: int = Field(
-        65_536,
-        ge=1,
-        le=1_000_000,
-        description="A stage that finds more in one entry has failed on it.",
+        65_536, ge=1, le=1_000_000, description="A stage that finds more has failed."
     )
 
     @model_validator(mode="after")
@@ -354,9 +351,7 @@ class WorkSettings(Section):
 class StageSettings(Section):
     """One stage of an entry's work, built in or plugged in."""
 
-    enabled: bool = Field(
-        default=True, description="Off: it finds nothing more; what it found stays."
-    )
+    enabled: bool = Field(default=True, description="Off: what it found stays.")
     settings: dict[str, Any] = Field({}, description="What the stage asks for itself.")
 
 
