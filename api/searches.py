@@ -30,6 +30,7 @@ from shared.postgres import connection
 from shared.query import budget
 from shared.query import plan as planning
 from shared.query.language.calendar import Clock
+from shared.query.ordering import Ordering
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
 from shared.results.finish import Finished, Tools
@@ -253,6 +254,23 @@ def limits_of(settings: Settings) -> Limits:
         max_filter_values=settings.max_filter_values,
         max_terms=settings.max_query_terms,
         rrf_k=settings.rrf_k,
+        ordering=_ordering(settings),
+    )
+
+
+def _ordering(settings: Settings) -> Ordering:
+    search, unified = settings.search, settings.unified_search
+    gravity = unified.gravity_boost
+    return Ordering(
+        rerank=settings.reranking.enabled,
+        branch_weights=settings.fusion.weights,
+        domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
+        machine_factor=unified.weighting.machine,
+        gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
+        source_share=search.source_share,
+        high=search.confidence_high,
+        medium=search.confidence_medium,
+        low=search.confidence_low,
     )
 
 

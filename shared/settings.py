@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from shared import settings_layers as layers
+from shared import settings_search as searching
 from shared.errors import ConfigurationError
 from shared.settings_names import Name, environment_name
 from shared.settings_report import Report, origin_of, remarks
@@ -26,13 +27,9 @@ from shared.settings_sections import (
     AnalyserSettings,
     ApiSettings,
     AttachmentSettings,
-    FusionSettings,
-    KeywordSettings,
     PipelinesSettings,
     ReasoningSettings,
-    RerankingSettings,
     SearchModulesSettings,
-    SearchSettings,
     Section,
     SessionSettings,
     StageSettings,
@@ -243,12 +240,12 @@ class Settings(Section):
     analyser: AnalyserSettings = AnalyserSettings()
     api: ApiSettings = ApiSettings()
     attachments: AttachmentSettings = AttachmentSettings()
-    fusion: FusionSettings = FusionSettings()
-    keyword: KeywordSettings = KeywordSettings()
+    fusion: searching.FusionSettings = searching.FusionSettings()
+    keyword: searching.KeywordSettings = searching.KeywordSettings()
     pipelines: PipelinesSettings = PipelinesSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
-    reranking: RerankingSettings = RerankingSettings()
-    search: SearchSettings = SearchSettings()
+    reranking: searching.RerankingSettings = searching.RerankingSettings()
+    search: searching.SearchSettings = searching.SearchSettings()
     session: SessionSettings = SessionSettings()
     synthesis: SynthesisSettings = SynthesisSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

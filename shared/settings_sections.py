@@ -186,32 +186,6 @@ class ApiSettings(Section):
     )
 
 
-class SearchSettings(Section):
-    """What a search does when it does not say."""
-
-    default_method: Literal["vector", "keyword", "hybrid"] = Field(
-        "hybrid", description="Method of `POST /search` when none is named."
-    )
-    min_relevance_score: float = Field(
-        0.5,
-        ge=0,
-        le=1,
-        description="Calibrated score below which `POST /search` cuts; elsewhere "
-        "only after a cross-encoder.",
-    )
-
-
-class KeywordSettings(Section):
-    """How words are matched."""
-
-    algorithm: Literal["bm25"] = Field(
-        "bm25", description="How OpenSearch scores words."
-    )
-    fuzzy_threshold: float = Field(
-        0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
-    )
-
-
 class AnalyserSettings(Section):
     """How texts and questions become terms."""
 
@@ -227,22 +201,6 @@ class AgenticSettings(Section):
 
     validation_threshold: float = Field(
         0.25, ge=0, le=1, description="Cosine to the whole question that is kept."
-    )
-
-
-class FusionSettings(Section):
-    """How the branches of a search become one list."""
-
-    method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
-
-
-class RerankingSettings(Section):
-    """The second look at the fused list."""
-
-    enabled: bool = Field(default=True, description="Off: fused order stands.")
-    model: str = Field(
-        "cross-encoder/ms-marco-MiniLM-L-6-v2",
-        description="The cross-encoder, where one is installed.",
     )
 
 
@@ -291,6 +249,7 @@ class WeightingSettings(Section):
     intent: float = Field(1.0, ge=0.5, le=1.5, description="Fits the intent.")
     entity: float = Field(1.0, ge=0.5, le=1.5, description="Names an asked entity.")
     role: float = Field(1.0, ge=0.5, le=1.5, description="Fits the caller's role.")
+    machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
 
 
 class FederationSettings(Section):

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from api.cli import http, output
+from api.cli import http, output, search_debug
 from api.cli.output import CommandError
 
 _WIDTH = 88
@@ -34,6 +34,9 @@ _COLOURS = {
 @click.option(
     "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
 )
+@click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
+@click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
+@click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
 @click.option(
     "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."
 )
@@ -43,6 +46,9 @@ def search(
     mode: str,
     limit: int,
     filters: tuple[str, ...],
+    threshold: float | None,
+    strict: bool,
+    debug: bool,
     fail_on_degraded: bool,
 ) -> int:
     """Search the logbooks for WORDS."""
@@ -52,6 +58,9 @@ def search(
         "mode": mode,
         "limit": limit,
         "filters": _filters(filters),
+        "min_relevance_score": threshold,
+        "strict": strict,
+        "debug": debug,
     }
     with http.open_client(out) as client:
         answer = http.call(client, "POST", "/v1/search/query", json=body)
@@ -88,6 +97,10 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
     for one in answer["diagnostics"]:
         out.say(f"{one['level']}: {one['message']}")
     out.data(_closing(answer, zone))
+    if answer.get("plan"):
+        for line in search_debug.lines(answer):
+            # A question may hold what moves the cursor, too.
+            out.data(_CONTROL.sub(" ", line))
 
 
 def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
@@ -100,7 +113,8 @@ def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
     place = f"{result['source']}/{result['external_id']}"
     facts = [_local(result["entry_time"], zone), place, books, result["author"]]
     found_by = "found by " + ", ".join(result["found_by"])
-    about = " · ".join(_plain(fact) for fact in (*facts, found_by) if fact)
+    alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
+    about = " · ".join(_plain(fact) for fact in (*facts, found_by, alike) if fact)
     passage = _plain(result["content"])
     if len(passage) > _MAX_PASSAGE_CHARS:
         passage = passage[:_MAX_PASSAGE_CHARS].rsplit(" ", 1)[0] + " ..."
@@ -118,6 +132,9 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
         f"as of     {as_of}",
         f"took      {answer['search_duration_ms']:.0f} ms, {answer['method_used']}",
     ]
+    left_out = answer["suppressed"]["count"]
+    if left_out:
+        lines.append(f"left out  {left_out} that scored too low")
     if answer["degraded"]:
         told = "degraded: a part of the search failed"
         lines.append(click.style(told, fg="yellow"))

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    model_validator,
+)
 from pydantic.config import JsonDict
 
 from shared.errors import ModuleNotEnabledError
@@ -24,12 +31,8 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "scope": (None, {}),
     "ambient": (None, {}),
     "session_id": (None,),
-    "min_relevance_score": (None,),
-    "strict": (None, False),
-    "similarity_threshold": (None,),
     "validation_threshold": (None,),
     "fuzzy_threshold": (None,),
-    "rerank": (None, False),
     "synthesize": (None, False),
     "include_citations": (None, True),
     "citation_style": (None, "id"),
@@ -38,7 +41,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "validate": (None, True),
     "exhaustive": (None, False),
     "facets": (None, []),
-    "debug": (None, False),
 }
 _FILTER: JsonDict = {
     "anyOf": [
@@ -58,6 +60,7 @@ _FILTER: JsonDict = {
         },
     ]
 }
+_RERANKS_LATER = ("late", "model")
 _MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
@@ -71,6 +74,7 @@ def _whole(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+Share = Annotated[float, BeforeValidator(_whole), Field(ge=0, le=1)]
 
 
 class SearchRequest(BaseModel):
@@ -113,7 +117,21 @@ class SearchRequest(BaseModel):
     wait_ms: Whole | None = Field(
         None, ge=0, le=30_000, description="Then a job is answered instead: 202."
     )
-    rerank: Literal[False] | None = Field(None, description="Not built in yet.")
+    min_relevance_score: Share | None = Field(
+        None, description="What scores less is left out and counted in `suppressed`."
+    )
+    strict: StrictBool | None = Field(
+        None, description="Leave out what has less than medium confidence."
+    )
+    similarity_threshold: Share | None = Field(
+        None, description="Lowest cosine of the search by meaning."
+    )
+    rerank: Literal["linear"] | StrictBool | None = Field(
+        None, description="False: the fused order stands."
+    )
+    debug: StrictBool | None = Field(
+        None, description="Adds `plan` and `score_trace` to the answer."
+    )
     synthesize: Literal[False] | None = Field(None, description="Not built in yet.")
 
     @model_validator(mode="before")
@@ -129,6 +147,12 @@ class SearchRequest(BaseModel):
             if name in resolved:
                 message = f"{name} is given twice"
                 raise ValueError(message)
+            if name == "rerank" and value in _RERANKS_LATER:
+                raise ModuleNotEnabledError(
+                    f"The rerank {value!r} is not built in yet.",
+                    module_name="rerank",
+                    available=["linear"],
+                )
             if name in _NEUTRAL:
                 _refuse_unbuilt(name, value)
                 continue
@@ -145,7 +169,21 @@ class SearchRequest(BaseModel):
             filters=self.filters,
             deadline_ms=self.deadline_ms,
             fault=fault,
+            ordering=self._ordering(),
+            debug=bool(self.debug),
         )
+
+    def _ordering(self) -> dict[str, object]:
+        """Return what this request says of the order of its results."""
+        said: dict[str, object] = {
+            "min_relevance_score": self.min_relevance_score,
+            "strict": self.strict,
+            "similarity_threshold": self.similarity_threshold,
+            # `true` asks for what is done anyway; `linear` may be refused.
+            "rerank": None if self.rerank is True else self.rerank,
+        }
+        given = {name: value for name, value in said.items() if value is not None}
+        return given | ({"rerank": True} if self.rerank == "linear" else {})
 
 
 def _refuse_unbuilt(name: str, value: object) -> None:
@@ -181,8 +219,10 @@ class SearchHit(BaseModel):
     metadata: dict[str, Any]
     highlights: list[str]
     relevance_score: float
-    confidence: Literal["none"]
-    calibration: Literal["none"]
+    confidence: Literal["high", "medium", "low", "none"]
+    calibration: Literal[
+        "linear_map", "cosine_map", "bm25_saturating", "fused_minmax", "none"
+    ]
     rank: int
     scores: dict[str, float]
     ranks: dict[str, int]
@@ -232,6 +272,14 @@ class TotalCandidates(BaseModel):
     exact: bool
 
 
+class LeftOut(BaseModel):
+    """What was found and scored too low to be shown."""
+
+    count: int
+    best_score: float | None
+    threshold: float | None
+
+
 class SearchResponse(BaseModel):
     """What a search found, what was searched, and how fresh it was."""
 
@@ -256,9 +304,16 @@ class SearchResponse(BaseModel):
     diagnostics: list[SearchDiagnostic]
     timings_ms: dict[str, float]
     search_duration_ms: float
+    suppressed: LeftOut
+    thresholds_applied: dict[str, float]
     stability_hash: str
     deterministic: bool
     reranked: bool
+    vector_model: str | None
+    plan: dict[str, Any] | None = Field(None, description="Only with `debug`.")
+    score_trace: list[dict[str, Any]] | None = Field(
+        None, description="Only with `debug`."
+    )
     answer: str | None
     citations: list[dict[str, Any]]
 

@@ -136,11 +136,11 @@ def _with_what_is_in(
 
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
-    # Ranked hits hold what the branches found; without a ranking theirs are kept.
-    hits = ending.ranked is None
-    branches = [
-        asdict(o) if hits else {**asdict(o), "hits": []} for o in ending.branches
-    ]
+    # Ranked hits hold what the branches found; without a ranking theirs are kept, and
+    # the vector that ranking them takes.
+    ranked = ending.ranked is not None
+    without: dict[str, object] = {"hits": [], "vector": None} if ranked else {}
+    branches = [{**asdict(outcome), **without} for outcome in ending.branches]
     return {
         "id": job_id,
         "tenant": tenant,

@@ -19,6 +19,9 @@ from shared.jobs import keys
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
 FAILED: tuple[Status, ...] = ("timeout", "error")
+_KEPT_TO_OURSELVES = frozenset(
+    ("unit", "hits", "diagnostics", "model", "vector", "floor", "exact")
+)
 # A mailbox that nobody has read for so long belongs to a process that is gone.
 MAILBOX_SECONDS = 60
 
@@ -72,6 +75,12 @@ class Outcome:
     fallback_for: str | None = None
     hits: tuple[Candidate, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+    # What was asked of the vectors: the model, its vector, and the lowest cosine kept.
+    model: str | None = None
+    vector: str | None = None
+    floor: float | None = None
+    # Whether whatever was found has the very name or phrase that was asked for.
+    exact: bool = False
 
     @property
     def failed(self) -> bool:
@@ -83,7 +92,7 @@ class Outcome:
         return {
             name: getattr(self, name)
             for name in self.__slots__
-            if name not in {"unit", "hits", "diagnostics"}
+            if name not in _KEPT_TO_OURSELVES
         }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from shared.access.scope import Scope
-from shared.errors import InvalidRequestError
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import Diagnostic
 from shared.query import filters, modes
 from shared.query.fault import Fault
@@ -16,6 +16,7 @@ from shared.query.filters import Filters
 from shared.query.language import grammar, lifting, tree, wording
 from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.tree import Node
+from shared.query.ordering import SHIPPED, Ordering
 
 MIN_WINDOW = 50
 # The order in which fusion, answers and stored jobs name the branches.
@@ -34,6 +35,9 @@ class Question:
     filters: Mapping[str, object] | None = None
     deadline_ms: int | None = None
     fault: Fault | None = None
+    # Fields of `Ordering` that this request sets itself.
+    ordering: Mapping[str, object] = field(default_factory=dict)
+    debug: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Limits:
     max_filter_values: int = 100
     max_terms: int = 64
     rrf_k: int = 60
+    ordering: Ordering = SHIPPED
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,15 @@ class Plan:
     deadline_ms: int
     rrf_k: int = 60
     max_terms: int = 64
+    ordering: Ordering = SHIPPED
     fault: Fault | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     # The question as it was understood, but for the fields that became filters.
     tree: Node | None = None
     # The same as text.
     searched: str = ""
+    # Whether the answer tells how it came about.
+    debug: bool = False
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
@@ -100,6 +108,7 @@ class Plan:
             tree=None if asked is None else tree.from_values(asked),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
+            ordering=Ordering(**raw.pop("ordering", {})),
             fault=Fault(**fault) if fault else None,
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
@@ -136,10 +145,12 @@ def make_plan(
         deadline_ms=_deadline_ms(question.deadline_ms, chosen.mode),
         rrf_k=limits.rrf_k,
         max_terms=limits.max_terms,
+        ordering=_ordering(question, limits),
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         searched=wording.text_of(asked),
+        debug=question.debug,
     )
     if wording.wanted_text(asked):
         return plan
@@ -155,6 +166,13 @@ def make_plan(
             else "a blank query without filters finds nothing"
         ),
     )
+
+
+def _ordering(question: Question, limits: Limits) -> Ordering:
+    if question.ordering.get("rerank") and not limits.ordering.rerank:
+        message = "Reranking is switched off here (`reranking.enabled`)."
+        raise ModuleNotEnabledError(message, module_name="rerank")
+    return replace(limits.ordering, **question.ordering)  # type: ignore[arg-type]
 
 
 def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:

@@ -2,86 +2,160 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from shared.jobs.outcome import Candidate, Outcome
-from shared.query.plan import Plan
+from shared.jobs.outcome import Diagnostic, Outcome
+from shared.query.plan import LISTING_MODULE, Plan
+from shared.ranking import calibration, factors, fold, fusion
+from shared.ranking.calibration import Calibration, Confidence
+from shared.ranking.facts import Facts, Kin
+from shared.ranking.fusion import Fused
+from shared.ranking.ranked import Order, Ranked, Suppressed
+from shared.ranking.rerank import COSINE, linear
 
 SCORE_DECIMALS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One entry in its place, with what each branch contributed."""
+class _Scored(NamedTuple):
+    """Every hit's score before factors and after them, by the named map."""
 
-    entry_id: str
-    chunk_id: str
-    kind: str
-    revision: int
-    relevance_score: float
-    rrf: float
-    # By branch name.
-    ranks: dict[str, int]
-    contrib: dict[str, float]
-    # By unit: bm25, ts_rank, cosine.
-    scores: dict[str, float]
-    span: tuple[int, int] | None
-
-    @property
-    def found_by(self) -> list[str]:
-        """Name the branches that found it."""
-        return list(self.ranks)
+    before: list[float]
+    after: list[float]
+    map: Calibration
+    factors: list[dict[str, float]]
 
 
-def rank(branches: Sequence[Outcome], plan: Plan) -> list[Ranked]:
-    """Fuse by reciprocal rank over entries; never sees text, never does I/O."""
+def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
+    """Fuse, rerank, calibrate and cut; never sees text, never does I/O."""
     searched = [outcome for outcome in branches if outcome.status in {"ok", "empty"}]
-    found: dict[str, dict[str, tuple[int, Candidate]]] = {}
-    units = {outcome.name: outcome.unit for outcome in searched}
-    for outcome in searched:
-        for place, hit in enumerate(best_chunks(outcome.hits), start=1):
-            found.setdefault(hit.entry_id, {})[outcome.name] = (place, hit)
-    # Rank 1 in every list that was searched is 1.0.
-    ceiling = len(searched) / (plan.rrf_k + 1)
-    fused = [_fused(hits, units, plan.rrf_k, ceiling) for hits in found.values()]
-    fused.sort(key=_order)
-    return fused[: plan.window]
+    ordering = plan.ordering
+    fused = fusion.fuse(searched, plan.rrf_k, ordering.branch_weights)
+    wanted = ordering.rerank and len(plan.branches) > 1
+    reranked = wanted and facts.in_time and any(one.vector for one in searched)
+    scored = _scored(fused, searched, facts, plan, reranked=reranked)
+    exact = {one.name for one in searched if one.exact}
+    items = [
+        _ranked(fused[n], scored, n, facts, plan, exact=exact)
+        for n in range(len(fused))
+    ]
+    items.sort(key=lambda item: (-item.relevance_score, item.kind, item.chunk_id))
+    kept, suppressed = _cut(items, plan)
+    notes = (_skipped(facts),) if wanted and fused and not reranked else ()
+    # A list by time leaves nobody's entries for later.
+    share = 1.0 if plan.branches == (LISTING_MODULE,) else ordering.source_share
+    window = fold.arranged(kept, plan.window, plan.limit, share)
+    return Order(window, reranked, suppressed, notes)
 
 
-def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:
-    """Return one hit an entry, its best, in the total order."""
-    best: dict[str, Candidate] = {}
-    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id)):
-        best.setdefault(hit.entry_id, hit)
-    return list(best.values())
+def _scored(
+    fused: Sequence[Fused],
+    searched: Sequence[Outcome],
+    facts: Facts,
+    plan: Plan,
+    *,
+    reranked: bool,
+) -> _Scored:
+    if plan.branches == (LISTING_MODULE,):
+        # A list by time: nothing is weighed.
+        places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
+        return _Scored(places, places, "none", [{} for _ in fused])
+    named: Calibration
+    if reranked:
+        before, named = linear(fused, facts.cosines), "linear_map"
+    elif len(plan.branches) == 1 and searched:
+        before, named = _alone(fused), calibration.MAP_OF_UNIT[searched[-1].unit]
+    else:
+        before, named = [hit.rrf for hit in fused], "fused_minmax"
+    found = factors.of_all(fused, before, facts.kin, plan.ordering)
+    after = [
+        score * factors.product(one) for score, one in zip(before, found, strict=True)
+    ]
+    if named == "fused_minmax":
+        tops = (
+            calibration.of_branch(s, u) for hit in fused for u, s in hit.scores.items()
+        )
+        after = calibration.minmax(after, max(tops, default=0.0))
+    return _Scored(before, [calibration.clamped(s) for s in after], named, found)
 
 
-def _fused(
-    hits: Mapping[str, tuple[int, Candidate]],
-    units: Mapping[str, str],
-    k: int,
-    ceiling: float,
+def _alone(fused: Sequence[Fused]) -> list[float]:
+    """Return the calibrated scores of the one branch that was planned."""
+    return [
+        max(calibration.of_branch(score, unit) for unit, score in hit.scores.items())
+        for hit in fused
+    ]
+
+
+def _ranked(
+    hit: Fused,
+    scored: _Scored,
+    number: int,
+    facts: Facts,
+    plan: Plan,
+    *,
+    exact: set[str],
 ) -> Ranked:
-    contrib = {name: 1 / (k + place) for name, (place, _) in hits.items()}
-    # Sorted before the sum: in which order branches arrived must not show.
-    total = sum(sorted(contrib.values()))
-    # A branch that knows the passage names the chunk; lexical hits rank as chunk 0.
-    candidates = [hit for _, hit in hits.values()]
-    shown = next((hit for hit in candidates if hit.span), candidates[0])
+    shown = hit.shown
+    score = round(scored.after[number], SCORE_DECIMALS)
+    kin = facts.kin.get(shown.entry_id, Kin())
+    cosine = facts.cosines.get(shown.entry_id)
+    scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
+    trusted: Confidence = "none"
+    if scored.map != "none":
+        named = not exact.isdisjoint(hit.hits)
+        trusted = calibration.confidence(score, plan.ordering, exact=named)
     return Ranked(
         entry_id=shown.entry_id,
         chunk_id=shown.chunk_id,
         kind=shown.kind,
         revision=shown.revision,
-        relevance_score=round(min(total / ceiling, 1.0), SCORE_DECIMALS),
-        rrf=total,
-        ranks={name: place for name, (place, _) in hits.items()},
-        contrib=contrib,
-        scores={units[name]: hit.score for name, (_, hit) in hits.items()},
+        relevance_score=score,
+        rrf=hit.rrf,
+        ranks=hit.ranks,
+        contrib=hit.contrib,
+        scores=scores,
         span=shown.span,
+        source=shown.source,
+        calibration=scored.map,
+        confidence=trusted,
+        factors=scored.factors[number],
+        fused=scored.before[number],
+        group_id=kin.group_id,
+        series_id=kin.series_id,
     )
 
 
-def _order(item: Ranked) -> tuple[float, str, str]:
-    return -item.relevance_score, item.kind, item.chunk_id
+def _cut(items: Sequence[Ranked], plan: Plan) -> tuple[list[Ranked], Suppressed]:
+    """Leave out what scores too low, and what strictness does not trust enough."""
+    ordering = plan.ordering
+    least = ordering.min_relevance_score
+    if plan.branches == (LISTING_MODULE,) or (least is None and not ordering.strict):
+        return list(items), Suppressed()
+    kept: list[Ranked] = []
+    left_out: list[Ranked] = []
+    for item in items:
+        too_low = least is not None and item.relevance_score < least
+        doubtful = ordering.strict and item.confidence in {"low", "none"}
+        (left_out if too_low or doubtful else kept).append(item)
+    strict_at = ordering.medium if ordering.strict else 0.0
+    return kept, Suppressed(
+        len(left_out),
+        max((item.relevance_score for item in left_out), default=None),
+        max(least or 0.0, strict_at),
+    )
+
+
+def _skipped(facts: Facts) -> Diagnostic:
+    why = (
+        "the question has no vector"
+        if facts.in_time
+        else "what it takes could not be read in time"
+    )
+    return Diagnostic(
+        level="info",
+        source="rank",
+        code="rerank_skipped",
+        message=f"Results stand in fused order: {why}.",
+        category="search",
+    )

@@ -11,7 +11,9 @@ from shared.jobs import verdict
 from shared.jobs.outcome import Outcome, overdue
 from shared.jobs.verdict import Asked, State
 from shared.query.plan import Plan
-from shared.ranking.rank import Ranked, rank
+from shared.ranking.facts import Facts
+from shared.ranking.rank import rank
+from shared.ranking.ranked import Order, Ranked
 from shared.retrieval.module import module
 
 
@@ -21,17 +23,30 @@ class Conclusion:
 
     state: State
     branches: tuple[Outcome, ...]
-    ranked: tuple[Ranked, ...]
+    order: Order
     degraded: bool
     error: LogchordError | None = None
 
     @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """Return the hits, best first."""
+        return self.order.items
+
+    @property
     def window(self) -> dict[str, Any]:
-        """Return the ranked window as a stored job keeps it: ids and scores."""
-        return {"window": [asdict(item) for item in self.ranked]}
+        """Return the order as a stored job keeps it: ids and scores."""
+        kept = asdict(self.order)
+        return {"window": kept.pop("items"), **kept}
 
 
-def conclude(plan: Plan, arrived: Mapping[int, Sequence[Outcome]]) -> Conclusion:
+NOTHING_KNOWN = Facts()
+
+
+def conclude(
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    facts: Facts = NOTHING_KNOWN,
+) -> Conclusion:
     """Rank what has arrived; what has not is named as a branch that was late."""
     told = [
         arrived.get(number) or [_missing(name)]
@@ -40,9 +55,9 @@ def conclude(plan: Plan, arrived: Mapping[int, Sequence[Outcome]]) -> Conclusion
     asked = Asked(plan.query, plan.method, plan.deadline_ms)
     state, error = verdict.judge(told, asked)
     branches = tuple(outcome for branch in told for outcome in branch)
-    ranked = () if error else tuple(rank(branches, plan))
+    order = Order() if error else rank(branches, facts, plan)
     degraded = verdict.is_degraded(branches)
-    return Conclusion(state, branches, ranked, degraded, error)
+    return Conclusion(state, branches, order, degraded, error)
 
 
 def _missing(name: str) -> Outcome:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from shared.postgres import connection
 from shared.query.plan import Plan
-from shared.ranking.rank import Ranked
+from shared.ranking.fold import Run
+from shared.ranking.ranked import Ranked
+from shared.results import similar
 from shared.results.hydrate import Row, hydrate
 
 if TYPE_CHECKING:
@@ -17,23 +20,46 @@ if TYPE_CHECKING:
 # Read with the page, so that a hit deleted meanwhile seldom costs a second look.
 SPARE = 5
 
-Page = list[tuple[Ranked, Row]]
+
+class Shown(NamedTuple):
+    """One hit of the page: its row, and how many like it stand behind it."""
+
+    item: Ranked
+    row: Row
+    similar: int = 0
+
+
+Page = list[Shown]
 
 
 def read_page(
-    pool: Callable[[], Pool], plan: Plan, ranked: Sequence[Ranked], timeout_ms: int
+    pool: Callable[[], Pool], plan: Plan, runs: Sequence[Run], timeout_ms: int
 ) -> Page:
-    """Return the first hits with their rows; what is gone gives way to the next."""
-    if not ranked:
+    """Return the first hits with their rows; what is gone gives way to the next.
+
+    Of a run that is the next of its like: it hides nobody when it cannot be seen.
+    """
+    if not runs:
         return []
-    page: Page = []
-    at = 0
+    gone: set[str] = set()
+    rows: dict[str, Row] = {}
     with connection(pool()) as conn:
-        while len(page) < plan.limit and at < len(ranked):
-            step = ranked[at : at + plan.limit - len(page) + SPARE]
-            ids = [UUID(item.entry_id) for item in step]
-            rows = hydrate(conn, ids, plan.scope, timeout_ms)
-            found = [(item, rows.get(UUID(item.entry_id))) for item in step]
-            page += [(item, row) for item, row in found if row is not None]
-            at += len(step)
-    return page[: plan.limit]
+        while True:
+            near = _first(runs, gone, plan.limit + SPARE)
+            page = near[: plan.limit]
+            if all(item.entry_id in rows for item in page):
+                break
+            asked = {one.entry_id for one in near} - rows.keys()
+            ids = [UUID(entry_id) for entry_id in sorted(asked)]
+            found = hydrate(conn, ids, plan.scope, timeout_ms)
+            rows |= {str(entry_id): row for entry_id, row in found.items()}
+            gone |= asked - rows.keys()
+        behind = similar.counts(conn, plan, page)
+    return [
+        Shown(item, rows[item.entry_id], behind.get(item.entry_id, 0)) for item in page
+    ]
+
+
+def _first(runs: Sequence[Run], gone: set[str], count: int) -> list[Ranked]:
+    left = (next((i for i in run if i.entry_id not in gone), None) for run in runs)
+    return list(islice((item for item in left if item is not None), count))

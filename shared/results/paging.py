@@ -8,7 +8,7 @@ from uuid import UUID
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.query.plan import Plan
-from shared.ranking.rank import Ranked
+from shared.ranking.fold import Run
 from shared.results.page import Page
 
 ROUTE = "GET /v1/search/jobs/{job_id}/results"
@@ -19,20 +19,23 @@ def binding(scope: Scope, job_id: UUID, limit: int) -> Binding:
     return Binding(ROUTE, str(job_id), scope.key_id or scope.subject, limit)
 
 
-def place_after(ranked: Sequence[Ranked], page: Page) -> int:
-    """Return where in the window the next page begins."""
-    return ranked.index(page[-1][0]) + 1 if page else len(ranked)
+def place_after(runs: Sequence[Run], page: Page) -> int:
+    """Return which run of the window the next page begins with."""
+    if not page:
+        return len(runs)
+    last = page[-1].item
+    return next(n for n, run in enumerate(runs, start=1) if last in run)
 
 
 def following(
     signer: Callable[[], Signer],
     plan: Plan,
     job_id: UUID,
-    ranked: Sequence[Ranked],
+    runs: Sequence[Run],
     page: Page,
 ) -> str | None:
     """Return the cursor of the second page, or None when the first holds all."""
-    place = place_after(ranked, page)
-    if place >= len(ranked):
+    place = place_after(runs, page)
+    if place >= len(runs):
         return None
     return signer().make([place], binding(plan.scope, job_id, plan.limit))

@@ -14,16 +14,15 @@ from shared.entries.identity import source_uri
 from shared.jobs.outcome import Outcome
 from shared.query.language import wording
 from shared.query.plan import Plan
-from shared.ranking.rank import Ranked
+from shared.ranking import fold
+from shared.ranking.ranked import Order, Ranked
+from shared.results import explained
 from shared.results.conclusion import Conclusion
-from shared.results.hydrate import Row
-from shared.results.page import Page
+from shared.results.page import Page, Shown
 from shared.results.passage import passage
 from shared.retrieval.module import module
 
 HASH_DECIMALS = 6
-# Scores become probabilities when they are calibrated; until then nothing is claimed.
-UNCALIBRATED = "none"
 
 
 def render(
@@ -38,7 +37,9 @@ def render(
     searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     families = [module(outcome.name).search_mode for outcome in searched]
     results = hits(plan, page)
-    whole = len(page) == len(conclusion.ranked) and _under(plan, searched)
+    order = conclusion.order
+    runs = fold.runs(order.items)
+    whole = len(page) == len(runs) and _under(plan, searched)
     return {
         "job_id": str(job_id),
         "state": conclusion.state,
@@ -58,27 +59,29 @@ def render(
         "degraded": conclusion.degraded,
         "as_of": min((b.as_of for b in searched if b.as_of), default=None),
         "reasoning": plan.reasoning,
-        "diagnostics": _diagnostics(plan, conclusion.branches),
+        "diagnostics": _diagnostics(plan, conclusion),
+        "suppressed": asdict(order.suppressed),
+        "thresholds_applied": _thresholds(searched, order),
         "timings_ms": took_ms,
         "search_duration_ms": took_ms.get("total", 0.0),
-        "stability_hash": stability_hash([item for item, _ in page]),
+        "stability_hash": stability_hash([shown.item for shown in page]),
         "deterministic": True,
-        "reranked": False,
+        "reranked": order.reranked,
+        "vector_model": next((b.model for b in searched if b.model), None),
         "answer": None,
         "citations": [],
+        **(explained.told(plan, conclusion, page) if plan.debug else {}),
     }
 
 
 def hits(plan: Plan, page: Page, first: int = 1) -> list[dict[str, Any]]:
     """Return the hits of a page in their places, from the first one's on."""
-    return [
-        _result(plan, place, item, row) for place, (item, row) in enumerate(page, first)
-    ]
+    return [_result(plan, place, shown) for place, shown in enumerate(page, first)]
 
 
 def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:
     """Return the body for a question that no backend needs to hear."""
-    empty = Conclusion("done", (), (), degraded=False)
+    empty = Conclusion("done", (), Order(), degraded=False)
     return render(plan, job_id, empty, [], {"total": 0.0})
 
 
@@ -106,12 +109,24 @@ def _branch(plan: Plan, outcome: Outcome) -> dict[str, object]:
     return {**outcome.summary(), "sub_query": plan.query}
 
 
-def _diagnostics(plan: Plan, branches: Sequence[Outcome]) -> list[dict[str, str]]:
-    told = [*plan.diagnostics, *(d for b in branches for d in b.diagnostics)]
+def _diagnostics(plan: Plan, conclusion: Conclusion) -> list[dict[str, str]]:
+    of_branches = (note for b in conclusion.branches for note in b.diagnostics)
+    told = [*plan.diagnostics, *of_branches, *conclusion.order.notes]
     return [asdict(note) for note in dict.fromkeys(told)]
 
 
-def _result(plan: Plan, place: int, item: Ranked, row: Row) -> dict[str, Any]:
+def _thresholds(searched: Sequence[Outcome], order: Order) -> dict[str, float]:
+    """Return what admitted candidates, and what cut them, where something did."""
+    floor = next((b.floor for b in searched if b.floor is not None), None)
+    applied = {
+        "similarity_threshold": floor,
+        "min_relevance_score": order.suppressed.threshold,
+    }
+    return {name: value for name, value in applied.items() if value is not None}
+
+
+def _result(plan: Plan, place: int, shown: Shown) -> dict[str, Any]:
+    item, row = shown.item, shown.row
     span = item.span if item.revision == row.revision else None
     return {
         "entry_id": item.entry_id,
@@ -134,15 +149,15 @@ def _result(plan: Plan, place: int, item: Ranked, row: Row) -> dict[str, Any]:
         "metadata": row.metadata,
         "highlights": [],
         "relevance_score": item.relevance_score,
-        "confidence": UNCALIBRATED,
-        "calibration": UNCALIBRATED,
+        "confidence": item.confidence,
+        "calibration": item.calibration,
         "rank": place,
         "scores": {**item.scores, "rrf": item.rrf},
         "ranks": item.ranks,
         "contrib": item.contrib,
-        "factors": {},
+        "factors": item.factors,
         "found_by": item.found_by,
         "multi_source": len(item.ranks) > 1,
         "origin": row.origin,
-        "similar_count": 0,
+        "similar_count": shown.similar,
     }

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, cast
 from shared.access.scope import Scope
 from shared.jobs import outcome, verdict
 from shared.jobs.job import StoredJob
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import Diagnostic, Outcome
 from shared.jobs.verdict import State
 from shared.query.plan import Plan
-from shared.ranking.rank import Ranked, rank
-from shared.results import paging
+from shared.ranking import fold
+from shared.ranking.rank import rank
+from shared.ranking.ranked import Order, Ranked, Suppressed
+from shared.results import facts, paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import read_page
 from shared.results.response import hits, render, timestamp
@@ -73,17 +75,18 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     branches = _branches(stored)
     # Who asks now decides what is seen, not who asked then.
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
-    ranked = _window(stored, plan, branches)
+    order = _order(reader, stored, plan, branches)
     conclusion = Conclusion(
         cast("State", stored.state),
         tuple(branches),
-        tuple(ranked),
+        order,
         degraded=verdict.is_degraded(branches),
     )
-    page = read_page(reader.pool, plan, ranked, READ_MS)
+    runs = fold.runs(order.items)
+    page = read_page(reader.pool, plan, runs, READ_MS)
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
-    following = paging.following(reader.signer, plan, stored.id, ranked, page)
+    following = paging.following(reader.signer, plan, stored.id, runs, page)
     return render(plan, stored.id, conclusion, page, took, following)
 
 
@@ -96,12 +99,12 @@ def results(
     """
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
     plan = plan if limit is None else replace(plan, limit=limit)
-    ranked, at, page = [], place, []
+    runs, at, page = [], place, []
     if stored.state in _ANSWERED:
-        ranked = _window(stored, plan, _branches(stored))
-        page = read_page(reader.pool, plan, ranked[place:], READ_MS)
-        at = paging.place_after(ranked, page)
-    more = stored.ended_at is None or at < len(ranked)
+        runs = fold.runs(_order(reader, stored, plan, _branches(stored)).items)
+        page = read_page(reader.pool, plan, runs[place:], READ_MS)
+        at = paging.place_after(runs, page)
+    more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
     return {
         "job_id": str(stored.id),
@@ -118,10 +121,22 @@ def _branches(stored: StoredJob) -> list[Outcome]:
     return outcome.from_json(json.dumps(stored.branches or []))
 
 
-def _window(stored: StoredJob, plan: Plan, branches: Sequence[Outcome]) -> list[Ranked]:
+def _order(
+    reader: Reader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
+) -> Order:
     if stored.ranked is None:
-        return rank(branches, plan)
-    return [_ranked(item) for item in stored.ranked["window"]]
+        return rank(branches, facts.read(reader.pool, plan, branches, READ_MS), plan)
+    return read_order(stored.ranked)
+
+
+def read_order(values: Mapping[str, Any]) -> Order:
+    """Return an order as a job keeps it; what an older release left out is nothing."""
+    return Order(
+        items=tuple(_ranked(item) for item in values["window"]),
+        reranked=values.get("reranked", False),
+        suppressed=Suppressed(**values.get("suppressed", {})),
+        notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
+    )
 
 
 def _ranked(values: Mapping[str, Any]) -> Ranked:

@@ -10,6 +10,7 @@ from shared.errors import LogchordError
 from shared.jobs.outcome import Outcome, Status, failure, overdue
 from shared.query.fault import Fault
 from shared.query.plan import Plan
+from shared.retrieval import people
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools, module
 
 # A fault's delay ends at the budget, as a slow backend's does.
@@ -63,6 +64,7 @@ def _one(
         found = _faulty(branch.plan.fault, descriptor, ask)
         if found is None:
             found = descriptor.execute(ask, tools())
+            found = people.beside_machines(found, descriptor, ask, tools())
     except LogchordError as exc:
         outcome = failure(descriptor.name, descriptor.unit, exc)
     else:
@@ -85,6 +87,10 @@ def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
         as_of=as_of,
         hits=found.hits,
         diagnostics=found.diagnostics,
+        model=found.model,
+        vector=found.vector,
+        floor=found.floor,
+        exact=found.exact,
     )
 
 

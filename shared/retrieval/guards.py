@@ -42,6 +42,14 @@ class Guarded:
             for option in guard.terms.any_of
         )
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing matches without a name or a phrase that was asked for."""
+        options = [option for guard in self.guards for option in guard.terms.any_of]
+        return bool(options) and all(
+            any(clause.is_exact for clause in option) for option in options
+        )
+
     def tsqueries(self, *, relaxed: bool = False) -> str:
         """Return what Postgres compares, as JSON; languages beside each query."""
         queries = [

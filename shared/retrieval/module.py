@@ -79,6 +79,12 @@ class Found:
     diagnostics: tuple[Diagnostic, ...] = ()
     # Set when the module had no reason to search at all.
     skipped: str | None = None
+    # What was asked of the vectors, for whoever ranks.
+    model: str | None = None
+    vector: str | None = None
+    floor: float | None = None
+    # Whether every hit has the very name or phrase that was asked for.
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

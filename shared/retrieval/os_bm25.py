@@ -51,7 +51,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         known = columns.of(conn, ask.plan, question, list(scores))
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, scores[row.id]) for row in known.values())
-    return Found(hits, as_of, tuple(notes))
+    return Found(hits, as_of, tuple(notes), exact=question.is_exact)
 
 
 def _asked(

@@ -76,7 +76,7 @@ def search(ask: Ask, tools: Tools) -> Found:
                 notes.append(relaxed_note("pg_fts"))
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
-    return Found(hits, as_of, tuple(notes))
+    return Found(hits, as_of, tuple(notes), exact=question.is_exact)
 
 
 def _matches(

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from shared.embedding.encoders import Encoder, Vectors
 
 KEPT = 2000
+
+
+def packed(vector: Vectors) -> str:
+    """Return a vector as it travels beside the hits that it found."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+def unpacked(text: str) -> Vectors:
+    """Return the vector that travelled."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
 
 
 class QueryVectors:

@@ -8,13 +8,14 @@ from psycopg import Connection
 
 from shared.broker import embed_stage
 from shared.embedding import vectors
-from shared.embedding.encoders import Encoder, Vectors
-from shared.embedding.vectors import Near
+from shared.embedding.encoders import Vectors
+from shared.embedding.vectors import EmbeddingModel, Near
 from shared.jobs.outcome import Candidate
 from shared.postgres import connection
 from shared.retrieval import columns, guards
 from shared.retrieval.guards import Guarded
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+from shared.retrieval.query_vectors import packed
 from shared.text.query_terms import without_negations
 
 # Excluded entries leave holes: how far the scan goes on to fill them.
@@ -34,22 +35,30 @@ def search(ask: Ask, tools: Tools) -> Found:
     as_of = tools.freshness.of(tools.pool, embed_stage(encoder.model))
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
-        hits = _nearest(conn, ask, tools, encoder, vector, question)
-    return Found(tuple(hits), as_of)
+        model = vectors.registered(conn, encoder.model)
+        if model is None:
+            return Found(as_of=as_of)
+        floor = _floor(ask, tools, model)
+        hits = _nearest(conn, ask, model, floor, vector, question)
+    return Found(
+        tuple(hits), as_of, model=model.model, vector=packed(vector), floor=floor
+    )
+
+
+def _floor(ask: Ask, tools: Tools, model: EmbeddingModel) -> float:
+    """Return the lowest cosine kept: the request's, the setting's or the model's."""
+    asked = (ask.plan.ordering.similarity_threshold, tools.similarity_threshold)
+    return next((one for one in asked if one is not None), model.similarity_floor)
 
 
 def _nearest(
     conn: Connection[Any],
     ask: Ask,
-    tools: Tools,
-    encoder: Encoder,
+    model: EmbeddingModel,
+    floor: float,
     vector: Vectors,
     question: Guarded,
 ) -> list[Candidate]:
-    model = vectors.registered(conn, encoder.model)
-    if model is None:
-        return []
-    floor = tools.similarity_threshold
     asked = ask.limit
     while True:
         found = vectors.nearest(
@@ -59,7 +68,7 @@ def _nearest(
             vector,
             asked,
             filters=ask.plan.filters.params,
-            floor=model.similarity_floor if floor is None else floor,
+            floor=floor,
         )
         hits = _kept(conn, ask, question, found)
         if len(hits) >= ask.limit or len(found) < asked or asked >= _MAX_SCAN:

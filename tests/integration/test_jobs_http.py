@@ -84,6 +84,45 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     assert first["content"] == "The corrector HCM-03 was replaced"
     assert body["as_of"].endswith("Z")
     assert [branch["name"] for branch in body["branches"]] == ["os_bm25", "semantic"]
+    assert (body["reranked"], first["calibration"]) == (True, "linear_map")
+    linear = 0.7 * first["scores"]["cosine"] + 0.3
+    assert abs(first["relevance_score"] - min(1.0, linear)) < 1e-6
+    assert body["diagnostics"] == []
+
+
+@pytest.mark.requirement("S1-17", "S1-54")
+def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> None:
+    body = search(logbook, query="HCM 03 replaced", mode="hybrid", debug=True).json()
+    assert body["plan"]["branches"] == ["os_bm25", "semantic"]
+    first = body["results"][0]
+    (trace, *_) = body["score_trace"]
+    assert trace["entry_id"] == first["entry_id"]
+    assert trace["calibrated"] == first["relevance_score"]
+    assert [step.split(":")[0] for step in trace["steps"]] == [
+        "Query Analysis",
+        "Parallel Search",
+        "Result Fusion",
+        "Reranking",
+        "Filtering",
+        "Limiting",
+        "Synthesis",
+    ]
+    plain = search(logbook, query="HCM 03 replaced", mode="hybrid").json()
+    assert not {"plan", "score_trace"} & set(plain)
+
+
+@pytest.mark.requirement("U18")
+def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
+    logbook: httpx.Client,
+) -> None:
+    named = search(logbook, query="HCM 03", mode="hybrid", strict=True).json()
+    assert [one["external_id"] for one in named["results"]] == ["E-1"]
+    assert named["results"][0]["confidence"] == "high"
+    vague = search(logbook, query="water", mode="semantic", min_relevance_score=1.0)
+    body = vague.json()
+    assert body["results"] == []
+    assert body["suppressed"]["count"] > 0
+    assert body["thresholds_applied"]["min_relevance_score"] == 1.0
 
 
 def test_equal_searches_have_equal_hashes(logbook: httpx.Client) -> None:
@@ -229,10 +268,14 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
     [
         ({"query": "x", "mode": "rag"}, "module_not_enabled"),
         ({"query": "x", "mode": "psychic"}, "unknown_mode"),
-        ({"query": "x", "rerank": True}, "module_not_enabled"),
+        ({"query": "x", "rerank": "model"}, "module_not_enabled"),
+        ({"query": "x", "rerank": "upside down"}, "validation_failed"),
         ({"query": "x", "synthesize": "llm"}, "module_not_enabled"),
         ({"query": "x", "sort": "newest"}, "module_not_enabled"),
-        ({"query": "x", "strict": True}, "module_not_enabled"),
+        ({"query": "x", "min_relevance_score": -0.1}, "validation_failed"),
+        ({"query": "x", "min_relevance_score": 1.1}, "validation_failed"),
+        ({"query": "x", "similarity_threshold": 1.1}, "validation_failed"),
+        ({"query": "x", "strict": "yes"}, "validation_failed"),
         ({"query": "x", "filters": {"date_from": "2026"}}, "module_not_enabled"),
         ({"query": "x", "filters": {"author": "  "}}, "validation_failed"),
         ({"query": "x", "filters": {"quantity": {"gte": 1}}}, "validation_failed"),

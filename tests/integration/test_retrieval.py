@@ -30,6 +30,7 @@ from shared.opensearch.client import make_client
 from shared.postgres import Pool, connection, make_pool
 from shared.query.fault import Fault
 from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.ranking import fold
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
 from shared.results.page import read_page
@@ -371,7 +372,7 @@ def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_first
     first = ended.ranked[0]
     assert first.entry_id == str(both.ids["long"])
     assert isclose(first.rrf, 2 / 61)
-    page = read_page(lambda: both.pool, plan, ended.ranked, 1000)
+    page = read_page(lambda: both.pool, plan, fold.runs(ended.ranked), 1000)
     body = render(plan, uuid7(), ended, page, {"total": 1.0})
     assert TAIL in body["results"][0]["content"]
     assert len(body["results"][0]["content"]) < 3000
@@ -404,7 +405,7 @@ def test_ten_equal_questions_have_equal_hashes(world: World) -> None:
     for _ in range(10):
         told = {n: carried_out(world, plan, b) for n, b in enumerate(plan.branches)}
         ended = conclude(plan, told)
-        page = read_page(lambda: world.pool, plan, ended.ranked, 1000)
+        page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
         hashes.add(render(plan, uuid7(), ended, page, {})["stability_hash"])
     assert len(hashes) == 1
 

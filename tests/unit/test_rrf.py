@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from math import isclose
 
 import pytest
@@ -12,7 +13,10 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.jobs.outcome import Candidate, Outcome
 from shared.query.plan import Limits, Question, make_plan
-from shared.ranking.rank import Ranked, rank
+from shared.ranking.facts import Facts
+from shared.ranking.fusion import rrf_contrib
+from shared.ranking.rank import rank
+from shared.ranking.ranked import Ranked
 
 PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
 
@@ -43,10 +47,23 @@ def branch(name: str, *hits: Candidate) -> Outcome:
     return Outcome(name, "ok" if hits else "empty", unit, hits=hits)
 
 
+def in_order(*branches: Outcome) -> list[Ranked]:
+    return list(rank(branches, Facts(), PLAN).items)
+
+
 def ranked(*branches: Outcome) -> dict[str, Ranked]:
-    return {item.entry_id: item for item in rank(branches, PLAN)}
+    return {item.entry_id: item for item in in_order(*branches)}
 
 
+@pytest.mark.requirement("S0-49", "S1-22")
+def test_a_place_is_worth_the_same_counted_from_one_and_from_nought() -> None:
+    assert round(rrf_contrib(1), 6) == 0.016393
+    assert rrf_contrib(2) == 1 / 62
+    for place in range(1, 200):
+        assert rrf_contrib(place) == 1 / (60 + (place - 1) + 1)
+
+
+@pytest.mark.requirement("S0-50")
 def test_first_in_two_branches_scores_two_sixty_firsts() -> None:
     found = ranked(
         branch("os_bm25", hit("a", 14.2), hit("b", 3.0)),
@@ -54,8 +71,18 @@ def test_first_in_two_branches_scores_two_sixty_firsts() -> None:
     )
     assert isclose(found["a"].rrf, 2 / 61)
     assert found["a"].ranks == {"os_bm25": 1, "semantic": 1}
-    assert found["a"].relevance_score == 1.0
     assert isclose(found["b"].rrf, 1 / 62)
+    # The best branch's own score is the ceiling of what is fused.
+    assert found["a"].relevance_score == 0.71
+    assert found["a"].calibration == "fused_minmax"
+
+
+@pytest.mark.requirement("S0-51")
+def test_one_list_alone_keeps_its_order_and_its_scores() -> None:
+    hits = [hit(f"e{n}", 9.0 - n) for n in range(5)]
+    order = in_order(branch("os_bm25", *hits), branch("semantic"))
+    assert [item.entry_id for item in order] == ["e0", "e1", "e2", "e3", "e4"]
+    assert [item.rrf for item in order] == [1 / (60 + n) for n in range(1, 6)]
 
 
 def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts() -> (
@@ -83,16 +110,27 @@ def test_scores_are_named_by_their_unit() -> None:
     assert found["a"].found_by == ["pg_fts", "semantic"]
 
 
+@pytest.mark.requirement("S4-20")
+def test_a_branch_that_weighs_twice_counts_twice_and_one_is_what_ships() -> None:
+    words, meaning = branch("os_bm25", hit("a", 9)), branch("semantic", hit("b", 0.6))
+    weighed = replace(PLAN.ordering, branch_weights={"semantic": 2.0})
+    plain = rank([words, meaning], Facts(), PLAN).items
+    heavy = rank([words, meaning], Facts(), replace(PLAN, ordering=weighed)).items
+    assert [(r.entry_id, r.rrf) for r in plain] == [("a", 1 / 61), ("b", 1 / 61)]
+    assert [(r.entry_id, r.rrf) for r in heavy] == [("b", 2 / 61), ("a", 1 / 61)]
+
+
+@pytest.mark.requirement("S4-79")
 def test_equal_scores_are_ordered_by_kind_then_chunk() -> None:
     hits = (hit("c", 1.0), hit("b", 1.0, kind="alarm"), hit("a", 1.0))
-    order = [item.entry_id for item in rank([branch("os_bm25", *hits)], PLAN)]
+    order = [item.entry_id for item in in_order(branch("os_bm25", *hits))]
     assert order == ["b", "a", "c"]
 
 
 def test_a_failed_branch_contributes_nothing_and_lowers_no_score() -> None:
+    words = branch("os_bm25", hit("a", 1.0))
     late = Outcome("semantic", "timeout", "cosine")
-    found = ranked(branch("os_bm25", hit("a", 1.0)), late)
-    assert found["a"].relevance_score == 1.0
+    assert ranked(words, late)["a"] == ranked(words)["a"]
 
 
 entries = st.lists(
@@ -112,11 +150,11 @@ def test_the_order_is_total_and_does_not_depend_on_arrival(
         one = branch("os_bm25", *(reversed(first) if flip_hits else first))
         two = branch("semantic", *(reversed(second) if flip_hits else second))
         branches = [two, one] if flip_branches else [one, two]
-        orders.append([(r.entry_id, r.relevance_score) for r in rank(branches, PLAN)])
+        orders.append([(r.entry_id, r.relevance_score) for r in in_order(*branches)])
     assert all(order == orders[0] for order in orders)
     scores = [score for _, score in orders[0]]
     assert scores == sorted(scores, reverse=True)
-    assert all(0 < score <= 1 for score in scores)
+    assert all(0 <= score <= 1 for score in scores)
 
 
 @given(entries, st.integers(0, 30))
@@ -127,10 +165,8 @@ def test_being_found_by_one_more_branch_never_lowers_an_entry(
     lists = branch(
         "os_bm25", hit(entry, 0.5), *(hit(f"e{n:02d}", s) for n, s in lexical)
     )
-    alone = [r.entry_id for r in rank([lists, branch("semantic")], PLAN)]
-    both = [
-        r.entry_id for r in rank([lists, branch("semantic", hit(entry, 0.9))], PLAN)
-    ]
+    alone = [r.entry_id for r in in_order(lists, branch("semantic"))]
+    both = [r.entry_id for r in in_order(lists, branch("semantic", hit(entry, 0.9)))]
     assert both.index(entry) <= alone.index(entry)
 
 
@@ -140,7 +176,7 @@ def test_a_better_place_in_a_branch_never_lowers_an_entry(better: int) -> None:
         others = [hit(f"x{n}", 10.0 - n) for n in range(6)]
         others.insert(place, hit("mine", 10.0 - place + 0.5))
         other = branch("semantic", *(hit(f"y{n}", 1 - n / 10) for n in range(4)))
-        order = [r.entry_id for r in rank([branch("os_bm25", *others), other], PLAN)]
+        order = [r.entry_id for r in in_order(branch("os_bm25", *others), other)]
         return order.index("mine")
 
     assert place_of(better - 1) <= place_of(better)

@@ -1,0 +1,41 @@
+"""How hits are put in order: what the settings say, and what a request says over it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# The factors that ship: what a machine wrote counts less, what is linked a bit more.
+MACHINE_FACTOR = 0.7
+GRAVITY_FACTOR = 1.2
+# At most so much of a page may come from one source while others have candidates.
+SOURCE_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Everything that ranking needs to know beside what was found."""
+
+    # The linear rerank of searches by words and by meaning.
+    rerank: bool = True
+    # By name of a search module; 1 where none is given.
+    branch_weights: Mapping[str, float] = field(default_factory=dict)
+    # By kind of an entry; 1 where none is given.
+    domain_weights: Mapping[str, float] = field(default_factory=dict)
+    machine_factor: float = MACHINE_FACTOR
+    # 1: neighbours in a thread do not pull.
+    gravity_factor: float = GRAVITY_FACTOR
+    source_share: float = SOURCE_SHARE
+    # Calibrated scores from which a hit is trusted so much.
+    high: float = 0.8
+    medium: float = 0.5
+    low: float = 0.25
+    # None cuts nothing.
+    min_relevance_score: float | None = None
+    # Whether hits of less than medium confidence are left out.
+    strict: bool = False
+    # None: what the module's settings say.
+    similarity_threshold: float | None = None
+
+
+SHIPPED = Ordering()

@@ -1,0 +1,57 @@
+"""Raw scores to 0..1, each by a map named beside it, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from shared.query.ordering import Ordering
+
+Calibration = Literal[
+    "linear_map", "cosine_map", "bm25_saturating", "fused_minmax", "none"
+]
+Confidence = Literal["high", "medium", "low", "none"]
+
+# What half of the best is worth half: the median top score, until it is measured.
+SATURATION = {"bm25": 10.0, "ts_rank": 0.1}
+MAP_OF_UNIT: dict[str, Calibration] = {
+    "bm25": "bm25_saturating",
+    "ts_rank": "bm25_saturating",
+    "cosine": "cosine_map",
+}
+
+
+def clamped(score: float) -> float:
+    """Return a score within 0..1."""
+    return min(1.0, max(0.0, score))
+
+
+def saturating(score: float, half: float) -> float:
+    """Return s / (s + c): a half at c, always below 1, monotone."""
+    return score / (score + half) if score > 0 else 0.0
+
+
+def of_branch(score: float, unit: str) -> float:
+    """Return the calibrated score of one branch alone; an unknown unit is nothing."""
+    if unit in SATURATION:
+        return saturating(score, SATURATION[unit])
+    return clamped(score) if unit == "cosine" else 0.0
+
+
+def minmax(scores: Sequence[float], ceiling: float) -> list[float]:
+    """Return scores spread from 0 to the ceiling; equal ones all get the ceiling."""
+    if not scores:
+        return []
+    least, most = min(scores), max(scores)
+    if most == least:
+        return [ceiling] * len(scores)
+    return [ceiling * (score - least) / (most - least) for score in scores]
+
+
+def confidence(score: float, ordering: Ordering, *, exact: bool) -> Confidence:
+    """Return how far a hit is to be trusted; what was named exactly, fully."""
+    if exact or score >= ordering.high:
+        return "high"
+    if score >= ordering.medium:
+        return "medium"
+    return "low" if score >= ordering.low else "none"

@@ -1,0 +1,29 @@
+"""What is read of candidates before they are ranked; ranking itself reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Kin:
+    """Whom an entry belongs to: its thread, its copies, its machine's series."""
+
+    thread_id: str | None = None
+    group_id: str | None = None
+    series_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """By entry; what is not known changes no order."""
+
+    # Of what the branch by meaning did not return; an entry without a vector is absent.
+    cosines: Mapping[str, float] = field(default_factory=dict)
+    kin: Mapping[str, Kin] = field(default_factory=dict)
+    # False: they could not be read in time, so nothing can be reranked.
+    in_time: bool = True
+
+
+UNREAD = Facts(in_time=False)

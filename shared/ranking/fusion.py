@@ -1,0 +1,67 @@
+"""Reciprocal rank fusion over entries, each by every branch's best chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shared.jobs.outcome import Candidate, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """One entry, with its place and its best chunk in each branch."""
+
+    # By branch name, in the order of the plan.
+    hits: Mapping[str, Candidate]
+    ranks: dict[str, int]
+    contrib: dict[str, float]
+    # By unit: bm25, ts_rank, cosine.
+    scores: dict[str, float]
+    rrf: float
+    # A branch that knows the passage names the chunk; lexical hits rank as chunk 0.
+    shown: Candidate
+
+
+def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
+    """Return what the place in one list is worth; the first place is 1."""
+    return weight / (k + place)
+
+
+def fuse(
+    branches: Sequence[Outcome], k: int, weights: Mapping[str, float]
+) -> list[Fused]:
+    """Return every entry that was found, once; in no order."""
+    found: dict[str, dict[str, tuple[int, Candidate]]] = {}
+    units = {outcome.name: outcome.unit for outcome in branches}
+    # By name: in which order branches arrived must not show.
+    for outcome in sorted(branches, key=lambda outcome: outcome.name):
+        for place, hit in enumerate(best_chunks(outcome.hits), start=1):
+            found.setdefault(hit.entry_id, {})[outcome.name] = (place, hit)
+    fused = []
+    for places in found.values():
+        contrib = {
+            name: rrf_contrib(place, k, weights.get(name, 1.0))
+            for name, (place, _) in places.items()
+        }
+        hits = {name: hit for name, (_, hit) in places.items()}
+        shown = next((hit for hit in hits.values() if hit.span), None)
+        fused.append(
+            Fused(
+                hits=hits,
+                ranks={name: place for name, (place, _) in places.items()},
+                contrib=contrib,
+                scores={units[name]: hit.score for name, hit in hits.items()},
+                rrf=sum(contrib.values()),
+                shown=shown or next(iter(hits.values())),
+            )
+        )
+    return fused
+
+
+def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:
+    """Return one hit an entry, its best, in the total order."""
+    best: dict[str, Candidate] = {}
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id)):
+        best.setdefault(hit.entry_id, hit)
+    return list(best.values())

@@ -1,0 +1,73 @@
+"""How an answer came about, for whoever asks with `debug`: its plan, its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared.query.plan import Plan
+from shared.results.conclusion import Conclusion
+from shared.results.page import Page, Shown
+
+
+def told(plan: Plan, conclusion: Conclusion, page: Page) -> dict[str, Any]:
+    """Return the plan, and for each hit the steps that its score took."""
+    return {
+        "plan": _plan(plan),
+        "score_trace": [
+            _trace(shown, place, conclusion, plan)
+            for place, shown in enumerate(page, 1)
+        ],
+    }
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    ordering = plan.ordering
+    return {
+        "query": plan.query,
+        "intent": plan.method,
+        "reasoning": plan.reasoning,
+        "branches": list(plan.branches),
+        "sub_queries": [plan.query],
+        "limit": plan.limit,
+        "window": plan.window,
+        "deadline_ms": plan.deadline_ms,
+        "rrf_k": plan.rrf_k,
+        "rerank": "linear" if ordering.rerank else "none",
+        "domain_weights": dict(ordering.domain_weights),
+        "branch_weights": dict(ordering.branch_weights),
+        "context_boosts": {
+            "origin": ordering.machine_factor,
+            "graph_gravity": ordering.gravity_factor,
+        },
+    }
+
+
+def _trace(
+    shown: Shown, place: int, conclusion: Conclusion, plan: Plan
+) -> dict[str, Any]:
+    item = shown.item
+    score = f"{item.calibration} {item.relevance_score:.6f}"
+    ranks = ", ".join(f"{name} {rank}" for name, rank in item.ranks.items())
+    factors = ", ".join(f"{name} {one:g}" for name, one in item.factors.items())
+    reranked = (
+        f"{item.fused:.6f} before factors" if conclusion.order.reranked else "none"
+    )
+    return {
+        "entry_id": item.entry_id,
+        "chunk_id": item.chunk_id,
+        "contrib": item.contrib,
+        "factors": item.factors,
+        "fused": item.fused,
+        "rerank_logit": None,
+        "calibrated": item.relevance_score,
+        # In the order in which a search goes through them.
+        "steps": [
+            f"Query Analysis: {plan.method}",
+            f"Parallel Search: {ranks}",
+            f"Result Fusion: {item.rrf:.6f}",
+            f"Reranking: {reranked}; factors {factors or 'none'}",
+            f"Filtering: {score}, {item.confidence}",
+            f"Limiting: place {place}, {shown.similar} alike behind it",
+            "Synthesis: none",
+        ],
+    }

@@ -1,0 +1,81 @@
+"""Read what ranking needs beside the hits, by their ids, in the time that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+
+from shared.embedding import vectors
+from shared.errors import DatabaseQueryError
+from shared.jobs.outcome import Outcome
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.query.plan import LISTING_MODULE, Plan
+from shared.ranking.facts import UNREAD, Facts, Kin
+from shared.ranking.rerank import COSINE
+from shared.retrieval.query_vectors import unpacked
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
+
+log = get_logger()
+
+_KIN: LiteralString = """
+    SELECT e.id, e.thread_id, s.group_id, l.series_id
+      FROM entry e
+      LEFT JOIN likeness l ON l.entry_id = e.id AND l.tenant = %(tenant)s
+      LEFT JOIN shape s ON s.id = l.shape_id AND s.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)
+     LIMIT 5000"""
+
+
+def read(
+    pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], timeout_ms: int
+) -> Facts:
+    """Return what is known of the hits; without the time for it, that it is not."""
+    ids = sorted({UUID(hit.entry_id) for one in branches for hit in one.hits})
+    if not ids or plan.branches == (LISTING_MODULE,):
+        return Facts()
+    if timeout_ms <= 0:
+        return UNREAD
+    try:
+        with connection(pool()) as conn:
+            conn.execute(
+                "SELECT set_config('statement_timeout', %s, true)", (str(timeout_ms),)
+            )
+            return Facts(_cosines(conn, plan, branches), _kin(conn, plan, ids))
+    except DatabaseQueryError as exc:
+        # The fused order stands: late facts are worth no late answer.
+        log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
+        return UNREAD
+
+
+def _cosines(
+    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome]
+) -> dict[str, float]:
+    """Return the cosines of what was found by words and not by meaning."""
+    asked = next((one for one in branches if one.model and one.vector), None)
+    if asked is None or not plan.ordering.rerank:
+        return {}
+    known = {hit.entry_id for one in branches if one.unit == COSINE for hit in one.hits}
+    found = {hit.entry_id for one in branches for hit in one.hits}
+    missing = sorted(UUID(entry_id) for entry_id in found - known)
+    model = vectors.registered(conn, asked.model or "") if missing else None
+    if model is None:
+        return {}
+    vector = unpacked(asked.vector or "")
+    tenant = plan.scope.tenant
+    read = vectors.cosines(conn, model.table_name, tenant, vector, missing)
+    return {str(entry_id): cosine for entry_id, cosine in read.items()}
+
+
+def _kin(conn: Connection[Any], plan: Plan, ids: Sequence[UUID]) -> dict[str, Kin]:
+    rows = conn.execute(_KIN, {"ids": list(ids), "tenant": plan.scope.tenant})
+    return {
+        str(entry_id): Kin(*(None if one is None else str(one) for one in kin))
+        for entry_id, *kin in rows
+        if any(kin)
+    }

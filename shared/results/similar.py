@@ -1,0 +1,65 @@
+"""How many entries stand behind a hit: its copies and the rest of its series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+
+from shared.entries.narrowing import NARROWED
+from shared.query.plan import Plan
+from shared.ranking.ranked import Ranked
+
+# A series that is longer is told to be so long at least.
+MOST = 10_000
+
+# Only what the caller may see, and what the filters let through.
+_COUNTS: LiteralString = (
+    """
+    SELECT p.entry_id, m.others
+      FROM unnest(%(ids)s::uuid[], %(groups)s::uuid[], %(series)s::uuid[])
+           AS p (entry_id, group_id, series_id)
+     CROSS JOIN LATERAL (
+           SELECT count(*) AS others
+             FROM (SELECT
+                     FROM (SELECT l.entry_id
+                             FROM shape s
+                             JOIN likeness l ON l.shape_id = s.id
+                            WHERE s.tenant = %(tenant)s AND s.group_id = p.group_id
+                            UNION
+                           SELECT l.entry_id
+                             FROM likeness l
+                            WHERE l.tenant = %(tenant)s
+                              AND l.series_id = p.series_id) AS alike
+                     JOIN entry e ON e.id = alike.entry_id
+                    WHERE e.tenant = %(tenant)s AND e.id <> p.entry_id
+                      AND e.deleted_at IS NULL
+                      AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+                      AND (e.readers IS NULL OR e.readers && %(principals)s)
+                      AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
+                    LIMIT %(most)s) AS visible) AS m
+     LIMIT 1000"""
+)
+
+
+def counts(
+    conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
+) -> dict[str, int]:
+    """Return how many others each hit stands for; hits that have no like are absent."""
+    alike = [item for item in items if item.group_id or item.series_id]
+    if not alike:
+        return {}
+    given = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "ids": [UUID(item.entry_id) for item in alike],
+        "groups": [item.group_id for item in alike],
+        "series": [item.series_id for item in alike],
+        "most": MOST,
+    }
+    rows = conn.execute(_COUNTS, given).fetchall()
+    return {str(entry_id): others for entry_id, others in rows if others}

@@ -1,0 +1,85 @@
+"""The sections of `logchord.yaml` that say how hits are found and put in order."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from shared.settings_sections import Section
+
+MAX_WEIGHT = 10
+
+
+class SearchSettings(Section):
+    """What a search does when it does not say."""
+
+    default_method: Literal["vector", "keyword", "hybrid"] = Field(
+        "hybrid", description="Method of `POST /search` when none is named."
+    )
+    min_relevance_score: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Calibrated score below which `POST /search` cuts; elsewhere "
+        "only after a cross-encoder.",
+    )
+    source_share: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Of a page, for one source while others have hits; 1: all.",
+    )
+    confidence_high: float = Field(
+        0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
+    )
+    confidence_medium: float = Field(
+        0.5, ge=0, le=1, description="Of `medium`; `strict` leaves out what has less."
+    )
+    confidence_low: float = Field(0.25, ge=0, le=1, description="Of `low`.")
+
+    @model_validator(mode="after")
+    def _descending(self) -> Self:
+        steps = (self.confidence_low, self.confidence_medium, self.confidence_high)
+        if list(steps) != sorted(steps):
+            message = "confidence_low, _medium and _high must not descend"
+            raise ValueError(message)
+        return self
+
+
+class KeywordSettings(Section):
+    """How words are matched."""
+
+    algorithm: Literal["bm25"] = Field(
+        "bm25", description="How OpenSearch scores words."
+    )
+    fuzzy_threshold: float = Field(
+        0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
+    )
+
+
+class FusionSettings(Section):
+    """How the branches of a search become one list."""
+
+    method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
+    weights: dict[str, float] = Field(
+        {}, description="Weight of a search module's list; 1 where none is given."
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _within(cls, value: dict[str, float]) -> dict[str, float]:
+        if not all(0 <= weight <= MAX_WEIGHT for weight in value.values()):
+            message = f"a weight is 0 to {MAX_WEIGHT}"
+            raise ValueError(message)
+        return value
+
+
+class RerankingSettings(Section):
+    """The second look at the fused list: meaning and words of each hit, weighed."""
+
+    enabled: bool = Field(default=True, description="Off: fused order stands.")
+    model: str = Field(
+        "cross-encoder/ms-marco-MiniLM-L-6-v2",
+        description="The cross-encoder, where one is installed.",
+    )

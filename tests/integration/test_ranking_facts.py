@@ -1,0 +1,225 @@
+"""What ranking reads beside the hits, and who stands behind whom; on Postgres."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.embedding import of_entry, vectors
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.enrich.duplicates import placing
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.jobs.outcome import Outcome
+from shared.postgres import Pool, connection, make_pool
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.ranking import fold
+from shared.results import facts
+from shared.results.conclusion import conclude
+from shared.results.page import read_page
+from shared.results.response import render
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Tools
+from shared.retrieval.query_vectors import QueryVectors
+from shared.uuid7 import uuid7
+
+ENCODER = HashingEncoder()
+ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+STORY = (
+    "Vacuum burst in sector four during the morning fill, the gate valve closed by"
+    " itself, both ion pumps were restarted by hand and the beam was back by noon"
+)
+
+
+def pulse(number: int, **fields: Any) -> EntryDraft:
+    at = NOON + timedelta(minutes=number)
+    text = f"Vacuum interlock of pump 7 at {number} mbar"
+    return EntryDraft(
+        "archiver", f"p{number:03d}", text, entry_time=at, origin="machine", **fields
+    )
+
+
+ENTRIES = (
+    *(pulse(number) for number in range(60)),
+    pulse(61, readers=("ben",)),
+    EntryDraft("api", "story", STORY),
+    EntryDraft("api", "closed story", STORY, readers=("ben",)),
+    EntryDraft("shift", "copied story", STORY),
+    EntryDraft("api", "quiet", "Nothing of note in the control room tonight"),
+)
+
+
+@dataclass
+class World:
+    pool: Pool
+    tools: Tools
+    ids: dict[str, UUID]
+
+    def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
+        question = Question(query, **{"mode": "hybrid", **fields})
+        return make_plan(question, scope, Limits(opensearch=False))
+
+    def told(self, plan: Plan) -> dict[int, list[Outcome]]:
+        ends = time.monotonic() + 5
+        return {
+            n: attempt.carry_out(
+                Branch(plan, name, ends, time.monotonic), lambda: self.tools
+            )
+            for n, name in enumerate(plan.branches)
+        }
+
+    def ask(self, query: str, scope: Scope = ANNA, **fields: Any) -> dict[str, Any]:
+        plan = self.plan(query, scope, **fields)
+        told = self.told(plan)
+        known = facts.read(lambda: self.pool, plan, flat(told), 1000)
+        ended = conclude(plan, told, known)
+        page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), 1000)
+        return render(plan, uuid7(), ended, page, {})
+
+
+def flat(told: dict[int, list[Outcome]]) -> Sequence[Outcome]:
+    return [outcome for branch in told.values() for outcome in branch]
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [one["external_id"] for one in body["results"]]
+
+
+@pytest.fixture
+def world(database: str) -> Iterator[World]:
+    pool = make_pool(database, application="test", size=4)
+    with connection(pool) as conn:
+        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
+        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+        ids = {one.external_id: one.entry_id for one in saved}
+        contents = reading.contents(conn, "default", list(ids.values()))
+        for content in contents.values():
+            metadata.store(conn, content, metadata.extract(content, "en"))
+            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+    for entry_id in ids.values():
+        with connection(pool) as conn:
+            placing.place(conn, "default", entry_id)
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: None,
+        index="none",
+        similarity_threshold=0.05,
+        encoder=lambda: ENCODER,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    yield World(pool, tools, ids)
+    pool.close()
+
+
+@pytest.mark.requirement("U26")
+def test_a_human_hit_stands_among_the_first_beside_a_series_that_is_counted(
+    world: World,
+) -> None:
+    body = world.ask("vacuum pump")
+    assert len([one for one in ENTRIES if one.origin == "machine"]) > 0.9 * len(ENTRIES)
+    first = body["results"][:3]
+    assert {"human", "machine"} == {one["origin"] for one in first}
+    (series,) = [one for one in body["results"] if one["origin"] == "machine"]
+    # All sixty that she may see, the first of them shown.
+    assert series["similar_count"] == 59
+    assert series["factors"] == {"origin": 0.7}
+    (of_ben,) = [
+        one
+        for one in world.ask("vacuum pump", BEN)["results"]
+        if one["origin"] == "machine"
+    ]
+    assert of_ben["similar_count"] == 60
+
+
+@pytest.mark.requirement("SEC12")
+def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
+    world: World,
+) -> None:
+    told = world.ask("beam back by noon")
+    stories = [one for one in told["results"] if "story" in one["external_id"]]
+    assert [one["similar_count"] for one in stories] == [1]
+    assert stories[0]["external_id"] in {"story", "copied story"}
+    (ben,) = [
+        one
+        for one in world.ask("beam back by noon", BEN)["results"]
+        if "story" in one["external_id"]
+    ]
+    assert ben["similar_count"] == 2
+
+    # Gone between the search and the page: a copy takes its place.
+    plan = world.plan("beam back by noon")
+    arrived = world.told(plan)
+    known = facts.read(lambda: world.pool, plan, flat(arrived), 1000)
+    ended = conclude(plan, arrived, known)
+    with connection(world.pool) as conn:
+        best = world.ids[stories[0]["external_id"]]
+        tombstone(conn, "default", best, reason=None, stages=[])
+    page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
+    (left,) = [one for one in page if "story" in one.row.external_id]
+    assert left.row.external_id != stories[0]["external_id"]
+    assert left.similar == 0
+
+
+def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
+    world: World,
+) -> None:
+    plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
+    told = world.told(plan)
+    assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
+    known = facts.read(lambda: world.pool, plan, flat(told), 1000)
+    found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
+    assert found == known.cosines.keys()
+    vector = ENCODER.encode(["vacuum"])[0]
+    with connection(world.pool) as conn:
+        model = vectors.registered(conn, ENCODER.model)
+        assert model is not None
+        ids = [UUID(one) for one in found]
+        read = vectors.cosines(conn, model.table_name, "default", vector, ids)
+    assert known.cosines == {str(one): cosine for one, cosine in read.items()}
+    ended = conclude(plan, told, known)
+    assert ended.order.reranked
+    body = render(plan, uuid7(), ended, [], {})
+    assert body["thresholds_applied"] == {"similarity_threshold": 0.9}
+    assert body["vector_model"] == ENCODER.model
+
+
+def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
+    world: World,
+) -> None:
+    plan = world.plan("vacuum pump")
+    told = world.told(plan)
+    late = facts.read(lambda: world.pool, plan, flat(told), 0)
+    ended = conclude(plan, told, late)
+    assert not ended.order.reranked
+    assert [note.code for note in ended.order.notes] == ["rerank_skipped"]
+    with connection(world.pool) as conn:
+        conn.execute("LOCK TABLE likeness IN ACCESS EXCLUSIVE MODE")
+        assert facts.read(lambda: world.pool, plan, flat(told), 50) == late
+
+
+def test_the_order_is_stored_and_read_back_whole(world: World) -> None:
+    from shared.results.stored import read_order
+
+    plan = world.plan("vacuum pump", ordering={"min_relevance_score": 0.2})
+    told = world.told(plan)
+    known = facts.read(lambda: world.pool, plan, flat(told), 1000)
+    ended = conclude(plan, told, known)
+    assert read_order(ended.window) == ended.order
+    without = replace(ended, order=replace(ended.order, notes=()))
+    assert read_order({"window": without.window["window"]}).items == ended.order.items

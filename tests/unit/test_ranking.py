@@ -1,0 +1,390 @@
+"""The rerank, the factors, the scores that are shown, and what makes the page; pure."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.access.scope import Scope
+from shared.errors import ModuleNotEnabledError
+from shared.jobs.outcome import Candidate, Outcome
+from shared.query.ordering import Ordering
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.ranking import calibration, factors, fold
+from shared.ranking.facts import UNREAD, Facts, Kin
+from shared.ranking.rank import rank
+from shared.ranking.ranked import Order, Ranked
+from shared.results.response import stability_hash
+
+ANNA = Scope("default", "anna")
+HYBRID = make_plan(Question("beam", mode="hybrid"), ANNA, Limits())
+WORDS = make_plan(Question("beam", mode="keyword"), ANNA, Limits())
+MEANING = make_plan(Question("beam", mode="semantic"), ANNA, Limits())
+
+
+def hit(
+    entry: str,
+    score: float,
+    *,
+    origin: str = "human",
+    source: str = "api",
+    kind: str = "note",
+) -> Candidate:
+    return Candidate(
+        entry_id=entry,
+        chunk_id=f"default/api/{entry}#0000",
+        score=score,
+        kind=kind,
+        source=source,
+        origin=origin,
+        entry_time="2026-01-01T00:00:00+00:00",
+        revision=1,
+    )
+
+
+def words(*hits: Candidate, exact: bool = False) -> Outcome:
+    return Outcome("os_bm25", "ok", "bm25", hits=hits, exact=exact)
+
+
+def meaning(*hits: Candidate) -> Outcome:
+    return Outcome(
+        "semantic", "ok", "cosine", hits=hits, model="m", vector="AAAA", floor=0.2
+    )
+
+
+def scores(order: Order) -> dict[str, float]:
+    return {item.entry_id: round(item.relevance_score, 9) for item in order.items}
+
+
+def names(order: Order) -> list[str]:
+    return [item.entry_id for item in order.items]
+
+
+def with_ordering(plan: Plan = HYBRID, **fields: object) -> Plan:
+    return replace(plan, ordering=replace(plan.ordering, **fields))  # type: ignore[arg-type]
+
+
+def test_meaning_and_words_are_weighed_seven_to_three() -> None:
+    order = rank(
+        [
+            words(hit("both", 10.0), hit("words", 5.0)),
+            meaning(hit("both", 0.6), hit("meant", 0.8)),
+        ],
+        Facts(cosines={"words": 0.4}),
+        HYBRID,
+    )
+    assert order.reranked
+    assert scores(order) == {
+        "both": round(0.7 * 0.6 + 0.3, 9),
+        "meant": round(0.7 * 0.8, 9),
+        "words": round(0.7 * 0.4 + 0.3 * 0.5, 9),
+    }
+    assert {item.calibration for item in order.items} == {"linear_map"}
+    assert order.items[2].scores == {"bm25": 5.0, "cosine": 0.4}
+
+
+def test_an_entry_without_a_vector_takes_the_median_of_the_hits_that_have_one() -> None:
+    order = rank(
+        [
+            words(hit("a", 8.0), hit("b", 8.0), hit("c", 8.0), hit("without", 8.0)),
+            meaning(hit("a", 0.9), hit("meant", 0.1)),
+        ],
+        Facts(cosines={"b": 0.5, "c": 0.3}),
+        HYBRID,
+    )
+    assert scores(order)["without"] == scores(order)["b"] == 0.65
+    # What is not known is not shown as if it were.
+    assert order.items[2].scores.keys() == {"bm25"}
+
+
+def test_words_found_by_postgres_are_weighed_by_their_best_too() -> None:
+    instead = Outcome("pg_fts", "ok", "ts_rank", hits=(hit("a", 0.06), hit("b", 0.03)))
+    order = rank([instead, meaning(hit("a", 0.5), hit("b", 0.5))], Facts(), HYBRID)
+    assert scores(order) == {"a": 0.65, "b": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("facts", "second", "why"),
+    [
+        (Facts(), replace(meaning(hit("b", 0.6)), vector=None), "no vector"),
+        (UNREAD, meaning(hit("b", 0.6)), "in time"),
+    ],
+    ids=["no_vector", "no_time"],
+)
+def test_without_a_vector_or_time_the_fused_order_stands_times_factors_and_is_told(
+    facts: Facts, second: Outcome, why: str
+) -> None:
+    first = words(hit("a", 30.0, origin="machine"), hit("b", 10.0))
+    order = rank([first, second], facts, HYBRID)
+    assert not order.reranked
+    assert names(order) == ["b", "a"]
+    (note,) = order.notes
+    assert note.code == "rerank_skipped"
+    assert why in note.message
+    assert order.items[1].factors == {"origin": 0.7}
+
+
+def test_a_request_may_ask_for_the_fused_order_and_then_nothing_is_missing() -> None:
+    plan = make_plan(
+        Question("beam", mode="hybrid", ordering={"rerank": False}), ANNA, Limits()
+    )
+    order = rank([words(hit("a", 9.0)), meaning(hit("b", 0.9))], Facts(), plan)
+    assert (order.reranked, order.notes) == (False, ())
+    assert order.items[0].calibration == "fused_minmax"
+
+
+def test_a_rerank_that_is_switched_off_is_refused_when_asked_for() -> None:
+    limits = Limits(ordering=Ordering(rerank=False))
+    asked = Question("beam", mode="hybrid", ordering={"rerank": True})
+    with pytest.raises(ModuleNotEnabledError):
+        make_plan(asked, ANNA, limits)
+    assert not make_plan(Question("beam"), ANNA, limits).ordering.rerank
+
+
+@pytest.mark.parametrize("plan", [HYBRID, WORDS], ids=["linear", "words"])
+def test_what_a_machine_wrote_counts_less_by_a_factor_that_is_named(
+    plan: Plan,
+) -> None:
+    found = [words(hit("machine", 10.0, origin="machine"), hit("human", 9.0))]
+    if plan is HYBRID:
+        found.append(meaning(hit("machine", 0.6), hit("human", 0.6)))
+    shipped = rank(found, Facts(), plan)
+    assert names(shipped) == ["human", "machine"]
+    assert shipped.items[1].factors == {"origin": 0.7}
+    equal = rank(found, Facts(), with_ordering(plan, machine_factor=1.0))
+    assert names(equal) == ["machine", "human"]
+    assert equal.items[0].factors == {}
+
+
+@pytest.mark.requirement("U26")
+def test_machine_origin_is_a_factor_and_no_sort_key() -> None:
+    found = [
+        words(hit("machine", 10.0, origin="machine"), hit("human", 2.0)),
+        meaning(hit("machine", 0.9), hit("human", 0.3)),
+    ]
+    assert names(rank(found, Facts(), HYBRID)) == ["machine", "human"]
+
+
+def test_a_kind_that_weighs_more_comes_first() -> None:
+    found = [meaning(hit("a", 0.6), hit("b", 0.55, kind="procedure"))]
+    assert names(rank(found, Facts(), MEANING)) == ["a", "b"]
+    weighed = with_ordering(MEANING, domain_weights={"procedure": 1.2})
+    order = rank(found, Facts(), weighed)
+    assert names(order) == ["b", "a"]
+    assert order.items[0].factors == {"domain_weight": 1.2}
+
+
+@pytest.mark.requirement("S4-23")
+def test_a_hit_linked_to_a_strong_one_is_pulled_up() -> None:
+    found = [
+        words(hit("top", 10.0)),
+        meaning(hit("top", 0.9), hit("alone", 0.52), hit("reply", 0.5)),
+    ]
+    kin = {one: Kin(thread_id="t") for one in ("top", "reply")}
+    assert names(rank(found, Facts(), HYBRID)) == ["top", "alone", "reply"]
+    pulled = rank(found, Facts(kin=kin), HYBRID)
+    assert names(pulled) == ["top", "reply", "alone"]
+    assert pulled.items[1].factors == {"graph_gravity": 1.2}
+    off = rank(found, Facts(kin=kin), with_ordering(gravity_factor=1.0))
+    assert names(off) == ["top", "alone", "reply"]
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), st.floats(0.5, 1.5)))
+def test_all_factors_together_stay_within_a_half_and_two(
+    given_factors: dict[str, float],
+) -> None:
+    total = factors.product(given_factors)
+    assert 0.5 <= total <= 2.0
+    turned = dict(reversed(given_factors.items()))
+    assert factors.product(turned) == total
+
+
+@pytest.mark.requirement("S1-35")
+def test_a_score_without_bound_is_shown_below_one_and_in_its_order() -> None:
+    assert calibration.saturating(10.0, 10.0) == 0.5
+    raw = [0.0, 0.1, 1.0, 9.0, 11.0, 40.0, 1e9]
+    shown = [calibration.saturating(score, 10.0) for score in raw]
+    assert shown == sorted(set(shown))
+    assert shown[-1] < 1
+    order = rank([words(hit("a", 40.0), hit("b", 10.0))], Facts(), WORDS)
+    assert scores(order) == {"a": 0.8, "b": 0.5}
+    assert order.items[0].calibration == "bm25_saturating"
+
+
+def test_fused_scores_end_at_the_best_branchs_own() -> None:
+    assert calibration.minmax([0.01, 0.03, 0.02], 0.8) == pytest.approx([0, 0.8, 0.4])
+    assert calibration.minmax([0.01], 0.8) == [0.8]
+    assert calibration.minmax([0.02, 0.02], 0.8) == [0.8, 0.8]
+
+
+@pytest.mark.requirement("S1-49")
+def test_what_scores_exactly_enough_is_kept_and_what_is_cut_is_counted() -> None:
+    found = [meaning(hit("a", 0.7), hit("b", 0.6), hit("c", 0.5))]
+    order = rank(found, Facts(), with_ordering(MEANING, min_relevance_score=0.6))
+    assert names(order) == ["a", "b"]
+    left = order.suppressed
+    assert (left.count, left.best_score, left.threshold) == (1, 0.5, 0.6)
+    assert rank(found, Facts(), MEANING).suppressed.count == 0
+
+
+@pytest.mark.requirement("U18")
+def test_strict_leaves_out_the_doubtful_and_never_what_was_named_exactly() -> None:
+    found = [words(hit("a", 3.0), hit("b", 1.0)), meaning(hit("c", 0.4))]
+    strict = with_ordering(strict=True)
+    assert names(rank(found, Facts(), strict)) == []
+    assert rank(found, Facts(), strict).suppressed.count == 3
+    found[0] = replace(found[0], exact=True)
+    order = rank(found, Facts(), strict)
+    assert names(order) == ["a", "b"]
+    assert {item.confidence for item in order.items} == {"high"}
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [(0.8, "high"), (0.79, "medium"), (0.5, "medium"), (0.25, "low"), (0.24, "none")],
+)
+def test_confidence_is_read_from_the_shown_score(score: float, told: str) -> None:
+    order = rank([meaning(hit("a", score))], Facts(), MEANING)
+    assert order.items[0].confidence == told
+
+
+def test_a_listing_is_by_time_alone() -> None:
+    plan = make_plan(Question("-beam"), ANNA, Limits())
+    listed = Outcome(
+        "newest",
+        "ok",
+        "entry_time",
+        hits=(hit("new", 2e9, origin="machine"), hit("old", 1e9)),
+    )
+    strict = with_ordering(plan, strict=True, min_relevance_score=1.0)
+    order = rank([listed], Facts(), strict)
+    assert names(order) == ["new", "old"]
+    assert {item.calibration for item in order.items} == {"none"}
+
+
+# What each entry has: its score by words, its cosine, and who wrote it.
+found_entries = st.dictionaries(
+    st.sampled_from([f"e{n:02d}" for n in range(24)]),
+    st.tuples(
+        st.none() | st.floats(0.125, 40, width=16),
+        st.none() | st.floats(0, 1, width=16),
+        st.booleans(),
+        st.sampled_from(["human", "machine"]),
+    ),
+    max_size=24,
+)
+Entries = dict[str, tuple[float | None, float | None, bool, str]]
+
+
+def order_of(entries: Entries, seed: int = 0) -> Order:
+    """Rank entries; `near` ones were found by meaning, of others it is a fact."""
+    by_words = [hit(e, w, origin=o) for e, (w, _, _, o) in entries.items() if w]
+    near = [
+        hit(e, c, origin=o)
+        for e, (_, c, is_near, o) in entries.items()
+        if is_near and c is not None
+    ]
+    known = {e: c for e, (w, c, _, _) in entries.items() if w and c is not None}
+    turns = random.Random(seed)
+    for hits in (by_words, near):
+        turns.shuffle(hits)
+    found = [words(*by_words), meaning(*near)]
+    turns.shuffle(found)
+    return rank(found, Facts(cosines=known), HYBRID)
+
+
+@given(found_entries, st.integers(0, 1000))
+@pytest.mark.requirement("S4-80")
+def test_the_order_and_its_hash_do_not_depend_on_who_arrived_first(
+    entries: Entries, seed: int
+) -> None:
+    one, two = order_of(entries), order_of(entries, seed)
+    assert one == two
+    assert stability_hash(one.items) == stability_hash(two.items)
+    if len(one.items) > 1:
+        assert stability_hash(one.items[::-1]) != stability_hash(one.items)
+
+
+@given(found_entries, st.floats(0, 1))
+def test_a_larger_cosine_never_lowers_an_entry(entries: Entries, gain: float) -> None:
+    for entry, (by_words, cosine, near, origin) in list(entries.items())[:3]:
+        if not near or cosine is None:
+            continue
+        nearer = min(1.0, cosine + gain)
+        before = names(order_of(entries))
+        after = names(order_of({**entries, entry: (by_words, nearer, near, origin)}))
+        # Its cosine may be the one that entries without a vector take: only those
+        # with a vector of their own are compared.
+        with_own = {e for e, (_, c, _, _) in entries.items() if c is not None}
+        assert place(after, entry, with_own) <= place(before, entry, with_own)
+
+
+def place(order: list[str], entry: str, among: set[str]) -> int:
+    return [one for one in order if one in among].index(entry)
+
+
+def shown(entry: str, score: float, source: str = "api", **parts: str) -> Ranked:
+    return Ranked(
+        entry_id=entry,
+        chunk_id=entry,
+        kind="note",
+        revision=1,
+        relevance_score=score,
+        rrf=0.0,
+        ranks={},
+        contrib={},
+        scores={},
+        span=None,
+        source=source,
+        **parts,  # type: ignore[arg-type]
+    )
+
+
+def heads(items: list[Ranked], window: int = 10, limit: int = 10) -> list[str]:
+    kept = fold.arranged(items, window, limit, 0.8)
+    return [run[0].entry_id for run in fold.runs(kept)]
+
+
+def test_copies_stand_behind_the_best_of_their_like() -> None:
+    items = [
+        shown("first", 0.9, group_id="g"),
+        shown("other", 0.8),
+        shown("copy", 0.7, group_id="g"),
+        shown("pulse", 0.6, series_id="s", group_id="g"),
+        shown("pulse again", 0.5, series_id="s"),
+    ]
+    assert heads(items) == ["first", "other", "pulse"]
+    behind = [len(run) for run in fold.runs(fold.arranged(items, 10, 10, 0.8))]
+    assert behind == [2, 1, 2]
+
+
+def test_a_series_leaves_room_in_the_window_and_a_few_to_stand_in() -> None:
+    series = [shown(f"p{n:02d}", 0.9 - n / 100, series_id="s") for n in range(40)]
+    others = [shown(f"h{n}", 0.1 - n / 100) for n in range(5)]
+    kept = fold.arranged([*series, *others], 3, 10, 0.8)
+    assert len(fold.runs(kept)[0]) == fold.SPARE_COPIES
+    assert heads([*series, *others], window=3) == ["p00", "h0", "h1"]
+
+
+def test_one_source_has_its_share_only_while_another_has_hits() -> None:
+    many = [shown(f"a{n}", 0.9 - n / 100) for n in range(20)]
+    assert heads(many) == [f"a{n}" for n in range(10)]
+    few = [shown(f"b{n}", 0.2 - n / 100, source="other") for n in range(3)]
+    both = heads([*many, *few], window=50)
+    assert both[:10] == [*(f"a{n}" for n in range(8)), "b0", "b1"]
+    # What was left out is not lost, and a page that would stay short is filled.
+    assert both[10:20] == [*(f"a{n}" for n in range(8, 17)), "b2"]
+    assert both[20:] == ["a17", "a18", "a19"]
+
+
+def test_every_raw_score_keeps_its_name() -> None:
+    order = rank([words(hit("a", 4.0)), meaning(hit("a", 0.5))], Facts(), HYBRID)
+    (item,) = order.items
+    assert item.scores == {"bm25": 4.0, "cosine": 0.5}
+    assert isclose(item.rrf, 2 / 61)
+    assert item.found_by == ["os_bm25", "semantic"]
