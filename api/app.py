@@ -22,6 +22,7 @@ from api.routes import (
     attachments,
     capabilities,
     changes,
+    embed_models,
     entries,
     entry_writes,
     health,
@@ -50,7 +51,6 @@ from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
-from shared.stages import passing
 from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
@@ -73,6 +73,7 @@ _ROUTES = (
     quarantine,
     maintenance,
     index,
+    embed_models,
     me,
     health,
 )
@@ -164,7 +165,6 @@ def _open(settings: Settings) -> ApiContext:
         probes=Probes(asked.questions(settings, url)),
         backlog=Backlog(pool, settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
-        stages=passing.of_settings(settings),
         uploads=Uploads(settings, pool),
         key_use=key_use,
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),

@@ -52,7 +52,6 @@ class ApiContext:
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]
     opensearch: OpenSearch | None
-    stages: tuple[str, ...]
     uploads: Uploads
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import Response
 
 from api.schemas.entries import entry_out
+from shared.embedding import in_use
 from shared.entries import attachments, found, links, revisions
 from shared.errors import GoneError, NotFoundError
 
@@ -33,6 +34,7 @@ def bodies(
     ids = [entry.entry_id for entry in entries]
     linked = links.of_entries(conn, scope, ids) if ids else {}
     attached = attachments.of_entries(conn, scope.tenant, ids) if ids else {}
+    known = in_use.stages(conn, ctx.settings) if entries else ()
     made = []
     for entry in entries:
         source = ctx.settings.sources.get(entry.source)
@@ -41,7 +43,7 @@ def bodies(
         made.append(
             entry_out(
                 entry,
-                ctx.stages,
+                known,
                 template,
                 linked.get(key, ()),
                 attached.get(key, ()),

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from shared import patience
 from shared.due import rows as due
+from shared.embedding import in_use
 from shared.errors import OpenSearchError
 from shared.log import get_logger
 from shared.opensearch import searchable
@@ -48,4 +49,4 @@ def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
     # Asked again and again for as long as the caller waits: each time anew.
     patience.begin()
     with connection(ctx.pool) as conn:
-        return due.any_due(conn, ids, list(ctx.stages))
+        return due.any_due(conn, ids, in_use.stages(conn, ctx.settings))

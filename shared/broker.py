@@ -41,6 +41,7 @@ REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
 REBUILD_INDEX = "chores.rebuild_index"
+REEMBED_MODEL = "chores.reembed_model"
 REMOVE_FILES = "chores.remove_files"
 RETIRE_ENTRIES = "chores.retire_entries"
 RENEW_TEXTS = "chores.renew_texts"
@@ -60,6 +61,7 @@ QUEUE_OF = {
     EXPIRE: "chores",
     RECONCILE_INDEX: "chores",
     REBUILD_INDEX: "chores",
+    REEMBED_MODEL: "chores",
     REMOVE_FILES: "chores",
     RETIRE_ENTRIES: "chores",
     RENEW_TEXTS: "chores",
@@ -93,8 +95,7 @@ _NUDGE_BACKLOG = 1000
 _KEPT_SHARE_KIB = 640
 
 # kombu's channel, the jobs of searches, the rate buckets: one server, three databases.
-_JOBS_DATABASE = 1
-_LIMITER_DATABASE = 2
+_JOBS_DATABASE, _LIMITER_DATABASE = 1, 2
 LIMITER_TIMEOUT_SECONDS = 0.05
 
 

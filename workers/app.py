@@ -20,8 +20,9 @@ from shared.settings import Settings
 from shared.text import languages
 from shared.version import VERSION
 from workers import consumer, kinds, memory, metrics, task
-from workers.context import Context, Resources, database_url
+from workers.context import Resources, database_url
 from workers.ending import Ending
+from workers.warm import Warm
 
 log = logs.get_logger()
 
@@ -42,6 +43,9 @@ for _module in task.MODULES:
 task.register(app, resources)
 app.conf.worker_enable_remote_control = kind.remote_control
 
+# Those that make vectors, of entries or of questions.
+_EMBEDDING_KINDS = ("search", "search-bulk", "embed")
+_ready = Warm(resources)
 _reporter: list[Reporter] = []
 
 
@@ -67,6 +71,7 @@ class Reporting(bootsteps.StartStopStep):
         reporter = Reporter(
             database_url(settings),
             Identity(kind.name, queues, os.getpid(), host, VERSION),
+            models=_ready.look if kind.name in _EMBEDDING_KINDS else None,
         )
         reporter.start()
         _reporter.append(reporter)
@@ -90,10 +95,8 @@ def _on_ready(**_: Any) -> None:
 def _warm(**_: Any) -> None:
     # The first query after a start must not pay for loading the model; a thread of
     # a threads pool shares it, and a prefork parent keeps none open over the fork.
-    if kind.name in {"search", "embed"}:
-        error = task.attempt(Context(resources, {}).encoder)
-        if error is not None:
-            log.warning("model_not_loaded", code=error.error_code)
+    if kind.name in _EMBEDDING_KINDS:
+        _ready.begin()
     if kind.name == "enhance":
         # A second of work: each child that is started for a dead one would pay it.
         languages.load()

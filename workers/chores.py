@@ -20,6 +20,7 @@ from shared.due import batches, expiry, maintenance
 from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
+from shared.embedding import reembed
 from shared.enrich import renewal, word_count
 from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
@@ -60,6 +61,12 @@ def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
 def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Make the index anew beside the old one, and put it in its place once equal."""
     _carry_out(ctx, maintenance.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
+
+
+@task(broker.REEMBED_MODEL)
+def reembed_model(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Fill the vectors of another model beside those in use, and switch if asked to."""
+    _carry_out(ctx, maintenance.REEMBED_MODEL, maintenance_id, _prepare_reembed)
 
 
 @task(broker.REMOVE_FILES)
@@ -118,6 +125,11 @@ def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
     if client is None:
         return _nothing_to_compare
     return rebuild.prepare(client, base, ctx.pool, chore)
+
+
+def _prepare_reembed(ctx: Context, chore: Chore) -> Effect:
+    prefix = ctx.settings.vector_table_prefix
+    return reembed.prepare(ctx.pool, prefix, ctx.encoder, chore)
 
 
 def _prepare_removal(ctx: Context, chore: Chore) -> Effect:

@@ -144,11 +144,10 @@ class Context:
         make = functools.partial(make_client, self.settings)
         return self._resources.once("opensearch", lambda: (make(),))[0]  # type: ignore[no-any-return]
 
-    def encoder(self) -> Encoder:
-        """Return the embedding model; the first caller of a process loads it."""
-        settings = self.settings
-        make = functools.partial(load_encoder, settings.embedding_model, settings.cache)
-        return self._resources.once("encoder", make)  # type: ignore[no-any-return]
+    def encoder(self, model: str) -> Encoder:
+        """Return an embedding model; the first caller of a process loads it."""
+        make = functools.partial(load_encoder, model, self.settings.cache)
+        return self._resources.once(f"encoder:{model}", make)  # type: ignore[no-any-return]
 
     @property
     def facility(self) -> Facility:

@@ -16,10 +16,9 @@ from shared.broker import (
     METADATA_STAGE,
     embed_stage,
 )
-from shared.due import rows
+from shared.due import rows, stages
 from shared.due.rows import Claim
-from shared.embedding import of_entry
-from shared.embedding.vectors import ensure_table
+from shared.embedding import names, of_entry, tables
 from shared.enrich import metadata
 from shared.entries import attachments
 from shared.entries.reading import Content
@@ -28,7 +27,7 @@ from shared.postgres import connection
 from shared.stages import passing
 from workers.contents import Contents
 from workers.context import Context
-from workers.task import Ids, each, task
+from workers.task import Ids, attempt, each, task
 
 log = get_logger()
 
@@ -53,15 +52,20 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
 @task(EMBED_ENTRIES)
 def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     """Store the vectors of what is due; running it twice equals running it once."""
-    if ctx.encoder().model != model:
-        log.warning("other_model", wanted=model, loaded=ctx.encoder().model)
+    if not _is_used(ctx, model, entry_ids):
         return
     ctx.checkpoint("before_claim", *entry_ids)
-    table = ctx.kept(f"table:{model}", functools.partial(_table, ctx))
+    error = attempt(ctx.kept, f"table:{model}", functools.partial(_table, ctx, model))
+    if error is not None:
+        # Without its model the stage rests, and whoever looks is told why.
+        with connection(ctx.pool) as conn:
+            stages.pause(conn, embed_stage(model), error)
+        log.error("model_not_loaded", model=model, code=error.error_code)
+        return
     for claims in ctx.batches(embed_stage(model), entry_ids, limit=EMBED_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         contents = Contents(ctx, claims)
-        _each_in_time(ctx, claims, functools.partial(_embed, ctx, table, contents))
+        _each_in_time(ctx, claims, functools.partial(_embed, ctx, model, contents))
 
 
 def _each_in_time(
@@ -111,12 +115,14 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
         return attachments.texts(conn, content.tenant, content.entry_id)
 
 
-def _embed(ctx: Context, table: str, contents: Contents, claim: Claim) -> None:
+def _embed(ctx: Context, model: str, contents: Contents, claim: Claim) -> None:
     content = contents.of(claim)
-    found = None if content is None else of_entry.embed(content, ctx.encoder())
+    found = None if content is None else of_entry.embed(content, ctx.encoder(model))
     ctx.checkpoint("after_vector", claim.entry_id)
     with connection(ctx.pool) as conn:
-        if content is not None and found is not None:
+        # Without a table the model has been dropped meanwhile: nothing is to be stored.
+        table = tables.hold(conn, model)
+        if table is not None and content is not None and found is not None:
             of_entry.store(conn, table, content, found)
         _end(ctx, conn, claim)
     ctx.checkpoint("after_commit", claim.entry_id)
@@ -129,8 +135,21 @@ def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
     ctx.checkpoint("before_commit", claim.entry_id)
 
 
-def _table(ctx: Context) -> str:
-    encoder = ctx.encoder()
+def _is_used(ctx: Context, model: str, entry_ids: Ids) -> bool:
+    """Tell whether entries are embedded for a model; else pass the nudge on."""
+    with connection(ctx.pool) as conn:
+        used = [one.model for one in tables.active(conn)]
+    used = used or [names.first(ctx.settings)]
+    if model in used:
+        return True
+    log.info("model_not_used", model=model, used=used)
+    for other in used:
+        ctx.nudge(embed_stage(other), entry_ids)
+    return False
+
+
+def _table(ctx: Context, model: str) -> str:
+    encoder = ctx.encoder(model)
     prefix = ctx.settings.vector_table_prefix
     with connection(ctx.pool) as conn:
-        return ensure_table(conn, prefix, encoder.model, encoder.dimension)
+        return tables.ensure_table(conn, prefix, model, encoder.dimension)

@@ -7,6 +7,7 @@ from math import ceil
 from uuid import UUID
 
 from shared import broker
+from shared.embedding.in_use import InUse
 from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
 from shared.jobs import outcome, progress
@@ -113,6 +114,7 @@ def _tools(ctx: Context) -> Tools:
             opensearch=lambda: ctx.opensearch,
             index=ctx.settings.opensearch_index,
             similarity_threshold=None if floor == "model" else floor,
+            models=InUse(ctx.pool, time.monotonic),
             encoder=ctx.encoder,
             query_vectors=QueryVectors(),
             freshness=Freshness(time.monotonic),

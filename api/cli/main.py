@@ -36,6 +36,8 @@ COMMANDS = {
     "source": Entry("api.cli.source", "See, check and run the sources."),
     "quarantine": Entry("api.cli.quarantine", "See, release or discard what failed."),
     "rebuild": Entry("api.cli.rebuild", "Make the search index anew."),
+    "models": Entry("api.cli.reembed", "List the embedding models."),
+    "reembed": Entry("api.cli.reembed", "Embed every entry for another model."),
     "purge": Entry("api.cli.purge", "Remove an entry without a trace."),
     "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),
     "config": Entry("api.cli.config", "Show every setting in force, and why."),

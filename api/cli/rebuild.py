@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from api.cli import output
+from api.cli import following, output
 from api.cli.output import CommandError
 from api.schemas.maintenance import maintenance_out
 from shared.due import maintenance
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from shared.due.maintenance import Maintenance
     from shared.postgres import Pool
 
-_LOOK_SECONDS, _SAY_SECONDS = 0.5, 5.0
 # What each phase is to somebody who waits for it.
 _WORDS = {
     "read": "having every text read anew",
@@ -66,9 +62,9 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
             return _stop(pool, out)
         chore = _begin(pool, out, full=full)
         if no_wait:
-            return _tell(out, _found(pool, chore))
+            return _tell(out, following.found(pool, chore))
         try:
-            ended = _follow(pool, out, chore)
+            ended = following.to_its_end(pool, out, chore, _WORDS)
         except KeyboardInterrupt:
             out.say("It goes on; look with `logchord rebuild` or `logchord status`.")
             raise
@@ -98,62 +94,6 @@ def _stop(pool: Pool, out: Output) -> int:
     _tell(out, ended)
     out.say("The old index is in use as before; what there was of the new one goes.")
     return output.DONE
-
-
-def _found(pool: Pool, chore: UUID) -> Maintenance:
-    with connection(pool) as conn:
-        return maintenance.find(conn, chore)
-
-
-def _follow(pool: Pool, out: Output, chore: UUID) -> Maintenance:
-    console = Console(stderr=True, no_color=not out.color, highlight=False)
-    if not console.is_terminal or out.quiet:
-        return _follow_in_lines(pool, out, chore)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[told]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bars:
-        task = bars.add_task("", total=None, told="")
-        while True:
-            now = _found(pool, chore)
-            if now.ended_at is not None:
-                return now
-            bars.update(
-                task,
-                description=_doing(now),
-                completed=now.done,
-                total=now.total or None,
-                told=_counted(now),
-            )
-            time.sleep(_LOOK_SECONDS)
-
-
-def _follow_in_lines(pool: Pool, out: Output, chore: UUID) -> Maintenance:
-    told, at = "", 0.0
-    while True:
-        now = _found(pool, chore)
-        if now.ended_at is not None:
-            return now
-        line, late = _doing(now), time.monotonic() - at >= _SAY_SECONDS
-        if line != told or late:
-            told, at = line, time.monotonic()
-            out.say(f"{line} ... {_counted(now)}")
-        time.sleep(_LOOK_SECONDS)
-
-
-def _doing(now: Maintenance) -> str:
-    if now.started_at is None:
-        return "waiting for a worker of chores"
-    return _WORDS.get(now.phase or "create", str(now.phase))
-
-
-def _counted(now: Maintenance) -> str:
-    total = f" of {now.total}" if now.total else ""
-    rate = f", {now.per_minute:.0f}/min" if now.per_minute else ""
-    return f"{now.done}{total} entries{rate}"
 
 
 def _tell(out: Output, now: Maintenance) -> int:

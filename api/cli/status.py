@@ -17,10 +17,10 @@ from local import runner_state, stack
 from shared import broker
 from shared.due import overview, problems
 from shared.due.overview import Overview
+from shared.embedding import in_use
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings
-from shared.stages import passing
 
 # A backlog of a million is counted in less; a server that hangs is told of in time.
 _BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
@@ -112,7 +112,7 @@ def look(settings: Settings) -> Overview:
     ):
         return overview.read(
             conn,
-            passing.of_settings(settings),
+            in_use.stages(conn, settings),
             max_backlog=settings.max_backlog_entries,
         )
 

@@ -17,7 +17,7 @@ from api.errors import documented
 from api.probes import Finding
 from shared.due import lag, stages
 from shared.due.lag import Lag
-from shared.embedding import vectors
+from shared.embedding import in_use, vectors
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import connection
@@ -162,7 +162,8 @@ def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
     try:
         with connection(ctx.pool) as conn:
             reach = lag.reach(conn, whose)
-            found = ctx.counts.get(reach, lambda: lag.read(conn, ctx.stages, reach))
+            known = in_use.stages(conn, ctx.settings)
+            found = ctx.counts.get(reach, lambda: lag.read(conn, known, reach))
             return found, behind(conn, whose)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # This process's own figures matter most when Postgres is away.

@@ -28,6 +28,7 @@ from shared import broker, migrations
 from shared.access.scope import Scope
 from shared.due import lag, overview
 from shared.due.overview import Overview
+from shared.embedding import in_use
 from shared.entries import indexing, reading
 from shared.postgres import connection
 from shared.sources import overview as source_views
@@ -96,11 +97,10 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
 def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
     """Return how the work stands, as far as it is the caller's to know."""
     whose = lag.reach(conn, scope.watched)
-    counted = ctx.counts.get(whose, lambda: lag.read(conn, ctx.stages, whose))
+    known = in_use.stages(conn, ctx.settings)
+    counted = ctx.counts.get(whose, lambda: lag.read(conn, known, whose))
     most = ctx.settings.max_backlog_entries
-    return overview.read(
-        conn, ctx.stages, max_backlog=most, tenant=whose, counted=counted
-    )
+    return overview.read(conn, known, max_backlog=most, tenant=whose, counted=counted)
 
 
 def _index(

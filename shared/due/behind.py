@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -38,4 +40,15 @@ def add_but_last(
 def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> None:
     if entries:
         ids = [entry_id for _, entry_id in entries]
-        rows.add(conn, entries[0][0], ids, [stage], work_class=rows.BULK)
+        rows.add(conn, entries[0][0], ids, [stage], work_class=rows.BULK, exactly=True)
+
+
+_EARLIER: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
+
+
+def is_left(conn: Connection[TupleRow], stage: str, marked_at: datetime) -> bool:
+    """Tell whether what was due at a moment is still to be done."""
+    row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
+    return row is not None and bool(row[0])

@@ -17,11 +17,17 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.due.rows import LEASE_SECONDS, MAX_STRIKES
-from shared.errors import LogchordError, NotFoundError, WorkerLostError
+from shared.errors import (
+    ConflictError,
+    LogchordError,
+    NotFoundError,
+    WorkerLostError,
+)
 from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
 REBUILD_INDEX = "rebuild_index"
+REEMBED_MODEL = "reembed_model"
 REMOVE_FILES = "remove_files"
 RETIRE_ENTRIES = "retire_entries"
 RENEW_TEXTS = "renew_texts"
@@ -219,6 +225,23 @@ def open_chore(
     values = {"id": uuid7(), "kind": kind, "cursor": begins}
     row = conn.execute(_OPEN, values).fetchone()
     return None if row is None else row[0]
+
+
+def ask(
+    conn: Connection[TupleRow], kind: str, cursor: dict[str, Any] | None, refusal: str
+) -> UUID:
+    """Make a chore due, and return its id; refuse if one of its kind is under way."""
+    opened = open_chore(conn, kind, cursor)
+    if opened is not None:
+        return opened
+    known = under_way(conn, kind)
+    told = {"maintenance_id": str(known) if known else None}
+    raise ConflictError(refusal, code="maintenance_in_progress", details=told)
+
+
+def under_way(conn: Connection[TupleRow], kind: str) -> UUID | None:
+    """Return the chore of this kind that has not ended."""
+    return next((one.id for one in unfinished(conn) if one.kind == kind), None)
 
 
 def start_over(conn: Connection[TupleRow], kind: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import LiteralString
@@ -24,15 +24,15 @@ STALE_SECONDS = 15.0
 _FORGET_SECONDS = 3600.0
 
 _REPORT: LiteralString = """
-    INSERT INTO worker_process (id, kind, queues, pid, host, version)
-    VALUES (%(id)s, %(kind)s, %(queues)s, %(pid)s, %(host)s, %(version)s)
-        ON CONFLICT (id) DO UPDATE SET seen_at = now()"""
+    INSERT INTO worker_process (id, kind, queues, pid, host, version, models)
+    VALUES (%(id)s, %(kind)s, %(queues)s, %(pid)s, %(host)s, %(version)s, %(models)s)
+        ON CONFLICT (id) DO UPDATE SET seen_at = now(), models = excluded.models"""
 _LEAVE: LiteralString = "DELETE FROM worker_process WHERE id = %(id)s"
 _FORGET: LiteralString = """
     DELETE FROM worker_process
      WHERE seen_at < now() - make_interval(secs => %(seconds)s)"""
 _LISTING: LiteralString = """
-    SELECT id, kind, queues, pid, host, version, since, seen_at,
+    SELECT id, kind, queues, pid, host, version, models, since, seen_at,
            seen_at < now() - make_interval(secs => %(stale)s) AS stale
       FROM worker_process
      WHERE seen_at >= now() - make_interval(secs => %(forget)s)
@@ -53,6 +53,8 @@ class Process:
     since: datetime
     seen_at: datetime
     stale: bool
+    # What it has loaded; None: it makes no vectors, or is of a release that tells none.
+    models: list[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +94,17 @@ def missing(known: Sequence[Process]) -> list[Process]:
     return lost
 
 
+# What says which models are loaded, on the connection of the report.
+Models = Callable[[Connection[TupleRow]], Sequence[str]]
+
+
 class Reporter:
     """Reports one process every few seconds, over a connection of its own."""
 
-    def __init__(self, url: str, identity: Identity) -> None:
+    def __init__(
+        self, url: str, identity: Identity, *, models: Models | None = None
+    ) -> None:
+        self._models = models
         self._url = url
         self._identity = identity
         self._stop = threading.Event()
@@ -139,7 +148,8 @@ class Reporter:
         ):
             conn.execute(_FORGET, {"seconds": _FORGET_SECONDS})
             while True:
-                conn.execute(_REPORT, values)
+                loaded = None if self._models is None else list(self._models(conn))
+                conn.execute(_REPORT, {**values, "models": loaded})
                 if self._stop.wait(REPORT_SECONDS):
                     conn.execute(_LEAVE, {"id": me.id})
                     return

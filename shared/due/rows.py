@@ -28,11 +28,25 @@ EVER = datetime(1970, 1, 1, tzinfo=UTC)
 _BACKOFF_BASE_SECONDS = 1.0
 _BACKOFF_CAP_SECONDS = 300.0
 
+# The vectors of one model are due for every model in use: read by the statement that
+# adds, so that a model which is taken into use misses none that is added after it.
 _ADD: LiteralString = """
+    WITH used AS (
+        SELECT 'embed:' || m.model AS stage FROM embedding_model m
+         WHERE m.active AND NOT %(exactly)s),
+    named AS (
+        SELECT n.stage, starts_with(n.stage, 'embed:') AS is_of_model
+          FROM unnest(%(stages)s::text[]) AS n (stage)),
+    stages AS (
+        SELECT n.stage FROM named n
+         WHERE NOT n.is_of_model OR NOT EXISTS (SELECT FROM used)
+         UNION
+        SELECT u.stage FROM used u
+         WHERE EXISTS (SELECT FROM named n WHERE n.is_of_model))
     INSERT INTO work (entry_id, stage, tenant, class)
     SELECT due.entry_id, stages.stage, %(tenant)s, %(class)s
       FROM unnest(%(entry_ids)s::uuid[]) AS due (entry_id)
-     CROSS JOIN unnest(%(stages)s::text[]) AS stages (stage)
+     CROSS JOIN stages
      ORDER BY due.entry_id, stages.stage
         ON CONFLICT (entry_id, stage) DO UPDATE
        SET want = work.want + 1, due_at = clock_timestamp(), attempts = 0, strikes = 0,
@@ -236,12 +250,16 @@ def add(
     stages: Sequence[str],
     *,
     work_class: int = LIVE,
+    exactly: bool = False,
 ) -> None:
-    """Make stages due for entries; work that is running stays due afterwards."""
+    """Make stages due for entries; work that is running stays due afterwards.
+
+    Vectors are due for every model in use, unless `exactly` the stage named is meant.
+    """
     ids = sorted(entry_ids)
     if not ids or not stages:
         return
-    values = {"entry_ids": ids, "stages": list(stages)}
+    values = {"entry_ids": ids, "stages": list(stages), "exactly": exactly}
     conn.execute(_ADD, {**values, "tenant": tenant, "class": work_class})
 
 

@@ -15,14 +15,13 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
 from shared.embedding import graph, stored, weights
+from shared.embedding.encoders import BUILT_IN
 from shared.embedding.weights import Weights
 from shared.errors import ConfigurationError
 
 # The model reads 256 pieces, of which two mark the beginning and the end.
 MAX_TOKENS = 254
-INT8 = "all-MiniLM-L6-v2-int8"
-FP32 = "all-MiniLM-L6-v2-fp32"
-MODELS = (INT8, FP32)
+INT8, FP32 = MODELS = BUILT_IN
 
 Progress = Callable[[str, int, int], None]
 

@@ -19,10 +19,13 @@ ALIASES = {
     "all-MiniLM-L6-v2": DEFAULT_MODEL,
     "sentence-transformers/all-MiniLM-L6-v2": DEFAULT_MODEL,
 }
+BUILT_IN = (DEFAULT_MODEL, "all-MiniLM-L6-v2-fp32")
+# What each was trained for.
+LANGUAGES = dict.fromkeys(BUILT_IN, ("en",))
 # The cosine below which at most 5 % of what was judged relevant lies.
-SIMILARITY_FLOORS = {"all-MiniLM-L6-v2-int8": 0.20, "all-MiniLM-L6-v2-fp32": 0.20}
+SIMILARITY_FLOORS = dict.fromkeys(BUILT_IN, 0.20)
 NORM_TOLERANCE = 0.01
-_HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
+HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
 
 
 class Word(NamedTuple):
@@ -96,7 +99,7 @@ class HashingEncoder:
 def load_encoder(model: str, cache: Path) -> Encoder:
     """Return the encoder of a built-in name or a model folder, converted if need be."""
     name = ALIASES.get(model, model)
-    hashing = _HASHING.fullmatch(name)
+    hashing = HASHING.fullmatch(name)
     if hashing:
         return HashingEncoder(int(hashing[1]))
     # Its runtime costs 27 MB: most processes have no need of a model.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from shared import broker
-from shared.embedding.encoders import ALIASES
+from shared.embedding import names
 from shared.stages.descriptor import StageDescriptor
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ def get_stage_descriptor() -> StageDescriptor:
     return StageDescriptor(
         "embed",
         version=1,
-        description="Makes the vectors of the configured model.",
+        description="Makes the vectors of every model in use.",
         order=20,
         writes="the model's table of vectors",
         on_deletion=True,
@@ -26,5 +26,5 @@ def get_stage_descriptor() -> StageDescriptor:
 
 
 def _row_name(settings: Settings) -> str:
-    model = ALIASES.get(settings.embedding_model, settings.embedding_model)
-    return broker.embed_stage(model)
+    # Where vectors are due, they are due for every model in use: `due.rows.add`.
+    return broker.embed_stage(names.first(settings))

@@ -24,22 +24,32 @@ class EmbeddingModel:
     model: str
     table_name: str
     dimension: int
+    # Entries are embedded for it.
     active: bool
+    # Searches read it.
+    live: bool
+    # The workers of searches are to load it, or have.
+    warm: bool
+    # When searches last ceased to read it.
+    retired_at: datetime | None
     similarity_floor: float
     created_at: datetime
 
 
-_REGISTERED: LiteralString = """
-    SELECT model, table_name, dimension, active, similarity_floor, created_at
-      FROM embedding_model
-     WHERE model = %(model)s"""
-
-_ACTIVE: LiteralString = """
-    SELECT model, table_name, dimension, active, similarity_floor, created_at
-      FROM embedding_model
-     WHERE active
-     ORDER BY created_at, model
-     LIMIT 100"""
+_COLUMNS: LiteralString = """
+    SELECT model, table_name, dimension, active, live, warm, retired_at,
+           similarity_floor, created_at
+      FROM embedding_model"""
+_REGISTERED: LiteralString = _COLUMNS + " WHERE model = %(model)s"
+_ACTIVE: LiteralString = _COLUMNS + " WHERE active ORDER BY created_at, model LIMIT 100"
+_KNOWN: LiteralString = _COLUMNS + " ORDER BY created_at, model LIMIT 100"
+# Where none is live yet a worker of the release before has registered it.
+_LIVE: LiteralString = (
+    _COLUMNS + " WHERE active ORDER BY live DESC, created_at, model LIMIT 1"
+)
+# Held until the commit: whoever drops the table waits for what is being stored.
+_HOLD: LiteralString = """
+    SELECT table_name FROM embedding_model WHERE model = %(model)s FOR KEY SHARE"""
 
 # CREATE TABLE IF NOT EXISTS still fails when two sessions create at once.
 _LOCK_REGISTRY: LiteralString = """
@@ -49,8 +59,12 @@ _NAME_TAKEN: LiteralString = """
     SELECT count(*) FROM embedding_model WHERE table_name = %(table)s"""
 
 _REGISTER: LiteralString = """
-    INSERT INTO embedding_model (model, table_name, dimension, similarity_floor)
-    VALUES (%(model)s, %(table)s, %(dimension)s, %(floor)s)"""
+    INSERT INTO embedding_model
+           (model, table_name, dimension, similarity_floor, live, warm)
+    SELECT %(model)s, %(table)s, %(dimension)s, %(floor)s, is_first, is_first
+      FROM (SELECT NOT EXISTS (SELECT FROM embedding_model WHERE live) AS is_first) f"""
+_ACTIVATE: LiteralString = """
+    UPDATE embedding_model SET active = true WHERE model = %(model)s AND NOT active"""
 
 _CREATE_TABLE: LiteralString = """
     CREATE TABLE {table} (
@@ -85,24 +99,52 @@ def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
         return cursor.execute(_ACTIVE).fetchall()
 
 
+def known(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+    """Return every model that has a table, oldest first."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_KNOWN).fetchall()
+
+
+def live(conn: Connection[TupleRow]) -> EmbeddingModel | None:
+    """Return the model that searches read, None before the first vector."""
+    with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
+        return cursor.execute(_LIVE).fetchone()
+
+
+def hold(conn: Connection[TupleRow], model: str) -> str | None:
+    """Return a model's table, which stays until the commit; None if it is gone."""
+    row = conn.execute(_HOLD, {"model": model}).fetchone()
+    return None if row is None else str(row[0])
+
+
+def activate(conn: Connection[TupleRow], model: str) -> None:
+    """Have entries embedded for a model from now on; idempotent."""
+    conn.execute(_ACTIVATE, {"model": model})
+
+
+def lock_registry(conn: Connection[TupleRow]) -> None:
+    """Be the only one who adds or takes away a model, until the commit."""
+    conn.execute(_LOCK_REGISTRY)
+
+
 def ensure_table(
     conn: Connection[TupleRow], prefix: str, model: str, dimension: int
 ) -> str:
     """Return the table of a model, made and registered now if new; idempotent."""
-    known = registered(conn, model)
-    if known is None:
-        conn.execute(_LOCK_REGISTRY)
-        known = registered(conn, model)
-    if known is None:
+    found = registered(conn, model)
+    if found is None:
+        lock_registry(conn)
+        found = registered(conn, model)
+    if found is None:
         return _create(conn, prefix, model, dimension)
-    if known.dimension != dimension:
+    if found.dimension != dimension:
         message = (
             f"The model {model} now gives vectors of length {dimension}, but its table "
-            f"{known.table_name} holds vectors of length {known.dimension}. "
+            f"{found.table_name} holds vectors of length {found.dimension}. "
             "Give the new model a name of its own."
         )
         raise ConfigurationError(message, config_key="embedding_model")
-    return known.table_name
+    return found.table_name
 
 
 def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int) -> str:

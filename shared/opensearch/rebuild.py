@@ -54,9 +54,6 @@ _EARLIER_CLAIMS: LiteralString = """
         SELECT FROM work
          WHERE stage = %(stage)s AND claim IS NOT NULL AND claimed_at <= %(moved_at)s
            AND leased_until > clock_timestamp())"""
-_EARLIER_WORK: LiteralString = """
-    SELECT EXISTS (
-        SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
 _LAST: LiteralString = "SELECT id FROM entry ORDER BY id DESC LIMIT 1"
 _PAGE: LiteralString = """
     SELECT e.id, e.tenant, coalesce(pg_column_size(t.stream), 0) AS size
@@ -330,7 +327,7 @@ def _batches(page: Sequence[_Row]) -> Iterator[tuple[str, list[UUID]]]:
 def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:
     """Tell whether what was due when the phase began is still to be done."""
     marked_at = datetime.fromisoformat(site.came["marked_at"])
-    return _is_true(conn, _EARLIER_WORK, {"stage": stage, "marked_at": marked_at})
+    return behind.is_left(conn, stage, marked_at)
 
 
 def _is_true(

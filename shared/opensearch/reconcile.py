@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, LiteralString
+from typing import Any
 
 from opensearchpy import OpenSearch
 from psycopg import Connection
@@ -12,19 +12,13 @@ from psycopg.rows import TupleRow
 from shared.broker import INDEX_STAGE
 from shared.due import behind
 from shared.due.maintenance import Progress
+from shared.entries import amount
 from shared.log import get_logger
 from shared.opensearch import compare, erase, mapping
 from shared.opensearch.compare import Differences, Sides
 from shared.postgres import Pool, connection
 
 log = get_logger()
-
-# Up to here entries are counted; above it, what the planner thinks is near enough.
-_COUNTED = 100_000
-_COUNT: LiteralString = """
-    SELECT greatest(
-        (SELECT count(*) FROM (SELECT FROM entry LIMIT %(counted)s) AS few),
-        (SELECT reltuples::bigint FROM pg_class WHERE oid = 'entry'::regclass))"""
 
 Effect = Callable[[Connection[TupleRow]], Progress]
 
@@ -65,8 +59,7 @@ def prepare(
 def count(pool: Pool) -> int:
     """Return about how many entries there are."""
     with connection(pool) as conn:
-        row = conn.execute(_COUNT, {"counted": _COUNTED}).fetchone()
-    return int(row[0]) if row else 0
+        return amount.about(conn)
 
 
 def remove(sides: Sides, found: Differences) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
     from shared.embedding.encoders import Encoder
+    from shared.embedding.in_use import InUse
     from shared.postgres import Pool
     from shared.query.plan import Plan
     from shared.retrieval.circuit import Circuit
@@ -35,7 +36,9 @@ class Tools:
     index: str
     # None: the floor that the registry keeps for the model.
     similarity_threshold: float | None
-    encoder: Callable[[], Encoder]
+    # Which model is searched, and what makes its vectors, by its name.
+    models: InUse
+    encoder: Callable[[str], Encoder]
     query_vectors: QueryVectors
     freshness: Freshness
     circuit: Circuit

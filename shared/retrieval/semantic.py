@@ -27,17 +27,18 @@ def search(ask: Ask, tools: Tools) -> Found:
     text = without_negations(ask.plan.searched).strip()
     if not text:
         return Found(skipped="empty_query")
-    encoder = tools.encoder()
+    # Read once: the question's vector and the table are of one and the same model.
+    model = tools.models.live()
+    if model is None:
+        return Found(as_of=tools.freshness.of(tools.pool))
+    encoder = tools.encoder(model.model)
     vector = tools.query_vectors.of(encoder, text)
     question = guards.compile_query(
         ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
     )
-    as_of = tools.freshness.of(tools.pool, embed_stage(encoder.model))
+    as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
-        model = vectors.registered(conn, encoder.model)
-        if model is None:
-            return Found(as_of=as_of)
         floor = _floor(ask, tools, model)
         hits = _nearest(conn, ask, model, floor, vector, question)
     return Found(

@@ -17,6 +17,7 @@ from opensearchpy import OpenSearch
 from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
 from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
@@ -89,7 +90,8 @@ class Logbook:
             opensearch=lambda: self.client,
             index=self.index,
             similarity_threshold=None,
-            encoder=HashingEncoder,
+            models=InUse(self.pool, time.monotonic),
+            encoder=lambda _: HashingEncoder(),
             query_vectors=QueryVectors(),
             freshness=Freshness(time.monotonic),
             circuit=Circuit(time.monotonic),

@@ -106,3 +106,53 @@ def test_the_admin_of_one_facility_sees_and_stops_no_chore(operator, conn):
         assert answer.json()["error"]["details"] == {"needed": "admin:*"}
 
     assert maintenance.find(conn, chore).state == "queued"
+
+
+def test_embedding_models_are_listed_and_one_is_asked_to_be_filled_or_activated(
+    installation, conn
+):
+    known = installation.get("/v1/embed-models").json()["models"]
+    assert [one["model"] for one in known if one["active"]] in ([], [one_model(conn)])
+    address = "/v1/embed-models/hashing-64"
+
+    planned = installation.post(f"{address}/reembed", json={"dry_run": True})
+    assert (planned.status_code, planned.json()["model"]) == (200, "hashing-64")
+    assert (
+        planned.json()["missing"]
+        == conn.execute(
+            "SELECT count(*) FROM entry WHERE deleted_at IS NULL"
+        ).fetchone()[0]
+    )
+
+    asked = installation.post(f"{address}/reembed", json={})
+    again = installation.post(f"{address}/activate", json={"force": True})
+
+    assert asked.status_code == 202
+    chore = asked.json()["maintenance_id"]
+    found = installation.get(f"/v1/maintenance/{chore}").json()
+    assert (found["kind"], found["phase"]) == ("reembed_model", "open")
+    assert (again.status_code, again.json()["error"]["details"]) == (
+        409,
+        {"maintenance_id": chore},
+    )
+    installation.delete(f"/v1/maintenance/{chore}")
+    folder = installation.post("/v1/embed-models/onnx:/a/b/activate", json={})
+    assert folder.status_code == 202
+    row = maintenance.find(conn, folder.json()["maintenance_id"])
+    assert row.cursor is not None
+    assert (row.cursor["model"], row.cursor["activate"]) == ("onnx:/a/b", True)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "nobody:model", "hashing-0", "x:y"])
+def test_a_name_that_is_no_model_is_refused_before_any_chore(installation, conn, name):
+    refused = installation.post(f"/v1/embed-models/{name}/reembed", json={})
+
+    assert refused.status_code == 422
+    (field,) = refused.json()["error"]["details"]["fields"]
+    assert (field["path"], field["code"]) == ("model", "unknown_model")
+    assert maintenance.unfinished(conn) == []
+
+
+def one_model(conn):
+    row = conn.execute("SELECT model FROM embedding_model WHERE live").fetchone()
+    return row and row[0]

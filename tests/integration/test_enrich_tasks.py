@@ -172,7 +172,7 @@ def test_a_late_attempt_at_a_blank_text_leaves_the_vectors_of_its_edit(ctx, conn
     save(text="RF cavity reset")
     embed_entries(ctx, MODEL)
 
-    found = of_entry.embed(content, ctx.encoder())
+    found = of_entry.embed(content, ctx.encoder(MODEL))
     of_entry.store(conn, table_of(conn), content, found)
 
     assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1

@@ -15,6 +15,7 @@ from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding import of_entry
 from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries import reading
@@ -138,7 +139,8 @@ def found(
         opensearch=lambda: client,
         index=index,
         similarity_threshold=-1.0,
-        encoder=lambda: ENCODER,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: ENCODER,
         query_vectors=QueryVectors(),
         freshness=Freshness(time.monotonic),
         circuit=Circuit(time.monotonic),

@@ -14,6 +14,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.embedding import of_entry, vectors
 from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
 from shared.enrich.duplicates import placing
@@ -118,7 +119,8 @@ def world(database: str) -> Iterator[World]:
         opensearch=lambda: None,
         index="none",
         similarity_threshold=0.05,
-        encoder=lambda: ENCODER,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: ENCODER,
         query_vectors=QueryVectors(),
         freshness=Freshness(time.monotonic),
         circuit=Circuit(time.monotonic),

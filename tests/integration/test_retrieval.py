@@ -18,6 +18,7 @@ from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding import of_entry
 from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries import reading
@@ -112,7 +113,8 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
         opensearch=lambda: client,
         index=index,
         similarity_threshold=0.05,
-        encoder=lambda: ENCODER,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: ENCODER,
         query_vectors=QueryVectors(),
         freshness=Freshness(time.monotonic),
         circuit=Circuit(time.monotonic),

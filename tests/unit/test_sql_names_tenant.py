@@ -23,15 +23,25 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/compare.py", "_DAYS"),
     ("shared/opensearch/compare.py", "_ROWS"),
     ("shared/opensearch/compare.py", "_NEXT"),
-    ("shared/opensearch/reconcile.py", "_COUNT"),
+    ("shared/entries/amount.py", "_COUNT"),
     # One index holds every entry, and is made anew for all of them.
     ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
-    ("shared/opensearch/rebuild.py", "_EARLIER_WORK"),
+    ("shared/due/behind.py", "_EARLIER"),
     ("shared/opensearch/rebuild.py", "_LAST"),
     ("shared/opensearch/rebuild.py", "_PAGE"),
     ("shared/opensearch/sampling.py", "_ENDS"),
     ("shared/opensearch/sampling.py", "_FROM"),
     ("shared/opensearch/sampling.py", "_TEXTS"),
+    # Embedded for another model whoever's it is; each keeps its tenant.
+    ("shared/embedding/reembed.py", "_PAGE"),
+    ("shared/embedding/reembed.py", "_ASIDE"),
+    ("shared/embedding/reembed.py", "_DUE"),
+    ("shared/entries/amount.py", "_UNDELETED"),
+    ("shared/embedding/comparing.py", "_ASKED"),
+    ("shared/embedding/comparing.py", "_WRITTEN"),
+    # A model is dropped for everybody.
+    ("shared/embedding/switching.py", "_END_WORK"),
+    ("shared/embedding/switching.py", "_END_ASIDE"),
     # Read anew whoever's it is; each keeps its tenant.
     ("shared/enrich/renewal.py", "_PAGE"),
     ("shared/enrich/renewal.py", "_LACKING"),

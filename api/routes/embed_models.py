@@ -1,0 +1,95 @@
+"""Embedding models: which there are, filling another one, and switching to it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import ApiContext, Caller, CallerInfo, Ctx
+from api.door_route import DoorRoute
+from api.errors import documented
+from api.routes.maintenance import needs_installation
+from api.schemas.embed_models import (
+    EmbedModelsOut,
+    PlannedOut,
+    ReembedIn,
+    embed_model_out,
+)
+from api.schemas.maintenance import QueuedOut
+from shared.embedding import asking, names, registry
+from shared.log import get_logger
+from shared.postgres import connection
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/embed-models",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.get(
+    "",
+    summary="List the embedding models",
+    response_model=EmbedModelsOut,
+    responses=documented(),
+)
+def get_embed_models(ctx: Ctx) -> Response:
+    """From the registry; each table is counted."""
+    with connection(ctx.pool) as conn:
+        found = [embed_model_out(one) for one in registry.listing(conn)]
+    return _json({"models": found}, 200)
+
+
+# A name may hold slashes: a folder's path, a provider's model.
+@router.post(
+    "/{model:path}/reembed",
+    status_code=202,
+    summary="Embed every entry for another model",
+    response_model=QueuedOut,
+    responses={**documented(409), 200: {"model": PlannedOut}},
+)
+def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+    """Behind everything live; searches stay with the model that is live."""
+    return _ask(ctx, caller, model, body, activate=False)
+
+
+@router.post(
+    "/{model:path}/activate",
+    status_code=202,
+    summary="Have searches read another model",
+    response_model=QueuedOut,
+    responses={**documented(409), 200: {"model": PlannedOut}},
+)
+def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+    """Once it has a vector of everything; what it lacks is embedded first."""
+    return _ask(ctx, caller, model, body, activate=True)
+
+
+def _ask(
+    ctx: ApiContext, caller: CallerInfo, asked: str, body: ReembedIn, *, activate: bool
+) -> Response:
+    model = names.checked(asked, ctx.settings)
+    with connection(ctx.pool) as conn:
+        if body.dry_run:
+            missing = registry.missing(conn, model)
+            return _json({"model": model, "missing": missing}, 200)
+        maintenance_id = asking.ask(
+            conn, model, batch=body.batch, activate=activate, force=body.force
+        )
+    log.info(
+        "reembed_asked_for",
+        maintenance_id=str(maintenance_id),
+        model=model,
+        activate=activate,
+        subject=caller.scope.subject,
+    )
+    return _json({"maintenance_id": str(maintenance_id)}, 202)
+
+
+def _json(body: Any, status: int) -> Response:
+    return Response(json.dumps(body), status_code=status, media_type="application/json")

@@ -1,0 +1,57 @@
+"""Which models are in use now: asked of their rows, so that no restart is needed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from shared.broker import EMBED_PREFIX, embed_stage
+from shared.embedding import tables
+from shared.postgres import connection
+from shared.stages import passing
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.embedding.tables import EmbeddingModel
+    from shared.postgres import Pool
+    from shared.settings import Settings
+
+KEPT_SECONDS = 1.0
+
+
+def stages(conn: Connection[TupleRow], settings: Settings) -> tuple[str, ...]:
+    """Return every stage as it is now, in the order in which an entry passes them."""
+    used = [embed_stage(one.model) for one in tables.active(conn)]
+    found: list[str] = []
+    for stage in passing.of_settings(settings):
+        found += used if used and stage.startswith(EMBED_PREFIX) else [stage]
+    return tuple(found)
+
+
+class InUse:
+    """The live model, asked for once a second: the one before it is still filled."""
+
+    def __init__(self, pool: Pool, clock: Callable[[], float]) -> None:
+        self._pool = pool
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._known: tuple[float, EmbeddingModel | None] | None = None
+
+    def live(self) -> EmbeddingModel | None:
+        """Return the model that searches read, with its table; None before the first.
+
+        Whoever searches keeps to what this returned, for the vector and the table.
+        """
+        now = self._clock()
+        with self._lock:
+            known = self._known
+        if known is not None and now - known[0] < KEPT_SECONDS:
+            return known[1]
+        with connection(self._pool) as conn:
+            found = tables.live(conn)
+        with self._lock:
+            self._known = (now, found)
+        return found

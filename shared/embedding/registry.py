@@ -1,0 +1,72 @@
+"""Every embedding model that has a table: what it holds, and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, LiteralString
+
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow
+
+from shared.due import maintenance
+from shared.due.maintenance import REEMBED_MODEL
+from shared.embedding import tables
+from shared.embedding.encoders import LANGUAGES
+from shared.embedding.tables import EmbeddingModel
+from shared.entries import amount
+
+State = Literal["live", "filling", "filled", "kept"]
+
+_COUNTS: LiteralString = """
+    SELECT count(*), count(*) FILTER (WHERE chunk = 0) FROM {table}"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How one model stands."""
+
+    model: EmbeddingModel
+    state: State
+    rows: int
+    # How many entries have a vector, and about how many have none.
+    entries: int
+    missing: int
+    languages: Sequence[str]
+
+
+def listing(conn: Connection[TupleRow]) -> list[Standing]:
+    """Return every model with its counts, oldest first; reads its whole table."""
+    filling = {
+        (one.cursor or {}).get("model")
+        for one in maintenance.unfinished(conn)
+        if one.kind == REEMBED_MODEL
+    }
+    live = tables.live(conn)
+    whole = amount.undeleted(conn)
+    found = []
+    for model in tables.known(conn):
+        rows, entries = _counts(conn, model.table_name)
+        state: State = "filled" if model.active else "kept"
+        if live is not None and model.model == live.model:
+            state = "live"
+        elif model.model in filling:
+            state = "filling"
+        languages = LANGUAGES.get(model.model, ())
+        missing = max(0, whole - entries)
+        found.append(Standing(model, state, rows, entries, missing, languages))
+    return found
+
+
+def missing(conn: Connection[TupleRow], model: str) -> int:
+    """Return about how many entries a model would have to embed."""
+    found = tables.registered(conn, model)
+    has = 0 if found is None else _counts(conn, found.table_name)[1]
+    return max(0, amount.undeleted(conn) - has)
+
+
+def _counts(conn: Connection[TupleRow], table: str) -> tuple[int, int]:
+    query = sql.SQL(_COUNTS).format(table=sql.Identifier(table))
+    row = conn.execute(query).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])

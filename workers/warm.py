@@ -1,0 +1,63 @@
+"""The models that a process has loaded, before anybody has to wait for one."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from shared.embedding import names, tables
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.postgres import connect, translated_errors
+from workers.context import Context, Resources, database_url
+from workers.task import attempt
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+log = get_logger()
+
+
+class Warm:
+    """Loads what the registry wants warm, aside from all work."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._ctx = Context(resources, {})
+        self._loaded: set[str] = set()
+        self._loading: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Load the live model; with Postgres away, the one that settings name."""
+        settings = self._ctx.settings
+        model = names.first(settings)
+        try:
+            with connect(database_url(settings), application="warm") as conn:
+                with translated_errors():
+                    live = tables.live(conn)
+                model = model if live is None else live.model
+        except LogchordError as exc:
+            log.warning("live_model_not_known", code=exc.error_code)
+        self._load([model])
+
+    def look(self, conn: Connection[TupleRow]) -> list[str]:
+        """Return what is loaded, and begin to load what is to be besides."""
+        wanted = [one.model for one in tables.known(conn) if one.warm]
+        missing = [one for one in wanted if one not in self._loaded]
+        if missing and (self._loading is None or not self._loading.is_alive()):
+            self._loading = threading.Thread(
+                target=self._load, args=(missing,), name="warm", daemon=True
+            )
+            self._loading.start()
+        return sorted(self._loaded)
+
+    def _load(self, models: list[str]) -> None:
+        for model in models:
+            error = attempt(self._prove, model)
+            if error is None:
+                self._loaded.add(model)
+            else:
+                log.warning("model_not_loaded", model=model, code=error.error_code)
+
+    def _prove(self, model: str) -> None:
+        self._ctx.encoder(model).encode(["warm"])
