@@ -37,6 +37,7 @@ from api.routes import (
     search_jobs,
     sources,
     status,
+    threads,
 )
 from api.searches import Searches
 from api.sparing import Sparing
@@ -64,6 +65,7 @@ _ROUTES = (
     attachments,
     changes,
     permalink,
+    threads,
     search,
     search_jobs,
     capabilities,

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import click
 
 from api.cli import http, output
+from api.cli.terminal import plain
 
 if TYPE_CHECKING:
     import httpx
@@ -74,7 +75,7 @@ def show(*, quarantine_id: str) -> None:
     error = one["error"]
     out.data(
         "\n".join(
-            f"{name:<12} {_plain(value)}"
+            f"{name:<12} {plain(value)}"
             for name, value in (
                 ("id", one["quarantine_id"]),
                 ("stage", one["stage"]),
@@ -199,15 +200,10 @@ def _address(quarantine_id: str) -> str:
 
 def _line(one: dict[str, Any]) -> str:
     error = one["error"]
-    return _plain(
+    return plain(
         f"{one['quarantine_id']}  {one['stage']}  {error.get('code')}  {_entry(one)}"
         f"  {one['last_at']}  {error.get('message')}"
     )
-
-
-def _plain(text: object) -> str:
-    """Return it on one line: what a stranger named must not move the cursor."""
-    return "".join(char if char.isprintable() else " " for char in str(text))
 
 
 def _entry(one: dict[str, Any]) -> str:

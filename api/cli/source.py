@@ -11,6 +11,7 @@ import click
 
 from api.cli import http, output, source_times
 from api.cli.source_add import add
+from api.cli.terminal import plain
 
 if TYPE_CHECKING:
     import httpx
@@ -45,7 +46,7 @@ def list_sources() -> None:
         out.data("  ".join(cells).rstrip())
     for one in found:
         if one["degraded"]:
-            out.say(_plain(one["degraded"]))
+            out.say(plain(one["degraded"]))
 
 
 @source.command()
@@ -75,7 +76,7 @@ def show(*, name: str) -> None:
         ("last run", f"{last.get('kind')} {_counts(last)}" if last else None),
     ):
         if value is not None:
-            out.data(f"{label:<17} {_plain(value)}")
+            out.data(f"{label:<17} {plain(value)}")
 
 
 @source.command()
@@ -93,10 +94,10 @@ def check(*, name: str) -> int:
         authors = ", ".join(one["authors"])
         time_of = one["entry_time"]
         when = source_times.when(datetime.fromisoformat(time_of)) if time_of else ""
-        out.data(_plain(f"  {when}  {one['external_id']}  {authors}"))
-        out.data(_plain(f"    {one['title'] or one['text'][:80]}"))
+        out.data(plain(f"  {when}  {one['external_id']}  {authors}"))
+        out.data(plain(f"    {one['title'] or one['text'][:80]}"))
     for one in found["problems"]:
-        out.say(_plain(one))
+        out.say(plain(one))
     return output.DONE
 
 
@@ -200,7 +201,7 @@ def list_runs(*, name: str, limit: int) -> None:
         reason = (one["error"] or {}).get("message", "")
         started = one["started_at"] or "not yet"
         line = f"{started}  {one['kind']:<9}  {one['state']:<7}  {_counts(one)}"
-        out.data(_plain(f"{line}  {reason}").rstrip())
+        out.data(plain(f"{line}  {reason}").rstrip())
 
 
 def _operate(name: str, what: str) -> None:
@@ -229,7 +230,7 @@ def _entries(one: dict[str, Any]) -> str:
 def _row(one: dict[str, Any]) -> tuple[str, ...]:
     back = (one["complete_from"] or "")[:10]
     return (
-        _plain(one["name"]),
+        plain(one["name"]),
         one["adapter"],
         _entries(one),
         _ago(one["lag_seconds"]) or "-",
@@ -259,8 +260,3 @@ def _ago(seconds: float | None) -> str | None:
 
 def _address(name: str) -> str:
     return f"{_PATH}/{quote(name, safe='')}"
-
-
-def _plain(text: object) -> str:
-    """Return it on one line: what a stranger named must not move the cursor."""
-    return "".join(char if char.isprintable() else " " for char in str(text))

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from api.cli import http, output, source_advice, source_file, source_times
 from api.cli.output import CommandError
+from api.cli.terminal import plain
 from shared.entries.adapter import AdapterDescriptor
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings import Settings
@@ -157,7 +158,7 @@ def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
 
 def _unmapped(found: Candidate) -> str:
     return (
-        f"This is {found.title}: {_plain(found.found.why)}. Say which of them is which"
+        f"This is {found.title}: {plain(found.found.why)}. Say which of them is which"
         " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
         " becomes metadata. See docs/how-to/add-a-source.md."
     )
@@ -181,7 +182,7 @@ def _found(
         message = _nothing(address, given, tried)
         raise CommandError(message, exit_code=output.NOT_FOUND)
     for one in tried.candidates:
-        out.say(_plain(f"  {one.adapter:<14} {one.title}: {one.found.why}"))
+        out.say(plain(f"  {one.adapter:<14} {one.title}: {one.found.why}"))
     chosen = _ask(asks, "It could be any of these. Which is it", "--adapter")
     return _named(tried, chosen)
 
@@ -243,13 +244,13 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
 
 
 def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
-    out.say(_plain(f"This is {found.title}: {found.found.why}."))
+    out.say(plain(f"This is {found.title}: {found.found.why}."))
     for draft in checked.sample:
         when = source_times.when(draft.entry_time) if draft.entry_time else ""
         title = draft.title or draft.text[:60]
-        out.say(_plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
+        out.say(plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
     for one in checked.problems:
-        out.say(_plain(f"  {one}"))
+        out.say(plain(f"  {one}"))
 
 
 def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) -> None:
@@ -272,11 +273,6 @@ def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) ->
         out.complain(problem)
         return
     out.say(f"It is being read; follow it with `logchord source show {name}`.")
-
-
-def _plain(text: str) -> str:
-    """Return it on one line: what a stranger wrote must not move the cursor."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:

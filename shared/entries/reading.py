@@ -52,6 +52,15 @@ _THESE: LiteralString = " AND e.id = ANY(%(ids)s) ORDER BY e.id LIMIT 1000"
 _SOME: LiteralString = _BRIEF + _CURRENT + _THESE
 _SOME_WHOLE: LiteralString = _WHOLE + _CURRENT + _THESE
 
+_OF_THREAD: LiteralString = (
+    _BRIEF
+    + _CURRENT
+    + """
+       AND e.thread_id = %(thread_id)s AND e.deleted_at IS NULL
+     ORDER BY e.entry_time, e.id
+     LIMIT %(limit)s"""
+)
+
 _FILTERS: LiteralString = """
        AND (%(sources)s::text[] IS NULL OR e.source = ANY(%(sources)s))
        AND (%(asked)s::text[] IS NULL OR e.logbooks && %(asked)s)
@@ -259,6 +268,15 @@ def some(
     statement = _SOME_WHOLE if whole else _SOME
     with conn.cursor(row_factory=class_row(Entry)) as cur:
         return {row.entry_id: row for row in cur.execute(statement, values)}
+
+
+def of_thread(
+    conn: Connection[TupleRow], scope: Scope, thread_id: UUID, *, limit: int
+) -> list[Entry]:
+    """Return the members of a thread, oldest first, their texts cut."""
+    values = {"thread_id": thread_id, "limit": limit, **scope.params}
+    with conn.cursor(row_factory=class_row(Entry)) as cur:
+        return cur.execute(_OF_THREAD, values).fetchall()
 
 
 def listing(

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-_URI = "logchord:"
+URI = "logchord:"
 _PERMALINK = "/e/"
 
 _BY_ID: LiteralString = """
@@ -57,8 +57,8 @@ def find(conn: Connection[TupleRow], tenant: str, ref: str) -> list[Ref]:
 
 def names(tenant: str, ref: str) -> Iterator[Ref]:
     """Yield the identities that a ref spells out, whether there is such an entry."""
-    if ref.startswith(_URI):
-        parts = ref.removeprefix(_URI).split("/", 2)
+    if ref.startswith(URI):
+        parts = ref.removeprefix(URI).split("/", 2)
         if (
             len(parts) == len(("tenant", "source", "id"))
             and unquote(parts[0]) == tenant

@@ -44,6 +44,8 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "PUT /v1/entries/{entry_id}": ("ingest", {"json": {"text": "x"}}, 404),
     "PATCH /v1/entries/{entry_id}": ("ingest", {"json": {"text": "x"}}, 404),
     "GET /v1/entries/{entry_id}/revisions": ("read", {}, 404),
+    "GET /v1/entries/{entry_id}/thread": ("read", {}, 404),
+    "GET /v1/threads/{thread_id}": ("read", {}, 404),
     "GET /v1/entries/{entry_id}/attachments": ("read", {}, 404),
     "POST /v1/entries/{entry_id}/attachments": (
         "ingest",

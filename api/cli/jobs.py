@@ -1,0 +1,118 @@
+"""`logchord jobs`: searches that go on by themselves, seen, watched and ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from api.cli import http, output
+from api.cli.terminal import facility_zone, local, plain
+
+_PATH = "/v1/search/jobs"
+
+
+@click.group()
+def jobs() -> None:
+    """See, watch and end your searches."""
+
+
+@jobs.command("list")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="At most so many.",
+)
+def list_jobs(*, limit: int) -> None:
+    """List your searches, the newest first."""
+    out = output.current()
+    with http.open_client(out) as client:
+        found = http.call(client, "GET", _PATH, params={"limit": limit})["items"]
+    if out.as_json:
+        out.document(found)
+        return
+    zone = facility_zone()
+    for job in found:
+        asked = plain(job["request"]["query"])
+        when = local(job["created_at"], zone)
+        out.data(f"{job['job_id']}  {when}  {job['state']:<8}  {asked}")
+    if not found:
+        out.say("There are no searches; they are kept for a day.")
+
+
+@jobs.command()
+@click.argument("job_id", type=click.UUID)
+def show(*, job_id: object) -> None:
+    """Show how a search fares."""
+    out = output.current()
+    with http.open_client(out) as client:
+        job = http.call(client, "GET", f"{_PATH}/{job_id}")
+    _tell(out, job)
+
+
+@jobs.command()
+@click.argument("job_id", type=click.UUID)
+def watch(*, job_id: object) -> None:
+    """Tell what a search does, until it has ended."""
+    out = output.current()
+    with (
+        http.open_client(out) as client,
+        client.stream("GET", f"{_PATH}/{job_id}/events") as answer,
+    ):
+        if not answer.is_success:
+            answer.read()
+            raise http.error_of(answer)
+        name = ""
+        for line in answer.iter_lines():
+            kind, _, value = line.partition(": ")
+            if kind == "event":
+                name = value
+            elif kind == "data":
+                _event(out, name, json.loads(value))
+
+
+@jobs.command()
+@click.argument("job_id", type=click.UUID)
+def cancel(*, job_id: object) -> None:
+    """End a search now, with what is in."""
+    out = output.current()
+    with http.open_client(out) as client:
+        job = http.call(client, "DELETE", f"{_PATH}/{job_id}")
+    _tell(out, job)
+
+
+def _tell(out: output.Output, job: dict[str, Any]) -> None:
+    if out.as_json:
+        out.document(job)
+        return
+    ended = " (cancelled)" if job["cancelled"] else ""
+    out.data(f"{'state':<10}{job['state']}{ended}")
+    out.data(f"{'query':<10}{plain(job['request']['query'])}")
+    for one in job["branches"]:
+        out.data(f"{'branch':<10}{_branch(one)}")
+    if job["response"]:
+        out.data(f"{'results':<10}{job['response']['total_results']}")
+    if job["error"]:
+        out.data(f"{'error':<10}{plain(job['error']['message'])}")
+
+
+def _event(out: output.Output, name: str, data: dict[str, Any]) -> None:
+    if out.as_json:
+        out.line({"event": name, **data})
+        return
+    out.data(f"{name:<16}{_said(name, data)}".rstrip())
+
+
+def _said(name: str, data: dict[str, Any]) -> str:
+    if name == "branch_done":
+        return _branch(data)
+    said = {"branch_started": "name", "results": "total_results"}.get(name, "state")
+    return str(data.get(said, ""))
+
+
+def _branch(one: dict[str, Any]) -> str:
+    code = f" ({one['error_code']})" if one["error_code"] else ""
+    return f"{one['name']} {one['status']}{code}, {one['candidates']} found"

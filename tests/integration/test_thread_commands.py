@@ -1,0 +1,144 @@
+"""`logchord show`, `thread` and `jobs`, and the routes behind them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import psycopg
+import pytest
+
+from tests.fix_system import System
+from tests.integration.test_api_commands import Run, runner
+
+
+@pytest.fixture
+def logchord(api: System, tenant: str, tmp_path: Path) -> Run:
+    return runner(api, tmp_path, api.key(tenant=tenant))
+
+
+def push(caller: httpx.Client, *entries: dict[str, Any]) -> None:
+    for minute, entry in enumerate(entries):
+        time = f"2026-03-02T05:{minute:02}:00Z"
+        body = {"source": "api", "entry_time": time, **entry}
+        answer = caller.post("/v1/entries", json=body)
+        assert answer.status_code in {200, 201}, answer.text
+
+
+TRIP = {"external_id": "OPS-77", "title": "RF trip", "text": "Cavity 2 tripped."}
+REPLY = {"external_id": "OPS/78", "text": "Arc detector, reset.", "reply_to": "OPS-77"}
+LAST = {"external_id": "OPS-79", "text": "Beam back.", "reply_to": "OPS/78"}
+
+
+def test_an_entry_is_shown_by_whatever_it_is_called(
+    logchord: Run, caller: httpx.Client, tenant: str
+) -> None:
+    push(caller, TRIP, REPLY)
+    entry = caller.get("/e/api/OPS%2F78").json()
+    names = (
+        entry["entry_id"],
+        f"logchord:{tenant}/api/OPS%2F78",
+        "http://there/e/api/OPS%2F78",
+        "api/OPS/78",
+        "OPS/78",
+    )
+    for name in names:
+        ended = logchord("show", name, "--json")
+        assert ended.returncode == 0, (name, ended.stderr)
+        assert json.loads(ended.stdout)["entry_id"] == entry["entry_id"], name
+
+
+def test_what_is_not_there_or_not_one_alone_is_told_apart(
+    logchord: Run, caller: httpx.Client
+) -> None:
+    push(caller, TRIP)
+    for absent in ("OPS-1", str(uuid4()), "logchord:elsewhere/api/OPS-77"):
+        ended = logchord("show", absent)
+        assert (ended.returncode, ended.stdout) == (3, "")
+        assert f"No entry is called {absent!r}." in ended.stderr
+
+
+def test_an_entry_is_read_as_it_is_and_as_it_was(
+    logchord: Run, caller: httpx.Client
+) -> None:
+    push(caller, TRIP)
+    push(caller, {**TRIP, "text": "Cavity 3 tripped.\x1b[2J\nReset.", "tags": ["rf"]})
+    now = logchord("show", "OPS-77").stdout
+    assert now.splitlines()[0] == "RF trip"
+    assert "api/OPS-77" in now
+    assert "revision 2" in now
+    assert "Cavity 3 tripped. [2J\nReset." in now
+    assert "tags        rf" in now
+    then = logchord("show", "OPS-77", "--revision", "1").stdout
+    assert "Cavity 2 tripped." in then
+    pinned = logchord("show", "/e/api/OPS-77@1").stdout
+    assert pinned == then
+    changes = logchord("show", "OPS-77", "--diff").stdout
+    assert "-Cavity 2 tripped." in changes
+    assert "+Reset." in changes
+
+
+def test_a_thread_is_shown_from_any_of_its_entries(
+    logchord: Run, caller: httpx.Client
+) -> None:
+    push(caller, TRIP, REPLY, LAST, {"external_id": "X", "text": "elsewhere"})
+    shown = [logchord("thread", name).stdout for name in ("OPS-77", "OPS/78", "OPS-79")]
+    assert shown[0] == shown[1] == shown[2]
+    lines = shown[0].splitlines()
+    assert lines.index("Cavity 2 tripped.") < lines.index("    Arc detector, reset.")
+    assert "        Beam back." in lines
+    assert "elsewhere" not in shown[0]
+    alone = json.loads(logchord("thread", "X", "--json").stdout)
+    assert [one["external_id"] for one in alone["entries"]] == ["X"]
+
+
+@pytest.mark.requirement("P10")
+def test_a_thread_holds_what_the_caller_may_see_and_no_trace_of_the_rest(
+    api: System, caller: httpx.Client, tenant: str
+) -> None:
+    push(caller, TRIP, {**REPLY, "readers": ["group:safety"]}, LAST)
+    entry = caller.get("/e/api/OPS-77").json()
+    where = f"/v1/entries/{entry['entry_id']}/thread"
+    thread = caller.get(where).json()
+    assert [one["external_id"] for one in thread["entries"]] == ["OPS-77", "OPS-79"]
+    assert [node["depth"] for node in thread["tree"]] == [0, 0]
+    assert (thread["title"], thread["complete"]) == ("RF trip", True)
+    by_id = caller.get(f"/v1/threads/{thread['thread_id']}").json()
+    assert by_id["tree"] == thread["tree"]
+    with api.client(api.key(tenant="stranger")) as stranger:
+        for path in (where, f"/v1/threads/{thread['thread_id']}"):
+            assert stranger.get(path).status_code == 404
+
+
+def test_a_deleted_member_leaves_its_thread(caller: httpx.Client) -> None:
+    push(caller, TRIP, REPLY)
+    first, second = (caller.get(f"/e/api/{n}").json() for n in ("OPS-77", "OPS%2F78"))
+    assert caller.delete(f"/v1/entries/{second['entry_id']}").status_code == 204
+    thread = caller.get(f"/v1/entries/{first['entry_id']}/thread").json()
+    assert [one["external_id"] for one in thread["entries"]] == ["OPS-77"]
+    gone = caller.get(f"/v1/entries/{second['entry_id']}/thread")
+    assert gone.status_code == 410
+
+
+def test_searches_are_listed_shown_and_cancelled(
+    logchord: Run, caller: httpx.Client, api: System
+) -> None:
+    # Without a worker a job stays as it is.
+    accepted = caller.post("/v1/search/jobs", json={"query": "beam", "mode": "keyword"})
+    job_id = accepted.json()["job_id"]
+    listed = logchord("jobs", "list").stdout
+    assert listed.startswith(job_id)
+    assert "queued    beam" in listed
+    shown = logchord("jobs", "cancel", job_id).stdout.splitlines()
+    assert shown[0] == "state     failed (cancelled)"
+    assert "error     The job was cancelled." in shown
+    watched = logchord("jobs", "watch", job_id).stdout.split()
+    assert watched[-2:] == ["done", "failed"]
+    assert json.loads(logchord("jobs", "show", job_id, "--json").stdout)["cancelled"]
+    assert logchord("jobs", "show", str(uuid4())).returncode == 3
+    with psycopg.connect(api.database) as conn:
+        row = conn.execute("SELECT state FROM job WHERE id = %s", (job_id,)).fetchone()
+    assert row == ("failed",)
