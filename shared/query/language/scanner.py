@@ -63,8 +63,8 @@ def scan(text: str) -> Scanned:
 
 
 def _pieces(text: str, closing: dict[int, int]) -> Iterator[Piece]:
-    told = [place for place, sign in enumerate(text) if sign.isalnum()]
-    ends = (told[0], told[-1]) if told else (0, 0)
+    last = max((n for n, sign in enumerate(text) if sign.isalnum()), default=0)
+    ends = len(text) - len(text.lstrip()), last
     place = 0
     while place < len(text):
         piece = _piece(text, place, closing)
@@ -124,12 +124,13 @@ def _field(text: str, place: int, closing: dict[int, int]) -> Piece | None:
 def _of_word(piece: Piece, ends: tuple[int, int]) -> Piece:
     """Return the operator or pattern that a word is, or the word without its `?`.
 
-    `ends` are the first and the last letter or digit of the whole question.
+    `ends` are where the question begins, and its last letter or digit.
     """
     word = piece.text
-    if word in _OPERATORS:
-        return replace(piece, kind=_OPERATORS[word])
-    asks = len(word) - len(bare := word.rstrip("?"))
+    bare = word.rstrip("?")
+    if bare in _OPERATORS:
+        return replace(piece, kind=_OPERATORS[bare])
+    asks = len(word) - len(bare)
     is_alone = piece.start <= ends[0] and ends[1] < piece.end
     is_asked = asks == 1 and ends[1] < piece.end and not is_alone
     has_wild = "?" in bare or (asks and not is_asked)
