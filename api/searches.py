@@ -267,6 +267,7 @@ def _ordering(settings: Settings) -> Ordering:
         domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
         machine_factor=unified.weighting.machine,
         gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
+        scope_factor=unified.weighting.scope,
         source_share=search.source_share,
         high=search.confidence_high,
         medium=search.confidence_medium,

@@ -250,6 +250,9 @@ class WeightingSettings(Section):
     entity: float = Field(1.0, ge=0.5, le=1.5, description="Names an asked entity.")
     role: float = Field(1.0, ge=0.5, le=1.5, description="Fits the caller's role.")
     machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
+    scope: float = Field(
+        1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
+    )
 
 
 class FederationSettings(Section):

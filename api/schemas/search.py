@@ -28,7 +28,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "detail": (None, "full"),
     "fields": (None,),
     "max_chars": (None,),
-    "scope": (None, {}),
     "ambient": (None, {}),
     "session_id": (None,),
     "validation_threshold": (None,),
@@ -74,7 +73,19 @@ def _whole(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+Names = Annotated[list[str], Field(max_length=100)]
 Share = Annotated[float, BeforeValidator(_whole), Field(ge=0, le=1)]
+
+
+class SearchScope(BaseModel):
+    """What the page that asks is about; such hits count more, others stay."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kinds: Names = []
+    logbooks: Names = []
+    sources: Names = []
+    devices: Annotated[list[str], Field(max_length=0)] = []
 
 
 class SearchRequest(BaseModel):
@@ -129,6 +140,9 @@ class SearchRequest(BaseModel):
     rerank: Literal["linear"] | StrictBool | None = Field(
         None, description="False: the fused order stands."
     )
+    scope: SearchScope | None = Field(
+        None, description="What the page that asks is about: a bias, never a filter."
+    )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
     )
@@ -147,6 +161,12 @@ class SearchRequest(BaseModel):
             if name in resolved:
                 message = f"{name} is given twice"
                 raise ValueError(message)
+            if name == "scope" and isinstance(value, dict) and value.get("devices"):
+                raise ModuleNotEnabledError(
+                    "A scope of devices is not built in yet.",
+                    module_name="scope.devices",
+                    available=["kinds", "logbooks", "sources"],
+                )
             if name == "rerank" and value in _RERANKS_LATER:
                 raise ModuleNotEnabledError(
                     f"The rerank {value!r} is not built in yet.",
@@ -183,6 +203,10 @@ class SearchRequest(BaseModel):
             "rerank": None if self.rerank is True else self.rerank,
         }
         given = {name: value for name, value in said.items() if value is not None}
+        if self.scope is not None:
+            scope = self.scope.model_dump(exclude_defaults=True)
+            door.check_tree(scope, "scope")
+            given["scope"] = scope
         return given | ({"rerank": True} if self.rerank == "linear" else {})
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 # The factors that ship: what a machine wrote counts less, what is linked a bit more.
 MACHINE_FACTOR = 0.7
 GRAVITY_FACTOR = 1.2
+SCOPE_FACTOR = 1.2
 # At most so much of a page may come from one source while others have candidates.
 SOURCE_SHARE = 0.8
 
@@ -25,6 +26,9 @@ class Ordering:
     machine_factor: float = MACHINE_FACTOR
     # 1: neighbours in a thread do not pull.
     gravity_factor: float = GRAVITY_FACTOR
+    # What the page that asks is about: `kinds`, `logbooks`, `sources`. Never a filter.
+    scope: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    scope_factor: float = SCOPE_FACTOR
     source_share: float = SOURCE_SHARE
     # Calibrated scores from which a hit is trusted so much.
     high: float = 0.8

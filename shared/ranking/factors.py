@@ -37,6 +37,7 @@ def of_all(
             for name, factor in (
                 ("origin", _origin(hit, ordering)),
                 ("domain_weight", _domain(hit, ordering)),
+                ("scope", _scope(hit, kin, ordering)),
                 ("graph_gravity", pull),
             )
             if factor != 1.0
@@ -51,6 +52,18 @@ def _origin(hit: Fused, ordering: Ordering) -> float:
 
 def _domain(hit: Fused, ordering: Ordering) -> float:
     return _bounded(ordering.domain_weights.get(hit.shown.kind, 1.0))
+
+
+def _scope(hit: Fused, kin: Mapping[str, Kin], ordering: Ordering) -> float:
+    """Return the factor of what fits every part of the asking page's scope."""
+    has = {
+        "kinds": {hit.shown.kind},
+        "sources": {hit.shown.source},
+        "logbooks": set(kin.get(hit.shown.entry_id, _ALONE).logbooks),
+    }
+    wanted = {part: names for part, names in ordering.scope.items() if names}
+    within = all(not has[part].isdisjoint(names) for part, names in wanted.items())
+    return _bounded(ordering.scope_factor) if wanted and within else 1.0
 
 
 def _pulls(

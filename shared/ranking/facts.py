@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Kin:
-    """Whom an entry belongs to: its thread, its copies, its machine's series."""
+    """Whom an entry belongs to: its thread, copies, machine's series and logbooks."""
 
     thread_id: str | None = None
     group_id: str | None = None
     series_id: str | None = None
+    logbooks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

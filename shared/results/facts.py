@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 log = get_logger()
 
 _KIN: LiteralString = """
-    SELECT e.id, e.thread_id, s.group_id, l.series_id
+    SELECT e.id, e.logbooks, e.thread_id, s.group_id, l.series_id
       FROM entry e
       LEFT JOIN likeness l ON l.entry_id = e.id AND l.tenant = %(tenant)s
       LEFT JOIN shape s ON s.id = l.shape_id AND s.tenant = %(tenant)s
@@ -75,7 +75,10 @@ def _cosines(
 def _kin(conn: Connection[Any], plan: Plan, ids: Sequence[UUID]) -> dict[str, Kin]:
     rows = conn.execute(_KIN, {"ids": list(ids), "tenant": plan.scope.tenant})
     return {
-        str(entry_id): Kin(*(None if one is None else str(one) for one in kin))
-        for entry_id, *kin in rows
-        if any(kin)
+        str(entry_id): Kin(_text(thread), _text(group), _text(series), tuple(logbooks))
+        for entry_id, logbooks, thread, group, series in rows
     }
+
+
+def _text(one: UUID | None) -> str | None:
+    return None if one is None else str(one)

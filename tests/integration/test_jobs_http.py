@@ -276,6 +276,8 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
         ({"query": "x", "min_relevance_score": 1.1}, "validation_failed"),
         ({"query": "x", "similarity_threshold": 1.1}, "validation_failed"),
         ({"query": "x", "strict": "yes"}, "validation_failed"),
+        ({"query": "x", "scope": {"colours": ["red"]}}, "validation_failed"),
+        ({"query": "x", "scope": {"devices": ["HCM-03"]}}, "module_not_enabled"),
         ({"query": "x", "filters": {"date_from": "2026"}}, "module_not_enabled"),
         ({"query": "x", "filters": {"author": "  "}}, "validation_failed"),
         ({"query": "x", "filters": {"quantity": {"gte": 1}}}, "validation_failed"),

@@ -194,6 +194,21 @@ def test_a_hit_linked_to_a_strong_one_is_pulled_up() -> None:
     assert names(off) == ["top", "alone", "reply"]
 
 
+@pytest.mark.requirement("S4-26")
+def test_the_page_that_asks_bends_the_order_and_hides_nothing() -> None:
+    found = [meaning(hit("out", 0.6), hit("in", 0.55), hit("half", 0.52))]
+    kin = {"in": Kin(logbooks=("ops",)), "half": Kin(logbooks=("ops",))}
+    known = Facts(kin=kin)
+    found[0] = replace(
+        found[0], hits=(*found[0].hits[:2], replace(found[0].hits[2], kind="alarm"))
+    )
+    assert names(rank(found, known, MEANING)) == ["out", "in", "half"]
+    scope = {"logbooks": ["ops"], "kinds": ["note"]}
+    order = rank(found, known, with_ordering(MEANING, scope=scope))
+    assert names(order) == ["in", "out", "half"]
+    assert [item.factors for item in order.items] == [{"scope": 1.2}, {}, {}]
+
+
 @given(st.dictionaries(st.sampled_from("abcdef"), st.floats(0.5, 1.5)))
 def test_all_factors_together_stay_within_a_half_and_two(
     given_factors: dict[str, float],

@@ -1,0 +1,263 @@
+"""How well searches find: judged collections, every branch, and what ships.
+
+What ships is held against plain fusion of OpenSearch's own English and the bare model,
+in the same run and on the same texts: on no collection far below it, above it in the
+mean. Nothing is set for a collection of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+import pytrec_eval
+from rich.console import Console
+from rich.table import Table
+
+from bench import quality_engines
+from bench.quality_engines import Collection, Engines
+from shared.access.scope import Scope
+from shared.embedding.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
+from shared.jobs.outcome import Outcome
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.ranking import fold
+from shared.ranking.fusion import best_chunks, rrf_contrib
+from shared.results import facts
+from shared.results.conclusion import conclude
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+
+RESULTS = Path(__file__).parent / "results" / "quality.json"
+DATA = Path(__file__).parents[2] / "shared/data/retrieval"
+COLLECTIONS = ("cranfield", "vaswani")
+MEASURES = ("ndcg_cut_10", "recall_10", "recall_100", "recip_rank")
+HEADINGS = ("nDCG@10", "Recall@10", "Recall@100", "MRR")
+# Of each bare engine: as many as ours gives where a hundred results are asked for.
+DEPTH, RETURNED, SHIPPED = 200, 100, 10
+BASE, OURS = "plain fusion", "hybrid, as shipped"
+# On one collection what ships may lose so much, in the mean nothing (spec 3.7).
+MAY_LOSE = 0.005
+QUICK_QUESTIONS = 30
+SCOPE = Scope(quality_engines.TENANT, "bench")
+SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one way of searching came to on one collection."""
+
+    collection: str
+    way: str
+    measures: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a run has measured."""
+
+    found: list[Found]
+    # Share of the judged pairs whose cosine lies below the floor that ships.
+    lost_by_floor: dict[str, float]
+    seconds: dict[str, float]
+
+    def of(self, way: str, measure: str = "ndcg_cut_10") -> dict[str, float]:
+        """Return one measure by collection."""
+        mine = (one for one in self.found if one.way == way)
+        return {one.collection: one.measures[measure] for one in mine}
+
+    def failures(self) -> list[str]:
+        """Return where what ships is worse than it may be; none is a pass."""
+        ours, base = self.of(OURS), self.of(BASE)
+        told = [
+            f"{name}: nDCG@10 {ours[name]:.4f}, plain fusion {base[name]:.4f}"
+            for name in ours
+            if ours[name] < base[name] - MAY_LOSE
+        ]
+        means = statistics.mean(ours.values()), statistics.mean(base.values())
+        if means[0] <= means[1]:
+            told.append(f"mean: nDCG@10 {means[0]:.4f}, plain fusion {means[1]:.4f}")
+        return told
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print a table, keep the numbers as JSON; a failed gate ends with 1."""
+    asked = _options(arguments)
+    report = Report([], {}, {})
+    for name in asked.collection or COLLECTIONS:
+        began = time.perf_counter()
+        most = QUICK_QUESTIONS if asked.quick else None
+        collection = quality_engines.read(asked.data / name, most)
+        with quality_engines.filled(collection) as engines:
+            runs, lost = _runs(collection, engines)
+        report.found.extend(
+            Found(name, way, _measured(collection, run)) for way, run in runs.items()
+        )
+        report.lost_by_floor[name] = lost
+        report.seconds[name] = round(time.perf_counter() - began, 1)
+    _show(report)
+    failures = report.failures()
+    if asked.keep:
+        _keep(report, failures)
+    if failures:
+        print("\n".join(["the gate is not passed:", *failures]), file=sys.stderr)
+        raise SystemExit(1)
+
+
+Run = dict[str, list[str]]
+
+
+def _runs(collection: Collection, engines: Engines) -> tuple[dict[str, Run], float]:
+    runs: dict[str, Run] = defaultdict(dict)
+    floor = SIMILARITY_FLOORS[DEFAULT_MODEL]
+    judged = below = 0
+    for number, question in collection.questions.items():
+        english = engines.english(question, DEPTH)
+        model = engines.nearest(question, DEPTH)
+        ways = {
+            "bare english": english,
+            "bare model": model,
+            BASE: _fused(english, model),
+            **_ours(engines, question),
+        }
+        for way, order in ways.items():
+            runs[way][number] = order[:RETURNED]
+        cosines = engines.cosines(question)
+        relevant = [t for t, g in collection.judged.get(number, {}).items() if g > 0]
+        judged += len(relevant)
+        below += sum(cosines[text] < floor for text in relevant)
+    return runs, below / max(1, judged)
+
+
+def _ours(engines: Engines, question: str) -> dict[str, list[str]]:
+    """Return what each branch finds alone, and what comes of them together."""
+    wide = _plan(question, RETURNED)
+    told = _told(wide, engines)
+    by_name = {one.name: one for branch in told.values() for one in branch}
+    by_name["pg_fts"] = _branch(wide, "pg_fts", engines)[0]
+    found = {name: _names(engines, one) for name, one in by_name.items()}
+    narrow = _plan(question, SHIPPED)
+    first = _order(narrow, _told(narrow, engines), engines)
+    fused = replace(narrow, ordering=replace(narrow.ordering, rerank=False))
+    rest = _order(wide, told, engines)
+    # Ten results are what ships; further down, what a hundred would have been.
+    ours = [*first[:SHIPPED], *(one for one in rest if one not in first[:SHIPPED])]
+    unranked = _order(fused, _told(fused, engines), engines)
+    return {**found, "hybrid, not reranked": unranked, OURS: ours}
+
+
+def _plan(question: str, limit: int) -> Plan:
+    return make_plan(Question(question, mode="hybrid", limit=limit), SCOPE, Limits())
+
+
+def _told(plan: Plan, engines: Engines) -> dict[int, list[Outcome]]:
+    return {n: _branch(plan, name, engines) for n, name in enumerate(plan.branches)}
+
+
+def _branch(plan: Plan, name: str, engines: Engines) -> list[Outcome]:
+    branch = Branch(plan, name, time.monotonic() + SECONDS, time.monotonic)
+    outcomes = attempt.carry_out(branch, lambda: engines.tools)
+    assert not [one for one in outcomes if one.failed], outcomes
+    return outcomes
+
+
+def _names(engines: Engines, outcome: Outcome) -> list[str]:
+    return [engines.names[hit.entry_id] for hit in best_chunks(outcome.hits)]
+
+
+def _order(
+    plan: Plan, told: Mapping[int, Sequence[Outcome]], engines: Engines
+) -> list[str]:
+    heard = [outcome for branch in told.values() for outcome in branch]
+    known = facts.read(lambda: engines.pool, plan, heard, int(SECONDS * 1000))
+    ranked = conclude(plan, told, known).ranked
+    return [engines.names[run[0].entry_id] for run in fold.runs(ranked)]
+
+
+def _fused(*orders: Sequence[str]) -> list[str]:
+    scores: dict[str, float] = defaultdict(float)
+    for order in orders:
+        for place, name in enumerate(order, start=1):
+            scores[name] += rrf_contrib(place)
+    return sorted(scores, key=lambda name: (-scores[name], name))
+
+
+def _measured(collection: Collection, run: Run) -> dict[str, float]:
+    """Return the mean over all judged questions, as trec_eval defines the measures."""
+    judged = {
+        number: grades
+        for number, grades in collection.judged.items()
+        if any(grade > 0 for grade in grades.values())
+    }
+    asked = {"ndcg_cut.10", "recall.10,100", "recip_rank"}
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, asked)
+    # By place: trec_eval sorts by score, and breaks ties in a way of its own.
+    scored = {
+        number: {name: float(-place) for place, name in enumerate(run[number])}
+        for number in judged
+    }
+    found = evaluator.evaluate(scored)
+    return {
+        name: statistics.fmean(one[name] for one in found.values()) for name in MEASURES
+    }
+
+
+def _show(report: Report) -> None:
+    for name, seconds in report.seconds.items():
+        lost = 100 * report.lost_by_floor[name]
+        title = (
+            f"{name}: {seconds:.0f} s; the floor loses {lost:.1f} % of what is relevant"
+        )
+        table = Table(title=title, title_justify="left")
+        table.add_column("way")
+        for heading in HEADINGS:
+            table.add_column(heading, justify="right")
+        for one in report.found:
+            if one.collection == name:
+                cells = [f"{one.measures[measure]:.4f}" for measure in MEASURES]
+                table.add_row(one.way, *cells)
+        Console().print(table)
+
+
+def _keep(report: Report, failures: Sequence[str]) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    told = {
+        "at": datetime.now(UTC).isoformat(),
+        "machine": platform.machine(),
+        "cores": psutil.cpu_count(),
+        "model": DEFAULT_MODEL,
+        "passed": not failures,
+        "failures": list(failures),
+        **asdict(report),
+    }
+    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.quality", description=__doc__
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help=f"{QUICK_QUESTIONS} questions of each"
+    )
+    parser.add_argument("--data", type=Path, default=DATA, help="the collections")
+    parser.add_argument(
+        "--collection", action="append", help="only this one; may be given again"
+    )
+    parser.add_argument(
+        "--no-keep", dest="keep", action="store_false", help="write no JSON"
+    )
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    main()

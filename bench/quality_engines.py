@@ -1,0 +1,226 @@
+"""A judged collection in every engine: ours, and the bare ones beside them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from opensearchpy import OpenSearch, helpers
+
+from bench import rig
+from local.opensearch import EmbeddedOpenSearch
+from local.place import Place
+from local.server import free_port
+from shared.embedding import of_entry
+from shared.embedding.chunks import Chunk, cut
+from shared.embedding.encoders import DEFAULT_MODEL, Encoder, Vectors, load_encoder
+from shared.embedding.in_use import InUse
+from shared.embedding.of_entry import Embedded
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.opensearch import aliases, bulk, documents, mapping
+from shared.opensearch.client import make_client
+from shared.postgres import Pool, connection, make_pool
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Tools
+from shared.retrieval.query_vectors import QueryVectors
+from shared.settings import Settings
+
+VECTORS = Path(__file__).parent / "results" / "vectors"
+TENANT, PAGE = "default", 500
+READY_SECONDS = 120.0
+ENGLISH = "bare-english"
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Texts, questions, and which texts answer which question."""
+
+    name: str
+    texts: dict[str, str]
+    questions: dict[str, str]
+    judged: dict[str, dict[str, int]]
+
+
+@dataclass
+class Engines:
+    """Where one collection has been put."""
+
+    pool: Pool
+    tools: Tools
+    client: OpenSearch
+    encoder: Encoder
+    # By the id of the entry, the id that the judgements know.
+    names: dict[str, str]
+    # One row a chunk, and which text it is of.
+    vectors: Vectors
+    owners: list[str]
+
+    def english(self, question: str, count: int) -> list[str]:
+        """Return what OpenSearch finds with its own analysis of English."""
+        answer = self.client.search(
+            index=ENGLISH,
+            body={"size": count, "query": {"match": {"text": question}}},
+            params={"_source": "false"},
+        )
+        return [hit["_id"] for hit in answer["hits"]["hits"]]
+
+    def nearest(self, question: str, count: int) -> list[str]:
+        """Return the texts whose best chunk is nearest, by reading them all."""
+        cosines = self.cosines(question)
+        return sorted(cosines, key=lambda name: (-cosines[name], name))[:count]
+
+    def cosines(self, question: str) -> dict[str, float]:
+        """Return the cosine of every text's best chunk."""
+        products = self.vectors @ self.encoder.encode([question])[0]
+        best: dict[str, float] = {}
+        for owner, cosine in zip(self.owners, products.tolist(), strict=True):
+            best[owner] = max(cosine, best.get(owner, -1.0))
+        return best
+
+
+def read(folder: Path, most: int | None) -> Collection:
+    """Return a collection, or its first questions alone."""
+    with gzip.open(folder / "corpus.jsonl.gz", "rt", encoding="utf-8") as lines:
+        texts = {str(one["id"]): one["text"] for one in map(json.loads, lines)}
+    written = (folder / "queries.jsonl").read_text("utf-8").splitlines()
+    asked = [json.loads(line) for line in written][:most]
+    questions = {str(one["id"]): one["text"] for one in asked}
+    judged: dict[str, dict[str, int]] = {}
+    for line in (folder / "qrels.tsv").read_text("utf-8").splitlines():
+        question, text, grade = line.split("\t")
+        if question in questions:
+            judged.setdefault(question, {})[text] = int(grade)
+    return Collection(folder.name, texts, questions, judged)
+
+
+@contextmanager
+def filled(collection: Collection) -> Iterator[Engines]:
+    """Start servers of the bench's own and put the collection into them."""
+    cache = Settings.load({}).cache
+    encoder = load_encoder(DEFAULT_MODEL, cache)
+    with rig.servers() as ground:
+        place = Place(home=ground.home, cache=cache)
+        server = EmbeddedOpenSearch(place, free_port())
+        server.start()
+        try:
+            server.wait_ready(READY_SECONDS)
+            client = make_client(Settings.load({"OPENSEARCH_URL": server.url}))
+            assert client is not None
+            pool = make_pool(ground.url, application="bench", size=4)
+            yield _fill(collection, encoder, pool, client)
+            pool.close()
+        finally:
+            server.stop()
+
+
+def _fill(
+    collection: Collection, encoder: Encoder, pool: Pool, client: OpenSearch
+) -> Engines:
+    index = "quality"
+    aliases.ensure_index(client, index)
+    embedded = _embedded(collection, encoder)
+    names: dict[str, str] = {}
+    keys = list(collection.texts)
+    for start in range(0, len(keys), PAGE):
+        page = keys[start : start + PAGE]
+        names |= _page(collection, page, embedded, encoder, pool, client, index)
+    client.indices.refresh(index=mapping.read_alias(index))
+    _put_bare(client, collection)
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: client,
+        index=index,
+        similarity_threshold=None,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: encoder,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    with connection(pool) as conn:
+        conn.execute("ANALYZE")
+    owners = [key for key in keys for _ in embedded[key].chunks]
+    vectors = np.concatenate([embedded[key].vectors for key in keys])
+    return Engines(pool, tools, client, encoder, names, vectors, owners)
+
+
+def _page(
+    collection: Collection,
+    keys: Sequence[str],
+    embedded: Mapping[str, Embedded],
+    encoder: Encoder,
+    pool: Pool,
+    client: OpenSearch,
+    index: str,
+) -> dict[str, str]:
+    """Store a page of texts as every stage would, and return the names of its ids."""
+    drafts = [EntryDraft("api", key, collection.texts[key] or "-") for key in keys]
+    with connection(pool) as conn:
+        saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
+        names = {one.entry_id: one.external_id for one in saved}
+        table = ensure_table(conn, "bench", encoder.model, encoder.dimension)
+        contents = reading.contents(conn, TENANT, list(names))
+        for content in contents.values():
+            metadata.store(conn, content, metadata.extract(content, None))
+            of_entry.store(conn, table, content, embedded[names[content.entry_id]])
+    with connection(pool) as conn:
+        loaded = documents.load(conn, TENANT, list(names))
+    assert not bulk.write(client, mapping.write_alias(index), loaded)
+    return {str(entry_id): key for entry_id, key in names.items()}
+
+
+def _put_bare(client: OpenSearch, collection: Collection) -> None:
+    fields = {"text": {"type": "text", "analyzer": "english"}}
+    shards: dict[str, Any] = {"number_of_shards": 1, "number_of_replicas": 0}
+    body = {"settings": shards, "mappings": {"properties": fields}}
+    client.indices.create(index=ENGLISH, body=body)
+    actions = (
+        {"_index": ENGLISH, "_id": key, "_source": {"text": text}}
+        for key, text in collection.texts.items()
+    )
+    helpers.bulk(client, actions, chunk_size=2000)
+    client.indices.refresh(index=ENGLISH)
+
+
+def _embedded(collection: Collection, encoder: Encoder) -> dict[str, Embedded]:
+    """Return the vectors of every text; made once, then read from the folder."""
+    told = hashlib.sha256(json.dumps(collection.texts).encode()).hexdigest()[:12]
+    file = VECTORS / f"{collection.name}-{encoder.model}-{told}.npz"
+    if not file.exists():
+        _embed_all(collection, encoder, file)
+    with np.load(file) as kept:
+        vectors, places = kept["vectors"], kept["places"]
+    rows: dict[int, list[int]] = {}
+    for row, (number, *_) in enumerate(places.tolist()):
+        rows.setdefault(number, []).append(row)
+    found = {}
+    for number, key in enumerate(collection.texts):
+        mine = rows.get(number, [])
+        stretches = (map(int, places[row][1:]) for row in mine)
+        chunks = [Chunk(one, start, end, "") for one, start, end in stretches]
+        found[key] = Embedded(chunks, vectors[mine].reshape(-1, encoder.dimension))
+    return found
+
+
+def _embed_all(collection: Collection, encoder: Encoder, file: Path) -> None:
+    places: list[tuple[int, int, int, int]] = []
+    vectors: list[Vectors] = []
+    for number, text in enumerate(collection.texts.values()):
+        chunks = cut(text or "-", encoder)
+        places += [(number, one.number, one.start, one.end) for one in chunks]
+        vectors.append(encoder.encode([one.text for one in chunks]))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    np.savez(file, vectors=np.concatenate(vectors), places=np.array(places))
