@@ -96,12 +96,22 @@ def answer(error: LogchordError, state: Any) -> Response:
         headers["Retry-After"] = "1"
     if error.status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = "Bearer"
+    body = error.body(request_id, admin=admin)
+    if getattr(state, "tells_detail", False):
+        told = body["error"]
+        fields = (told.get("details") or {}).get("fields")
+        body = {"detail": fields or f"{told['message']} ({told['id']})", **body}
     return Response(
-        json.dumps(error.body(request_id, admin=admin)),
+        json.dumps(body),
         status_code=error.status,
         media_type="application/json",
         headers=headers,
     )
+
+
+def tell_detail(state: Any) -> None:
+    """Let the errors of a request carry `detail`, for clients that read that."""
+    state.tells_detail = True
 
 
 def unexpected(exc: Exception, state: Any) -> Response:

@@ -51,7 +51,7 @@ def get_embed_models(ctx: Ctx) -> Response:
     status_code=202,
     summary="Embed every entry for another model",
     response_model=QueuedOut,
-    responses={**documented(409), 200: {"model": PlannedOut}},
+    responses={**documented(404, 409), 200: {"model": PlannedOut}},
 )
 def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
     """Behind everything live; searches stay with the model that is live."""
@@ -63,7 +63,7 @@ def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Resp
     status_code=202,
     summary="Have searches read another model",
     response_model=QueuedOut,
-    responses={**documented(409), 200: {"model": PlannedOut}},
+    responses={**documented(404, 409), 200: {"model": PlannedOut}},
 )
 def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
     """Once it has a vector of everything; what it lacks is embedded first."""

@@ -18,7 +18,7 @@ from shared.log import get_logger
 from shared.query import fault as faults
 from shared.query.fault import Fault
 from shared.query.logged import logged
-from shared.query.plan import Plan
+from shared.query.plan import Plan, Question
 from shared.results.response import timestamp
 
 log = get_logger()
@@ -70,7 +70,11 @@ async def post_job(
 
 
 def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
-    question = body.question(_fault(request, caller, ctx))
+    return planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
+
+
+def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
+    """Return the plan of a question, and log that it was asked, as the setting says."""
     plan = ctx.searches.plan(question, caller.scope)
     setting, tenant = ctx.settings.log_queries, caller.scope.tenant
     kept = logged(plan.query, setting, ctx.secret(), tenant)
@@ -78,7 +82,8 @@ def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Pl
     return plan
 
 
-def _fault(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:
+def fault_of(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:
+    """Return the fault that the request asks for, if whoever asks may."""
     header = request.headers.get(faults.HEADER)
     if header is None:
         return None

@@ -135,7 +135,7 @@ def get_results(
         **documented(404, 410),
         200: {
             "description": "What happens, as it happens, until the job has ended.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": {"text/event-stream": {}},
         },
     },
 )

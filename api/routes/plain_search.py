@@ -1,0 +1,144 @@
+"""`POST /search`: the plain search, whose shape never changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api import errors, metrics
+from api.context import ApiContext, Caller, Ctx, needs
+from api.door_route import DoorRoute, Handler
+from api.routes.search import fault_of, planned
+from api.schemas.plain_search import PlainRequest, PlainResponse
+from shared.access.scope import Scope
+from shared.answers.sentences import synthesize
+from shared.entries import reading
+from shared.entries.reading import Entry
+from shared.postgres import connection
+from shared.query.plan import Question
+from shared.text import door
+
+_MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
+_DEADLINE_MS = 3000
+
+
+class PlainRoute(DoorRoute):
+    """Its errors speak also as its clients read them."""
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler whose errors carry `detail`, too."""
+        handle = super().get_route_handler()
+
+        async def marked(request: Request) -> Response:
+            errors.tell_detail(request.state)
+            return await handle(request)
+
+        return marked
+
+
+router = APIRouter(tags=["search"], route_class=PlainRoute)
+
+
+@router.post(
+    "/search",
+    summary="Search, in the plain shape",
+    response_model=PlainResponse,
+    responses=errors.documented(504),
+    dependencies=[Depends(needs("search"))],
+)
+async def post_search(
+    body: PlainRequest, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Answer with results, a synthesis of the best of them, and its citations."""
+    settings = ctx.settings.search
+    method = body.method or settings.default_method
+    least = body.min_relevance_score
+    door.check_tree(body.filters, "filters")
+    question = Question(
+        query=door.admit(body.query, "query"),
+        mode=_MODES[method],
+        limit=body.limit,
+        filters=body.filters,
+        deadline_ms=_DEADLINE_MS,
+        fault=fault_of(request, caller, ctx),
+        ordering={
+            "min_relevance_score": (
+                settings.min_relevance_score if least is None else least
+            )
+        },
+    )
+    plan = planned(question, caller, ctx)
+    began = time.perf_counter()
+    reply = await ctx.searches.ask(plan, caller.trace, None)
+    metrics.search_done(plan.method, time.perf_counter() - began)
+    assert isinstance(reply, str)
+    found = json.loads(reply)
+    ids = [UUID(hit["entry_id"]) for hit in found["results"]]
+    entries = await asyncio.to_thread(_entries, ctx, caller.scope, ids)
+    zone = ZoneInfo(ctx.settings.facility_timezone)
+    results = [
+        _result(hit, entries[UUID(hit["entry_id"])], zone)
+        for hit in found["results"]
+        # What was deleted or closed to the caller between the two reads is gone.
+        if UUID(hit["entry_id"]) in entries
+    ]
+    for place, result in enumerate(results, 1):
+        result["rank"] = place
+    answer = {
+        "results": results,
+        "query": body.query,
+        "method_used": method,
+        "total_results": len(results),
+        "synthesis": _synthesis(ctx, body, results),
+        "citations": (
+            [one["source"] for one in results] if body.include_citations else []
+        ),
+    }
+    headers = {"X-Logchord-Job": found["job_id"]}
+    if found["degraded"]:
+        headers["X-Logchord-Degraded"] = "true"
+    return Response(json.dumps(answer), media_type="application/json", headers=headers)
+
+
+def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entry]:
+    if not ids:
+        return {}
+    with connection(ctx.pool) as conn:
+        found = reading.some(conn, scope, ids)
+    return {key: one for key, one in found.items() if one.deleted_at is None}
+
+
+def _result(hit: Mapping[str, Any], entry: Entry, zone: ZoneInfo) -> dict[str, Any]:
+    told = {
+        "category": entry.category,
+        "date": entry.entry_time.astimezone(zone).date().isoformat(),
+        "author": hit["author"],
+        "logbook": ", ".join(entry.logbooks),
+        "title": entry.title,
+        "entry_id": hit["entry_id"],
+        "url": hit["url"],
+    }
+    return {
+        "content": hit["content"],
+        "source": hit["source_uri"],
+        "relevance_score": hit["relevance_score"],
+        "rank": hit["rank"],
+        "metadata": {name: value for name, value in told.items() if value},
+    }
+
+
+def _synthesis(
+    ctx: ApiContext, body: PlainRequest, results: Sequence[Mapping[str, Any]]
+) -> str | None:
+    settings = ctx.settings.synthesis
+    if not settings.enabled:
+        return None
+    texts = [one["content"] for one in results[: settings.max_sources]]
+    return synthesize(body.query, texts, marked=body.include_citations)

@@ -1,0 +1,51 @@
+"""An answer without a model: the best sentence of each of the best results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shared.text.tokens import scan
+
+# A sentence of a log that never ends is cut between two words.
+MAX_CHARACTERS = 300
+_END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\s*\n\s*")
+_CLOSED = re.compile(r"[.!?:;,\s]*$")
+
+
+def synthesize(query: str, texts: Sequence[str], *, marked: bool = True) -> str | None:
+    """Return a sentence of each text, `[n]` naming the nth; None without texts.
+
+    What two texts say alike is said once, with both marks.
+    """
+    asked = _terms(query)
+    said: dict[str, list[int]] = {}
+    for number, text in enumerate(texts, 1):
+        sentence = best_sentence(asked, text)
+        if sentence:
+            said.setdefault(sentence, []).append(number)
+    told = [_closed(text, numbers if marked else []) for text, numbers in said.items()]
+    return " ".join(told) or None
+
+
+def best_sentence(asked: frozenset[str], text: str) -> str:
+    """Return the sentence with most of the terms asked for; the first of equals."""
+    sentences = [part.strip() for part in _END.split(text) if part.strip()]
+    best = max(sentences, key=lambda one: len(asked & _terms(one)), default="")
+    if len(best) <= MAX_CHARACTERS:
+        return best
+    return best[:MAX_CHARACTERS].rpartition(" ")[0] + "\u2026"
+
+
+def _closed(sentence: str, numbers: Sequence[int]) -> str:
+    marks = "".join(f"[{number}]" for number in numbers)
+    if sentence.endswith("\u2026"):
+        return f"{sentence} {marks}".strip()
+    bare = _CLOSED.sub("", sentence)
+    end = sentence[len(bare) :].strip()
+    end = end if end in {"!", "?"} else "."
+    return f"{bare} {marks}{end}" if marks else f"{bare}{end}"
+
+
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(token.term for token in scan(text, "en"))
