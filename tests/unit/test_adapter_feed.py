@@ -263,6 +263,15 @@ def test_markup_of_absurd_depth_is_refused(depth: int):
     assert caught.value.reason == "too_deep"
 
 
+def test_a_base_that_is_no_address_changes_none():
+    (raw,) = raws(ATOM)
+    payload = raw.payload.replace(b"<entry>", b'<entry xml:base="http://[">')
+    assert payload != raw.payload
+    assert (
+        feed().parse(replace(raw, payload=payload)).url == "https://log.example.org/e/1"
+    )
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     st.sampled_from(raws(OPERATIONS) + raws(ATOM)),

@@ -123,7 +123,7 @@ def entry_of(
     """Return the entry that an item is, or MalformedEntryError."""
     if reading.is_tombstone:
         return _tombstone(reading, external_id, source)
-    base = urljoin(page or "", reading.item.base or "") or None
+    base = _base(page, reading.item.base)
     flags = list(reading.item.flags)
     written = _time(reading.text(*_WRITTEN), source, flags)
     modified = _time(reading.text(*_MODIFIED), source, flags)
@@ -284,6 +284,14 @@ def _attachments(reading: Reading, base: str | None) -> Iterator[AttachmentRef]:
             bytes=_whole(length),
             caption=caption,
         )
+
+
+def _base(page: str | None, said: str | None) -> str | None:
+    try:
+        return urljoin(page or "", said or "") or None
+    except ValueError:
+        # What no address is changes none.
+        return page
 
 
 def _absolute(base: str | None, href: str) -> str | None:
