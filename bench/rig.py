@@ -51,8 +51,14 @@ class Rig:
 @contextmanager
 def rig(commands: Sequence[Sequence[str]], **extra: str) -> Iterator[Rig]:
     """Bring a stack up, give it away, and take it down again."""
+    with servers(**extra) as ground, serving(commands, ground) as made:
+        yield made
+
+
+@contextmanager
+def serving(commands: Sequence[Sequence[str]], ground: Ground) -> Iterator[Rig]:
+    """Run the processes of a stack beside its servers, and make a key for it."""
     with ExitStack() as ends:
-        ground = ends.enter_context(servers(**extra))
         children = [ends.enter_context(running(c, ground)) for c in commands]
         settings = Settings.load(ground.environment)
         url = f"http://{settings.host}:{settings.port}"

@@ -1,0 +1,99 @@
+"""A logbook of any size, stored as every stage would store it, ready to be searched.
+
+The model reads the first entries. Vectors of the others are those moved by noise: to
+embed a hundred thousand texts takes an hour, and searching them costs the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bench import logbook
+from shared.embedding import of_entry
+from shared.embedding.of_entry import Embedded
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.opensearch import aliases, bulk, documents, mapping
+from shared.postgres import Pool, connection
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+    from shared.embedding.encoders import Encoder
+    from shared.settings import Settings
+
+TENANT = "default"
+PAGE = 500
+# What the model reads itself, and how far the others lie from one of these.
+REAL_VECTORS = 1000
+_NOISE = 0.35
+
+
+def fill(
+    settings: Settings, pool: Pool, client: OpenSearch, encoder: Encoder, count: int
+) -> str:
+    """Store so many entries, vectors and documents; return the table of vectors."""
+    index = settings.opensearch_index
+    aliases.ensure_index(client, index)
+    with connection(pool) as conn:
+        prefix = settings.vector_table_prefix
+        table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
+    drafts = _drafts(count)
+    known: list[Embedded] = []
+    luck = np.random.default_rng(1)
+    while page := list(islice(drafts, PAGE)):
+        with connection(pool) as conn:
+            saved = save_page(conn, TENANT, page, stages=[], editor="bench")
+            contents = reading.contents(conn, TENANT, [one.entry_id for one in saved])
+            for content in contents.values():
+                metadata.store(conn, content, metadata.extract(content, None))
+                if len(known) < REAL_VECTORS:
+                    known.append(of_entry.embed(content, encoder))
+                    embedded = known[-1]
+                else:
+                    embedded = _moved(known[luck.integers(len(known))], luck)
+                of_entry.store(conn, table, content, embedded)
+        with connection(pool) as conn:
+            loaded = documents.load(conn, TENANT, list(contents))
+        refused = bulk.write(client, mapping.write_alias(index), loaded)
+        if refused:
+            message = f"OpenSearch refused {len(refused)} documents."
+            raise RuntimeError(message)
+    client.indices.refresh(index=mapping.read_alias(index))
+    with connection(pool) as conn:
+        conn.execute("ANALYZE")
+    return table
+
+
+def _drafts(count: int) -> Iterator[EntryDraft]:
+    for one in logbook.entries(count):
+        # A word that no other entry has, as a ticket's number is.
+        yield EntryDraft(
+            "api",
+            one["id"],
+            f"{one['text']} Ticket {ticket(int(one['id']))}.",
+            title=one["title"],
+            authors=(one["author"],),
+            logbooks=tuple(one["books"]),
+            tags=tuple(one["tags"]),
+            entry_time=datetime.fromisoformat(one["timestamp"]),
+        )
+
+
+def ticket(number: int) -> str:
+    """Return the word of one entry alone."""
+    return f"zt{number:06d}q"
+
+
+def _moved(one: Embedded, luck: Any) -> Embedded:
+    vectors = one.vectors + luck.normal(0, _NOISE / 20, one.vectors.shape)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return Embedded(one.chunks, (vectors / lengths).astype(np.float32))
