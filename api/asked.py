@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from shared import broker, migrations
-from shared.embedding import stored
-from shared.embedding.encoders import ALIASES
+from shared.embedding import names, stored
+from shared.embedding.encoders import BUILT_IN
 from shared.errors import (
     DatabaseQueryError,
     EmbeddingGenerationError,
@@ -44,7 +44,7 @@ class _Asked:
         self._database_url = database_url
         self._jobs = broker.jobs_redis(settings, timeout_seconds=_TIMEOUT_SECONDS)
         self._opensearch = opensearch.make_client(settings)
-        self._model = ALIASES.get(settings.embedding_model, settings.embedding_model)
+        self._model = names.first(settings)
         self._cache = settings.cache
 
     def postgres(self) -> None:
@@ -70,8 +70,7 @@ class _Asked:
 
     def embedding(self) -> None:
         folder = stored.folder_of(self._cache, self._model)
-        built_in = self._model.startswith("hashing-")
-        if stored.manifest_of(folder) is None and not built_in:
+        if self._model in BUILT_IN and stored.manifest_of(folder) is None:
             raise EmbeddingGenerationError(technical="the model is not converted yet")
 
     def _connect(self) -> Connection[TupleRow]:

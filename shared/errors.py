@@ -10,6 +10,7 @@ LogchordError
 ├── DatabaseConnectionError          Postgres cannot be reached
 ├── DatabaseQueryError               a statement failed, classified by SQLSTATE
 ├── EmbeddingGenerationError         the model cannot be reached or answers nonsense
+│   └── EmbeddingOutageError         the same for every text; it is asked again
 ├── SearchExecutionError             every branch of a search failed
 ├── SearchTimeoutError               the deadline passed with no branch in
 ├── OpenSearchError                  inside branch outcomes and index work only
@@ -214,6 +215,21 @@ class EmbeddingGenerationError(LogchordError):
         super().__init__(message, technical=technical, retriable=retriable)
         self.model_name = model_name
         self.input_text = redact(input_text)[:100] if input_text else None
+
+
+class EmbeddingOutageError(EmbeddingGenerationError):
+    """The embedding model does not answer just now; it is asked again."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        technical: str | None = None,
+        model_name: str | None = None,
+        retry_after_seconds: int | None = None,
+    ) -> None:
+        super().__init__(message, technical=technical, model_name=model_name)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class SearchExecutionError(LogchordError):

@@ -88,14 +88,12 @@ ALIASES: Mapping[str, str] = {
 # its line away; until then a value given for it is answered with a warning.
 WITHOUT_EFFECT = (
     "agentic",
-    "api",
     "keyword",
     "pipelines",
     "reasoning",
     "reranking.model",
     "search.default_method",
     "search.min_relevance_score",
-    "search_modules.semantic.provider",
     "session",
     "synthesis",
     "telemetry",

@@ -102,7 +102,8 @@ class SemanticModuleSettings(ModuleSettings):
     """The semantic search module."""
 
     provider: str | None = Field(
-        None, description="Who embeds; none is the built-in encoder."
+        None,
+        description="Under `api.providers`, who embeds; none is the built-in encoder.",
     )
     settings: SemanticSettings = SemanticSettings()
 
@@ -176,6 +177,12 @@ class ProviderSettings(Section):
     base_url: str | None = Field(None, description="Address of its interface.")
     api_key: SecretStr | None = Field(None, description="Our key; kept out of logs.")
     timeout_seconds: float = Field(30, gt=0, description="Of one call.")
+    embedding_batch: int = Field(
+        32, ge=1, le=1000, description="Texts of one call for vectors."
+    )
+    embedding_tokens: int = Field(
+        250, ge=16, le=8192, description="So many pieces of a text make one vector."
+    )
 
 
 class ApiSettings(Section):

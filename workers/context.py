@@ -146,7 +146,9 @@ class Context:
 
     def encoder(self, model: str) -> Encoder:
         """Return an embedding model; the first caller of a process loads it."""
-        make = functools.partial(load_encoder, model, self.settings.cache)
+        settings = self.settings
+        providers = settings.api.providers
+        make = functools.partial(load_encoder, model, settings.cache, providers)
         return self._resources.once(f"encoder:{model}", make)  # type: ignore[no-any-return]
 
     @property

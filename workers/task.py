@@ -21,6 +21,7 @@ from shared.due import messages, quarantine, rows, stages
 from shared.due.rows import MAX_STRIKES, Claim
 from shared.errors import (
     Category,
+    EmbeddingOutageError,
     InternalError,
     LogchordError,
     MessageRejectedError,
@@ -101,6 +102,7 @@ def is_everybodys(error: LogchordError) -> bool:
     """Tell whether the next entry would fail likewise, so that it is no strike."""
     return (
         (error.retriable and error.category in _BACKEND_CATEGORIES)
+        or isinstance(error, EmbeddingOutageError)
         # A worker started without an address, or before the schema was migrated.
         or error.category is Category.CONFIGURATION
         or error.error_code == "schema_missing"

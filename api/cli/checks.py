@@ -13,7 +13,7 @@ import redis
 from api.cli import health
 from local import runner_state
 from shared import broker
-from shared.embedding import encoders, stored
+from shared.embedding import names, stored
 from shared.settings import Settings
 
 _ENOUGH_BYTES = 1_000_000_000
@@ -106,8 +106,8 @@ def _opensearch(settings: Settings) -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    name = encoders.ALIASES.get(settings.embedding_model, settings.embedding_model)
-    if "/" in name or name.startswith("hashing"):
+    name = names.first(settings)
+    if "/" in name or ":" in name or name.startswith("hashing"):
         return Check("embedding model", "note", f"{name}, which is not ours to check")
     manifest = stored.manifest_of(stored.folder_of(settings.cache, name))
     if manifest is None:

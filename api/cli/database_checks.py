@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, LiteralString
 
 from api.cli.checks import Check
 from shared import migrations
-from shared.embedding import vectors
+from shared.embedding import names, tables, vectors
 from shared.errors import LogchordError
 from shared.postgres import connect, translated_errors
 
@@ -55,7 +55,7 @@ def of_database(settings: Settings) -> Iterator[Check]:
         with connect(url, application="doctor", autocommit=True) as conn:
             with translated_errors():
                 yield from _server(conn, settings.database_pool_size)
-            yield from _schema(conn)
+            yield from _schema(conn, settings)
     except LogchordError as exc:
         remedy = "Start it with `logchord up`, or correct DATABASE_URL."
         yield Check("Postgres", "failed", exc.message, remedy)
@@ -75,7 +75,7 @@ def _server(conn: Connection[TupleRow], pool_size: int) -> Iterator[Check]:
     yield _pools(conn, pool_size)
 
 
-def _schema(conn: Connection[TupleRow]) -> Iterator[Check]:
+def _schema(conn: Connection[TupleRow], settings: Settings) -> Iterator[Check]:
     todo = [migration.name for migration in migrations.pending(conn)]
     if todo:
         found = f"{len(todo)} pending, the first is {todo[0]}"
@@ -83,7 +83,7 @@ def _schema(conn: Connection[TupleRow]) -> Iterator[Check]:
         return
     yield Check("migrations", "ok", "all applied")
     with translated_errors():
-        yield from _vectors(conn)
+        yield from _vectors(conn, names.first(settings))
 
 
 def _locale(conn: Connection[TupleRow]) -> Check:
@@ -124,7 +124,12 @@ def _pools(conn: Connection[TupleRow], pool_size: int) -> Check:
     return Check("pools", "failed", found, remedy)
 
 
-def _vectors(conn: Connection[TupleRow]) -> Iterator[Check]:
+def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
+    live = tables.live(conn)
+    if live is not None and live.model != first:
+        found = f"searches read {live.model}, the settings name {first}"
+        remedy = f"`logchord reembed {first} --activate`, or correct the setting."
+        yield Check("model in use", "note", found, remedy)
     row = conn.execute(_ENTRIES, {"tenant": _TENANT}).fetchone()
     entries = row[0] if row else 0
     models = conn.execute(_MODELS).fetchall()

@@ -162,8 +162,10 @@ class Start:
         )
         return False
 
-    def _prepare_model(self, settings: Settings) -> subprocess.Popen[str]:
+    def _prepare_model(self, settings: Settings) -> subprocess.Popen[str] | None:
         """Convert the embedding model, once per cache, in a process of its own."""
+        if settings.search_modules.semantic.provider is not None:
+            return None
         arguments = [settings.embedding_model, str(settings.cache)]
         return subprocess.Popen(  # noqa: S603 - our own code
             [sys.executable, "-c", _MODEL_CODE, *arguments],

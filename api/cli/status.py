@@ -178,7 +178,9 @@ def _chore_lines(chores: list[dict[str, Any]]) -> list[str]:
         total = "" if row["total"] is None else f" of {row['total']}"
         phase = f" ({row['phase']})" if row.get("phase") else ""
         state = f"{row['state']}{phase}"
-        told.append(f"  {row['kind']:<16} {state}, {row['done']}{total} done")
+        left = row.get("eta_seconds") if row["done"] else None
+        rest = f", {left:.0f} s to go" if left else ""
+        told.append(f"  {row['kind']:<16} {state}, {row['done']}{total} done{rest}")
     return told
 
 

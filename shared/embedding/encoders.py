@@ -1,16 +1,22 @@
 """Encoders: one unit vector a text, checked before anybody stores or compares it."""
 
+from __future__ import annotations
+
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shared.embedding import stored
 from shared.errors import EmbeddingGenerationError
+
+if TYPE_CHECKING:
+    from shared.settings_sections import ProviderSettings
 
 Vectors = NDArray[np.float32]
 
@@ -25,6 +31,8 @@ LANGUAGES = dict.fromkeys(BUILT_IN, ("en",))
 # The cosine below which at most 5 % of what was judged relevant lies.
 SIMILARITY_FLOORS = dict.fromkeys(BUILT_IN, 0.20)
 NORM_TOLERANCE = 0.01
+# A folder with `model.onnx` and `tokenizer.json`.
+FOLDER_PREFIX = "onnx:"
 HASHING = re.compile(r"hashing-([1-9]\d{0,3})")
 
 
@@ -96,17 +104,26 @@ class HashingEncoder:
         return (vector / length).astype(np.float32)
 
 
-def load_encoder(model: str, cache: Path) -> Encoder:
-    """Return the encoder of a built-in name or a model folder, converted if need be."""
+def load_encoder(
+    model: str,
+    cache: Path,
+    providers: Mapping[str, ProviderSettings] = MappingProxyType({}),
+) -> Encoder:
+    """Return the encoder of a built-in name, a folder's, or a provider's model."""
     name = ALIASES.get(model, model)
     hashing = HASHING.fullmatch(name)
     if hashing:
         return HashingEncoder(int(hashing[1]))
+    provider = name.partition(":")[0]
+    if provider in providers:
+        from shared.embedding.endpoint import EndpointEncoder
+
+        return EndpointEncoder(name, providers[provider])
     # Its runtime costs 27 MB: most processes have no need of a model.
     from shared.embedding.onnx_encoder import OnnxEncoder
 
-    if "/" in name:
-        return OnnxEncoder(Path(name).expanduser())
+    if name.startswith((FOLDER_PREFIX, "/", "~", ".")):
+        return OnnxEncoder(Path(name.removeprefix(FOLDER_PREFIX)).expanduser())
     folder = stored.folder_of(cache, name)
     if stored.manifest_of(folder) is None:
         # onnx costs 1.3 s and 60 MB to import, and is needed once in a cache's life.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from shared.embedding.encoders import ALIASES, BUILT_IN, HASHING
+from shared.embedding.encoders import ALIASES, BUILT_IN, FOLDER_PREFIX, HASHING
 from shared.errors import InvalidRequestError
 
 if TYPE_CHECKING:
     from shared.settings import Settings
 
-# A folder with `model.onnx` and `tokenizer.json`.
-FOLDER_PREFIX = "onnx:"
 LONGEST = 200
 
 
@@ -22,7 +20,10 @@ def full(model: str) -> str:
 
 def first(settings: Settings) -> str:
     """Return the model that an installation begins with."""
-    return full(settings.embedding_model)
+    provider = settings.search_modules.semantic.provider
+    if provider is None:
+        return full(settings.embedding_model)
+    return f"{provider}:{settings.embedding_model}"
 
 
 def checked(model: str, settings: Settings) -> str:

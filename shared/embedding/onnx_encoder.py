@@ -10,8 +10,11 @@ from onnxruntime.capi import onnxruntime_pybind11_state as runtime
 from tokenizers import Encoding, Tokenizer
 
 from shared.embedding import stored
-from shared.embedding.encoders import Vectors, Word, checked
+from shared.embedding.encoders import FOLDER_PREFIX, Vectors, Word, checked
 from shared.errors import ConfigurationError, EmbeddingGenerationError
+
+# Of a model that does not say how much it reads: what all of them do.
+DEFAULT_TOKENS = 256
 
 _RUNTIME_ERRORS = (
     runtime.Fail,
@@ -19,24 +22,35 @@ _RUNTIME_ERRORS = (
     runtime.InvalidArgument,
     runtime.EPFail,
 )
+_UNREADABLE = (
+    *_RUNTIME_ERRORS,
+    runtime.InvalidGraph,
+    runtime.InvalidProtobuf,
+    runtime.NotImplemented,
+)
 
 
 class OnnxEncoder:
-    """A converted model on onnxruntime, one text at a time on the caller's thread."""
+    """A model on onnxruntime, one text at a time on the caller's thread."""
 
     def __init__(self, folder: Path) -> None:
         manifest = stored.manifest_of(folder)
-        if manifest is None:
-            message = f"The folder {folder} holds no whole embedding model."
-            raise ConfigurationError(message, config_key="embedding_model")
-        self.model = manifest.model
-        self.dimension = manifest.dimension
-        self.max_tokens = manifest.max_tokens
-        self._tokenizer = Tokenizer.from_file(str(folder / stored.TOKENIZER_FILE))
+        self._tokenizer, self._session = _opened(folder)
+        limit = (self._tokenizer.truncation or {}).get("max_length", DEFAULT_TOKENS)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self._first, self._last = self._tokenizer.encode("").ids
-        self._session = _session(folder / stored.GRAPH_FILE)
+        marks = self._tokenizer.encode("").ids
+        # The beginning and the end, or the end alone, or neither.
+        self._first, self._last = marks[: len(marks) // 2], marks[len(marks) // 2 :]
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        if manifest is None:
+            self.model = f"{FOLDER_PREFIX}{folder}"
+            self.max_tokens = max(1, limit - len(marks))
+            self.dimension = len(self._encode_one("beam"))
+        else:
+            self.model = manifest.model
+            self.max_tokens = manifest.max_tokens
+            self.dimension = manifest.dimension
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""
@@ -61,19 +75,47 @@ class OnnxEncoder:
         # One text a run: int8 scales its numbers over a whole batch, so a vector would
         # depend on its neighbours; and without padding bigger batches are no faster.
         pieces = self._pieces(text).ids[: self.max_tokens]
-        ids = np.array([[self._first, *pieces, self._last]], dtype=np.int64)
+        ids = np.array([[*self._first, *pieces, *self._last]], dtype=np.int64)
+        given = {
+            "input_ids": ids,
+            "attention_mask": np.ones_like(ids),
+            "token_type_ids": np.zeros_like(ids),
+        }
         try:
-            (vectors,) = self._session.run(
-                None, {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+            found = self._session.run(
+                None, {name: given[name] for name in given.keys() & self._inputs}
             )
         except _RUNTIME_ERRORS as error:
             raise EmbeddingGenerationError(
                 technical=str(error), model_name=self.model, input_text=text
             ) from error
-        return np.asarray(vectors[0], dtype=np.float32)
+        return _one_vector(np.asarray(found[0][0], dtype=np.float32))
 
     def _pieces(self, text: str) -> Encoding:
         return self._tokenizer.encode(text, add_special_tokens=False)
+
+
+def _one_vector(found: Vectors) -> Vectors:
+    """Return the mean of a vector a piece, of length one; a whole one as it is."""
+    if found.ndim == 1:
+        return found
+    mean = found.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    # What is no number, or nothing, is refused by whoever checks it.
+    return np.asarray(mean / length if length else mean, dtype=np.float32)
+
+
+def _opened(folder: Path) -> tuple[Tokenizer, onnxruntime.InferenceSession]:
+    paths = folder / stored.TOKENIZER_FILE, folder / stored.GRAPH_FILE
+    missing = [path.name for path in paths if not path.is_file()]
+    if missing or stored.is_spoiled(folder):
+        message = f"The folder {folder} holds no whole embedding model."
+        raise ConfigurationError(message, config_key="embedding_model")
+    try:
+        return Tokenizer.from_file(str(paths[0])), _session(paths[1])
+    except _UNREADABLE as exc:
+        message = f"The model in {folder} cannot be loaded: {exc}"
+        raise ConfigurationError(message, config_key="embedding_model") from exc
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:

@@ -31,6 +31,11 @@ def folder_of(cache: Path, model: str) -> Path:
     return cache / "models" / model
 
 
+def is_spoiled(folder: Path) -> bool:
+    """Tell whether a folder that once was whole is no more; ours have a manifest."""
+    return (folder / MANIFEST_FILE).exists() and manifest_of(folder) is None
+
+
 def manifest_of(folder: Path) -> Manifest | None:
     """Return the manifest of a whole model, None if anything is missing or changed."""
     try:

@@ -17,7 +17,7 @@ from shared.errors import IngestionError, SourceUnreachableError
 OK = 200
 NOT_MODIFIED = 304
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_LATER = frozenset({408, 425, 429})
+LATER = frozenset({408, 425, 429})
 _FORBIDDEN = 403
 _NOT_AUTHORISED = frozenset({401, _FORBIDDEN})
 _NOT_THERE = frozenset({404, 410})
@@ -68,7 +68,7 @@ def of_status(
         return IngestionError(
             what.format(f"({status} at {where})"), reason="not_authorised"
         )
-    if status in _LATER or status >= _SERVER_ERROR:
+    if status in LATER or status >= _SERVER_ERROR:
         return SourceUnreachableError(
             f"The source cannot answer just now ({status} at {where}).",
             reason=f"http_{status}",

@@ -1,0 +1,221 @@
+"""The encoder of an OpenAI-compatible endpoint: asked over HTTP, and not trusted."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from shared.embedding.encoders import Vectors, Word, checked
+from shared.errors import (
+    ConfigurationError,
+    EmbeddingGenerationError,
+    EmbeddingOutageError,
+    IngestionError,
+    SourceUnreachableError,
+)
+from shared.settings_sources import SourceSettings
+from shared.sources.wire import answers, failures
+from shared.sources.wire.addresses import AllowList, parse
+from shared.sources.wire.asking import Asker, Question
+from shared.sources.wire.connecting import Patience
+from shared.sources.wire.secrets import Secrets
+
+if TYPE_CHECKING:
+    from shared.settings_sections import ProviderSettings
+
+# Of 32 vectors of 4,000 numbers, written out.
+MOST_BYTES = 16_000_000
+# A question cannot wait for longer; one text is all that it has.
+ONE_SECONDS = 5.0
+# After a silence: whoever asks next does not wait as long again for nothing.
+REST_SECONDS = 5.0
+# Without the model's own tokenizer: in no language are there fewer to a piece.
+CHARACTERS_A_PIECE = 2
+# What any model can embed: if it fails, too, the text was not the reason.
+_HARMLESS = "beam"
+_WORDS = re.compile(r"\S+")
+_LONGEST_WORD = 100
+_OK = 200
+_WRONG_KEY = frozenset({401, 403})
+_TEXT_REFUSED = frozenset({400, 413, 422})
+_BROKEN = 500
+_ANSWERS = frozenset(range(200, 600)) - failures.REDIRECTS
+
+
+class EndpointEncoder:
+    """Asks a server for vectors; safe to share between threads."""
+
+    def __init__(self, model: str, settings: ProviderSettings) -> None:
+        provider, _, self._remote = model.partition(":")
+        if not settings.base_url:
+            key = f"api.providers.{provider}.base_url"
+            message = f"The model {model} needs an address: set `{key}`."
+            raise ConfigurationError(message, config_key=key)
+        try:
+            parse(settings.base_url)
+        except ValueError as exc:
+            key = f"api.providers.{provider}.base_url"
+            message = f"`{key}` cannot be used: {exc}."
+            raise ConfigurationError(message, config_key=key) from exc
+        self.model = model
+        self.max_tokens = settings.embedding_tokens
+        self._provider = provider
+        self._settings = settings
+        self._url = settings.base_url.rstrip("/") + "/embeddings"
+        self._dimension: int | None = None
+        self._allowed = AllowList(provider, settings.base_url)
+        self._rests_until = 0.0
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector; the first to ask asks the server."""
+        if self._dimension is None:
+            self._asked([_HARMLESS])
+        assert self._dimension is not None
+        return self._dimension
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one finite unit vector a text, however long the server made it."""
+        rows: list[Vectors] = []
+        most = self._settings.embedding_batch
+        for first in range(0, len(texts), most):
+            rows += self._asked(texts[first : first + most])
+        dimension = self._dimension or self.dimension
+        return checked(rows, len(texts), dimension, self.model)
+
+    def count_tokens(self, text: str) -> int:
+        """Return about how many pieces the text has, rather too many."""
+        return sum(word.tokens for word in self.words(text))
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, none of them longer than a line."""
+        found = []
+        for match in _WORDS.finditer(text):
+            for start in range(*match.span(), _LONGEST_WORD):
+                end = min(start + _LONGEST_WORD, match.end())
+                tokens = -(-(end - start) // CHARACTERS_A_PIECE)
+                found.append(Word(start, end, tokens))
+        return found
+
+    def _asked(self, texts: Sequence[str]) -> list[Vectors]:
+        status, body, retry_after = self._answer(texts)
+        if status == _OK:
+            return self._read(body, len(texts))
+        told = f"the server answered {status}: {body[:200].decode('utf-8', 'replace')}"
+        if status in _WRONG_KEY:
+            key = f"api.providers.{self._provider}.api_key"
+            message = f"The provider {self._provider} refuses our key; see `{key}`."
+            raise ConfigurationError(message, config_key=key)
+        if status in _TEXT_REFUSED | {_BROKEN} and self._is_harmless_taken(texts):
+            raise EmbeddingGenerationError(
+                f"The model {self.model} cannot embed this text.",
+                technical=told,
+                model_name=self.model,
+                input_text=texts[0],
+                retriable=status == _BROKEN,
+            )
+        if status in failures.LATER or status >= _BROKEN:
+            raise self._outage(told, retry_after_seconds=retry_after)
+        key = f"api.providers.{self._provider}"
+        message = f"The provider {self._provider} does not know {self._remote}: {told}"
+        raise ConfigurationError(message, config_key=key)
+
+    def _is_harmless_taken(self, texts: Sequence[str]) -> bool:
+        return list(texts) != [_HARMLESS] and self._answer([_HARMLESS])[0] == _OK
+
+    def _answer(self, texts: Sequence[str]) -> tuple[int, bytes, int | None]:
+        """Return status, body, and the seconds that the server wants to be left."""
+        if time.monotonic() < self._rests_until:
+            raise self._outage("the server was silent a moment ago")
+        asked = {"model": self._remote, "input": list(texts)}
+        seconds = self._settings.timeout_seconds
+        if len(texts) == 1:
+            seconds = min(seconds, ONE_SECONDS)
+        patience = Patience(seconds, time.monotonic() + seconds, lambda: False)
+        try:
+            with closing(self._asker()) as asker:
+                url = asker.admit(self._url)
+                body = json.dumps(asked).encode()
+                question = Question("POST", url, self._headers(), body, _ANSWERS)
+                answer = asker.ask(question, patience)
+                with failures.of_network(url):
+                    read = b"".join(answers.pieces(answer.response, MOST_BYTES))
+        except SourceUnreachableError as exc:
+            is_silent = exc.reason == "timeout"
+            if is_silent:
+                self._rests_until = time.monotonic() + REST_SECONDS
+            raise self._outage(exc.technical or exc.message) from exc
+        except IngestionError as exc:
+            key = f"api.providers.{self._provider}.base_url"
+            message = f"`{key}` cannot be used: {exc.message}"
+            raise ConfigurationError(message, config_key=key) from exc
+        headers = answers.by_name(answer.response.headers)
+        wait = failures.retry_after(headers.get("retry-after"), datetime.now(UTC))
+        return answer.response.status, read, wait
+
+    def _read(self, body: bytes, count: int) -> list[Vectors]:
+        try:
+            found = [row for _, row in sorted(_numbered(json.loads(body)))]
+            rows = [np.asarray(row, dtype=np.float64).reshape(-1) for row in found]
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as exc:
+            raise self._outage(f"no embeddings in the answer: {exc!r}") from exc
+        if len(rows) != count:
+            raise self._outage(f"{len(rows)} vectors for {count} texts")
+        return [self._unit(row) for row in rows]
+
+    def _unit(self, row: Any) -> Vectors:
+        # The first answer says how long they are; what fills a table may not change.
+        wanted = self._dimension = self._dimension or len(row)
+        if len(row) != wanted or not len(row):
+            message = (
+                f"The model {self.model} gives vectors of length {len(row)} now, and"
+                f" gave {wanted} before. Give the new one a name of its own."
+            )
+            raise ConfigurationError(message, config_key="embedding_model")
+        length = float(np.linalg.norm(row))
+        if not np.isfinite(length) or length == 0.0:
+            flaw = "a vector of nothing" if length == 0.0 else "NaN or infinity"
+            message = f"The embedding model {self.model} answered with {flaw}."
+            raise EmbeddingGenerationError(
+                message, technical=flaw, model_name=self.model
+            )
+        return np.asarray(row / length, dtype=np.float32)
+
+    def _outage(
+        self, told: str, *, retry_after_seconds: int | None = None
+    ) -> EmbeddingOutageError:
+        return EmbeddingOutageError(
+            technical=told,
+            model_name=self.model,
+            retry_after_seconds=retry_after_seconds,
+        )
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        if self._settings.api_key is not None:
+            headers["Authorization"] = (
+                f"Bearer {self._settings.api_key.get_secret_value()}"
+            )
+        return headers
+
+    def _asker(self) -> Asker:
+        # Of one call alone: threads share none, and none goes stale in between.
+        return Asker(
+            self._provider,
+            SourceSettings(base_url=self._settings.base_url),
+            allowed=self._allowed,
+            secrets=Secrets(self._provider),
+            clock=lambda: datetime.now(UTC),
+        )
+
+
+def _numbered(document: Any) -> Iterator[tuple[int, Any]]:
+    for place, one in enumerate(document["data"]):
+        yield int(one.get("index", place)), one["embedding"]
