@@ -61,10 +61,12 @@ def _scored(
         places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused])
     named: Calibration
+    model = next((one.model for one in searched if one.model), None)
     if reranked:
         before, named = linear(fused, facts.cosines), "linear_map"
     elif len(plan.branches) == 1 and searched:
-        before, named = _alone(fused), calibration.MAP_OF_UNIT[searched[-1].unit]
+        named = calibration.MAP_OF_UNIT[searched[-1].unit]
+        before = _alone(fused, model)
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
     found = factors.of_all(fused, before, facts.kin, plan.ordering)
@@ -73,16 +75,18 @@ def _scored(
     ]
     if named == "fused_minmax":
         tops = (
-            calibration.of_branch(s, u) for hit in fused for u, s in hit.scores.items()
+            calibration.of_branch(s, u, model)
+            for hit in fused
+            for u, s in hit.scores.items()
         )
         after = calibration.minmax(after, max(tops, default=0.0))
     return _Scored(before, [calibration.clamped(s) for s in after], named, found)
 
 
-def _alone(fused: Sequence[Fused]) -> list[float]:
+def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
     """Return the calibrated scores of the one branch that was planned."""
     return [
-        max(calibration.of_branch(score, unit) for unit, score in hit.scores.items())
+        max(calibration.of_branch(s, unit, model) for unit, s in hit.scores.items())
         for hit in fused
     ]
 

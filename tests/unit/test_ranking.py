@@ -237,6 +237,21 @@ def test_fused_scores_end_at_the_best_branchs_own() -> None:
     assert calibration.minmax([0.02, 0.02], 0.8) == [0.8, 0.8]
 
 
+def test_a_models_cosines_are_read_by_where_what_is_relevant_lies() -> None:
+    points = calibration.COSINE_MAPS["all-MiniLM-L6-v2-int8"]
+    told = [calibration.between(cosine, points) for cosine, _ in points]
+    assert told == [0.25, 0.5, 0.8]
+    steps = [calibration.between(n / 100, points) for n in range(-20, 121)]
+    assert steps == sorted(steps)
+    assert (steps[0], steps[-1]) == (0.0, 1.0)
+    found = replace(meaning(hit("a", 0.5)), model="all-MiniLM-L6-v2-int8")
+    (item,) = rank([found], Facts(), MEANING).items
+    assert 0.5 < item.relevance_score < 0.8
+    assert (item.confidence, item.scores["cosine"]) == ("medium", 0.5)
+    # A model that was not fitted: its cosine as it is.
+    assert scores(rank([meaning(hit("a", 0.4))], Facts(), MEANING)) == {"a": 0.4}
+
+
 @pytest.mark.requirement("S1-49")
 def test_what_scores_exactly_enough_is_kept_and_what_is_cut_is_counted() -> None:
     found = [meaning(hit("a", 0.7), hit("b", 0.6), hit("c", 0.5))]
