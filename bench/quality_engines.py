@@ -42,6 +42,8 @@ VECTORS = Path(__file__).parent / "results" / "vectors"
 TENANT, PAGE = "default", 500
 READY_SECONDS = 120.0
 ENGLISH = "bare-english"
+# Nobody waits for the bench, and its machine may be busy.
+PATIENT = {"request_timeout": 60}
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Engines:
         answer = self.client.search(
             index=ENGLISH,
             body={"size": count, "query": {"match": {"text": question}}},
-            params={"_source": "false"},
+            params={"_source": "false", **PATIENT},
         )
         return [hit["_id"] for hit in answer["hits"]["hits"]]
 
@@ -137,7 +139,7 @@ def _fill(
     for start in range(0, len(keys), PAGE):
         page = keys[start : start + PAGE]
         names |= _page(collection, page, embedded, encoder, pool, client, index)
-    client.indices.refresh(index=mapping.read_alias(index))
+    client.indices.refresh(index=mapping.read_alias(index), params=PATIENT)
     _put_bare(client, collection)
     tools = Tools(
         pool=pool,
@@ -186,13 +188,13 @@ def _put_bare(client: OpenSearch, collection: Collection) -> None:
     fields = {"text": {"type": "text", "analyzer": "english"}}
     shards: dict[str, Any] = {"number_of_shards": 1, "number_of_replicas": 0}
     body = {"settings": shards, "mappings": {"properties": fields}}
-    client.indices.create(index=ENGLISH, body=body)
+    client.indices.create(index=ENGLISH, body=body, params=PATIENT)
     actions = (
         {"_index": ENGLISH, "_id": key, "_source": {"text": text}}
         for key, text in collection.texts.items()
     )
-    helpers.bulk(client, actions, chunk_size=2000)
-    client.indices.refresh(index=ENGLISH)
+    helpers.bulk(client, actions, chunk_size=2000, request_timeout=60)
+    client.indices.refresh(index=ENGLISH, params=PATIENT)
 
 
 def _embedded(collection: Collection, encoder: Encoder) -> dict[str, Embedded]:

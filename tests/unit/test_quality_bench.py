@@ -52,7 +52,7 @@ def test_the_gate_allows_a_little_on_one_collection_and_nothing_in_the_mean(
         for way, values in ((OURS, ours), (BASE, base))
         for number, name in enumerate(("cranfield", "vaswani"))
     ]
-    failures = Report(found, {}, {}).failures()
+    failures = Report(found, {}, {}, {}).failures()
     assert [line.split(":")[0] for line in failures] == told
 
 
