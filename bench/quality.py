@@ -234,6 +234,9 @@ def _show(report: Report) -> None:
                 cells = [f"{one.measures[measure]:.4f}" for measure in MEASURES]
                 table.add_row(one.way, *cells)
         Console().print(table)
+        cuts = zip(PERCENTILES, report.relevant_cosines[name], strict=True)
+        told = ", ".join(f"{share} % below {cosine:.3f}" for share, cosine in cuts)
+        Console().print(f"cosines of what is relevant: {told}")
 
 
 def _keep(report: Report, failures: Sequence[str]) -> None:
