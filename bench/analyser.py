@@ -18,7 +18,9 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import logbook
-from shared.text import languages, query_terms
+from shared.query.compiled.question import compiled
+from shared.query.language import grammar
+from shared.text import languages
 from shared.text.analyser import Sections, analyse
 from shared.text.folding import stem
 from shared.text.tokens import reader
@@ -117,7 +119,7 @@ def _detect_all(texts: list[str]) -> None:
 
 def _ask_all(texts: list[str]) -> None:
     for text in texts:
-        query_terms.analyse_query(text, ["en"])
+        compiled(grammar.parse(text).tree)
 
 
 def _generated(count: int, size: int, seed: int) -> list[str]:

@@ -44,3 +44,37 @@ ANYTHING: Mapping[str, Any] = {
     "only_most": None,
     "only_named": None,
 }
+
+# The types of these values where they stand in a row.
+_COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
+    ("only_sources", "text[]"),
+    ("only_logbooks", "text[]"),
+    ("only_since", "timestamptz"),
+    ("only_until", "timestamptz"),
+    ("only_facts", "text"),
+    ("only_people", "text[]"),
+    ("only_dimension", "text"),
+    ("only_least", "float8"),
+    ("only_most", "float8"),
+    ("only_named", "text"),
+)
+
+
+def _in_rows(condition: LiteralString) -> LiteralString:
+    for name, _ in _COLUMNS:
+        condition = condition.replace("%(" + name + ")s", "field." + name)
+    return condition
+
+
+# Which of several sets of filters an entry passes, as marks beside its terms: the
+# fields of a question, which AND, OR and NOT join with words.
+MARKS: LiteralString = (
+    """coalesce((
+            SELECT array_to_tsvector(array_agg(field.mark))
+              FROM jsonb_to_recordset(%(fields)s::jsonb)
+                   AS field (mark text, """  # noqa: S608
+    + ", ".join([name + " " + kind for name, kind in _COLUMNS])
+    + ") WHERE true"
+    + _in_rows(NARROWED)
+    + "), '')"
+)

@@ -79,8 +79,6 @@ class Plan:
     diagnostics: tuple[Diagnostic, ...] = ()
     # The question as it was understood, but for the fields that became filters.
     tree: Node | None = None
-    # The same as text.
-    searched: str = ""
     # Whether the answer tells how it came about.
     debug: bool = False
 
@@ -101,9 +99,8 @@ class Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
-        # A job planned by the release before has neither.
-        asked = raw.pop("tree", None)
-        raw.setdefault("searched", raw["query"])
+        # A job planned by the release before has none.
+        asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         return cls(
             tree=None if asked is None else tree.from_values(asked),
             scope=_scope(raw.pop("scope")),
@@ -149,7 +146,6 @@ def make_plan(
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
-        searched=wording.text_of(asked),
         debug=question.debug,
     )
     if wording.wanted_text(asked):
@@ -173,6 +169,11 @@ def _ordering(question: Question, limits: Limits) -> Ordering:
         message = "Reranking is switched off here (`reranking.enabled`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
     return replace(limits.ordering, **question.ordering)  # type: ignore[arg-type]
+
+
+def _planned_before(query: str) -> Mapping[str, Any] | None:
+    parsed = grammar.parse(query).tree
+    return None if parsed is None else tree.to_values(parsed)
 
 
 def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -12,11 +12,8 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.entries import identity
-from shared.entries.narrowing import NARROWED
+from shared.entries.narrowing import MARKS, NARROWED
 from shared.jobs.outcome import Candidate
-from shared.query.plan import Plan
-from shared.retrieval.guards import Guarded
-from shared.text.folding import STEMMED_LANGUAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +51,8 @@ class Columns:
 
 
 # Constants put together; every value is a parameter. An entry that metadata has not
-# reached yet cannot be told apart from what is excluded: a question with a negation
-# does not show it.
+# reached yet cannot be told apart from what is excluded: a question that keeps to what
+# is not negated does not show it.
 SHOWN: LiteralString = (
     """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
@@ -68,37 +65,29 @@ SHOWN: LiteralString = (
        AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
     + NARROWED
     + """
-       AND (%(exclusions)s::jsonb = '[]' OR t.entry_id IS NOT NULL)
-       AND NOT EXISTS (
-            SELECT FROM jsonb_to_recordset(%(exclusions)s::jsonb)
-                        AS x (languages text[], query text)
-             WHERE (t.language = ANY (x.languages)
-                    OR '*' = ANY (x.languages) AND t.language <> ALL (%(stemmed)s))
-               AND t.tsv @@ x.query::tsquery)"""
+       AND (%(kept)s::jsonb = '[]' OR EXISTS (
+            SELECT FROM jsonb_to_recordset(%(kept)s::jsonb)
+                        AS k (languages text[], query text)
+             WHERE (t.language = ANY (k.languages)
+                    OR '*' = ANY (k.languages) AND t.language <> ALL (%(stemmed)s))
+               AND CASE WHEN %(fields)s::jsonb = '[]' THEN t.tsv
+                        ELSE t.tsv || """
+    + MARKS
+    + """ END @@ k.query::tsquery))"""
 )
 
 _OF_THESE: LiteralString = SHOWN + " AND e.id = ANY (%(ids)s) LIMIT 5000"
 
 
 def of(
-    conn: Connection[Any], plan: Plan, question: Guarded, ids: Sequence[UUID]
+    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
     """Return what may be shown of these entries; rights, filters and NOT applied."""
     if not ids:
         return {}
     with conn.cursor(row_factory=class_row(Columns)) as cur:
-        rows = cur.execute(_OF_THESE, {"ids": list(ids), **params(plan, question)})
+        rows = cur.execute(_OF_THESE, {"ids": list(ids), **params})
         return {row.id: row for row in rows}
-
-
-def params(plan: Plan, question: Guarded) -> dict[str, Any]:
-    """Return what every statement of a search takes."""
-    return {
-        **plan.scope.params,
-        **plan.filters.params,
-        "exclusions": question.exclusions(),
-        "stemmed": sorted(STEMMED_LANGUAGES),
-    }
 
 
 def limit_time(conn: Connection[Any], budget_ms: int) -> None:

@@ -8,7 +8,7 @@ from psycopg.rows import class_row
 
 from shared.broker import METADATA_STAGE
 from shared.postgres import connection
-from shared.retrieval import columns, guards
+from shared.retrieval import columns, questions
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
@@ -19,10 +19,8 @@ _NEWEST: LiteralString = (
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what passes the filters and is not excluded, newest first."""
-    question = guards.compile_query(
-        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
-    )
-    given = {**columns.params(ask.plan, question), "limit": ask.limit}
+    asked = questions.read(ask, tools, "newest")
+    given = {**asked.params, "limit": ask.limit}
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
@@ -30,7 +28,7 @@ def search(ask: Ask, tools: Tools) -> Found:
             rows = cur.execute(_NEWEST, given).fetchall()
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.entry_time.timestamp()) for row in rows)
-    return Found(hits, as_of)
+    return Found(hits, as_of, asked.diagnostics)
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -11,12 +11,11 @@ from shared.errors import LogchordError, OpenSearchError
 from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
 from shared.postgres import connection
-from shared.retrieval import columns, gone, guards, narrowings
-from shared.retrieval.guards import UNSTEMMED, Guard, Guarded
+from shared.query.compiled.question import Guard, Question
+from shared.retrieval import columns, gone, narrowings, os_conditions, questions
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
-from shared.retrieval.pg_fts import dropped_terms, relaxed_note
 from shared.text.folding import STEMMED_LANGUAGES
-from shared.text.query_terms import Clause
+from shared.vocabulary.expand import UNSTEMMED
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -27,11 +26,9 @@ _COLUMNS_SECONDS = 0.02
 
 
 def search(ask: Ask, tools: Tools) -> Found:
-    """Return what matches every word; if nothing does, what matches any, and say so."""
-    question = guards.compile_query(
-        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
-    )
-    if question.terms.is_empty:
+    """Return what is asked for; if there is nothing, what may be meant, and say so."""
+    asked = questions.read(ask, tools, "os_bm25")
+    if not asked.question.finds:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
         return Found(skipped="circuit_open")
@@ -40,27 +37,24 @@ def search(ask: Ask, tools: Tools) -> Found:
         columns.limit_time(conn, ask.budget_ms)
         # Left out here and not only afterwards: they would take the place of others.
         lost = gone.since(conn, ask.plan.scope, as_of)
-    notes = list(dropped_terms(question, "os_bm25"))
-    scores = _asked(ask, tools, question, lost, relaxed=False)
-    if not scores and question.can_relax:
-        scores = _asked(ask, tools, question, lost, relaxed=True)
-        if scores:
-            notes.append(relaxed_note("os_bm25"))
+
+    def scored(question: Question) -> dict[UUID, float]:
+        return _asked(ask, tools, question, lost)
+
+    scores, notes = questions.first_found(ask, asked, "os_bm25", scored)
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
-        known = columns.of(conn, ask.plan, question, list(scores))
+        known = columns.of(conn, asked.params, list(scores))
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, scores[row.id]) for row in known.values())
-    return Found(hits, as_of, tuple(notes), exact=question.is_exact)
+    return Found(hits, as_of, notes, exact=asked.question.is_exact)
 
 
 def _asked(
     ask: Ask,
     tools: Tools,
-    question: Guarded,
+    question: Question,
     lost: Sequence[UUID],
-    *,
-    relaxed: bool,
 ) -> dict[UUID, float]:
     """Return the scores by entry; every failure is told to the circuit."""
     client = tools.opensearch()
@@ -68,7 +62,7 @@ def _asked(
         raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
     try:
-        query = body(ask, question, lost, relaxed=relaxed)
+        query = body(ask, question, lost)
         answer = _send(client, tools.index, query, seconds)
     except OpenSearchError as exc:
         if exc.retriable:
@@ -100,9 +94,7 @@ def _send(
     return answer
 
 
-def body(
-    ask: Ask, question: Guarded, lost: Sequence[UUID] = (), *, relaxed: bool
-) -> Query:
+def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
     """Return the search body: terms by language, rights and filters beside them."""
     plan = ask.plan
     scope: list[Query] = [
@@ -133,21 +125,18 @@ def body(
                     {"ids": {"values": [str(one) for one in lost]}},
                     *narrowings.excluded(plan.filters),
                 ],
-                "should": [_guarded(g, relaxed=relaxed) for g in question.guards],
+                "should": [_guarded(guard) for guard in question.guards],
                 "minimum_should_match": 1,
             }
         },
     }
 
 
-def _guarded(guard: Guard, *, relaxed: bool) -> Query:
-    options = [_option(option, relaxed=relaxed) for option in guard.terms.any_of]
-    excluded = [_clause(clause) for clause in guard.terms.excluded]
+def _guarded(guard: Guard) -> Query:
     return {
         "bool": {
             "filter": [_languages(guard.languages)],
-            "must": [{"bool": {"should": options, "minimum_should_match": 1}}],
-            "must_not": excluded,
+            "must": [os_conditions.written(guard.condition)],
         }
     }
 
@@ -158,28 +147,6 @@ def _languages(names: tuple[str, ...]) -> Query:
         stemmed = {"terms": {"language": sorted(STEMMED_LANGUAGES)}}
         named.append({"bool": {"must_not": [stemmed]}})
     return {"bool": {"should": named, "minimum_should_match": 1}}
-
-
-def _option(clauses: tuple[Clause, ...], *, relaxed: bool) -> Query:
-    if not relaxed:
-        return {"bool": {"must": [_clause(clause) for clause in clauses]}}
-    exact = [_clause(clause) for clause in clauses if clause.is_exact]
-    plain = [_clause(clause) for clause in clauses if not clause.is_exact]
-    # With a name or a phrase there, plain words only rank.
-    fewest = 0 if exact else 1
-    return {"bool": {"must": exact, "should": plain, "minimum_should_match": fewest}}
-
-
-def _clause(clause: Clause) -> Query:
-    ways: list[Query] = []
-    for phrase in (clause.lexemes, *clause.also):
-        if len(phrase) == 1:
-            ways.append({"term": {"stream": {"value": phrase[0]}}})
-        elif phrase:
-            ways.append({"match_phrase": {"stream": {"query": " ".join(phrase)}}})
-    if clause.idents:
-        ways.append({"terms": {"idents": list(clause.idents)}})
-    return {"bool": {"should": ways, "minimum_should_match": 1}}
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -12,11 +12,11 @@ from shared.embedding.encoders import Vectors
 from shared.embedding.vectors import EmbeddingModel, Near
 from shared.jobs.outcome import Candidate
 from shared.postgres import connection
-from shared.retrieval import columns, guards
-from shared.retrieval.guards import Guarded
+from shared.query.language import wording
+from shared.retrieval import columns, questions
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.query_vectors import packed
-from shared.text.query_terms import without_negations
+from shared.retrieval.questions import Asked
 
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
@@ -24,7 +24,7 @@ _MAX_SCAN = 2000
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return the nearest entries above the floor, by their best chunk."""
-    text = without_negations(ask.plan.searched).strip()
+    text = wording.wanted_text(ask.plan.tree).strip()
     if not text:
         return Found(skipped="empty_query")
     # Read once: the question's vector and the table are of one and the same model.
@@ -33,14 +33,12 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(as_of=tools.freshness.of(tools.pool))
     encoder = tools.encoder(model.model)
     vector = tools.query_vectors.of(encoder, text)
-    question = guards.compile_query(
-        ask.plan.searched, tools.facility, max_terms=ask.plan.max_terms
-    )
+    asked = questions.read(ask, tools, "semantic")
     as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, tools, model)
-        hits = _nearest(conn, ask, model, floor, vector, question)
+        hits = _nearest(conn, ask, model, floor, vector, asked)
     return Found(
         tuple(hits), as_of, model=model.model, vector=packed(vector), floor=floor
     )
@@ -48,8 +46,8 @@ def search(ask: Ask, tools: Tools) -> Found:
 
 def _floor(ask: Ask, tools: Tools, model: EmbeddingModel) -> float:
     """Return the lowest cosine kept: the request's, the setting's or the model's."""
-    asked = (ask.plan.ordering.similarity_threshold, tools.similarity_threshold)
-    return next((one for one in asked if one is not None), model.similarity_floor)
+    wanted = (ask.plan.ordering.similarity_threshold, tools.similarity_threshold)
+    return next((one for one in wanted if one is not None), model.similarity_floor)
 
 
 def _nearest(
@@ -58,7 +56,7 @@ def _nearest(
     model: EmbeddingModel,
     floor: float,
     vector: Vectors,
-    question: Guarded,
+    asked_for: Asked,
 ) -> list[Candidate]:
     asked = ask.limit
     while True:
@@ -71,17 +69,17 @@ def _nearest(
             filters=ask.plan.filters.params,
             floor=floor,
         )
-        hits = _kept(conn, ask, question, found)
+        hits = _kept(conn, ask, asked_for, found)
         if len(hits) >= ask.limit or len(found) < asked or asked >= _MAX_SCAN:
             return hits[: ask.limit]
         asked = min(4 * asked, _MAX_SCAN)
 
 
 def _kept(
-    conn: Connection[Any], ask: Ask, question: Guarded, found: list[Near]
+    conn: Connection[Any], ask: Ask, asked: Asked, found: list[Near]
 ) -> list[Candidate]:
     """Return the hits without what the question excludes."""
-    known = columns.of(conn, ask.plan, question, [near.entry_id for near in found])
+    known = columns.of(conn, asked.params, [near.entry_id for near in found])
     tenant = ask.plan.scope.tenant
     hits: list[Candidate] = []
     for near in found:

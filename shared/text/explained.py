@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shared.text import query_terms
+from shared.text import joining
 from shared.text.facility import PLAIN, Facility
 from shared.text.folding import STEMMED_LANGUAGES, spelt_out, surface
 from shared.text.runs import CJK, Token
@@ -80,7 +80,7 @@ def _why_a_word(token: Token, written: str, language: str) -> Iterator[str]:
         yield "as it stands: this language has no stemmer"
     if token.idents and spelt_out(written) not in token.idents:
         yield "a compound, found by its parts, too"
-    if query_terms.joins(whole, language):
+    if joining.joins(whole, language):
         yield "in a question it only joins others: searched in quotes or alone"
     if token.term == whole == written.lower() and language in STEMMED_LANGUAGES:
         yield "a word as it stands"

@@ -79,7 +79,8 @@ def spelt_out(word: str) -> str | None:
     if word.isascii() or not _HAS_UMLAUT.search(word):
         return None
     composed = unicodedata.normalize("NFC", word).lower()
-    return fold(composed.translate(_UMLAUTS))
+    folded = fold(composed.translate(_UMLAUTS))
+    return folded.removesuffix("'s").replace("'", "")
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -25,6 +25,9 @@ LANGUAGES = (*STEMMED_LANGUAGES, UNSTEMMED)
 MAX_TERMS = 1000
 # OpenSearch refuses more ways through one phrase.
 MAX_TERMS_IN_PHRASE = 64
+# What all wildcards of a question may stand for together, so that many are bounded too.
+MAX_TERMS_IN_ALL = 8000
+MAX_TERMS_IN_ALL_PHRASES = 128
 MAX_SPELLINGS = 5
 # Of what shares so many of its trigrams; how far it is off is counted here.
 _CANDIDATES = 300
@@ -129,11 +132,6 @@ class Want:
     text: str
     in_phrase: bool = False
 
-    @property
-    def most(self) -> int:
-        """Return how many terms it may stand for."""
-        return MAX_TERMS_IN_PHRASE if self.in_phrase else MAX_TERMS
-
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
@@ -164,10 +162,11 @@ def expand(
     is a part. What only hidden entries have may be among the terms: it finds nothing
     there, and must not be told before it is seen in a hit.
     """
+    shares = _shares(wanted)
     asked = [
         {"no": no, **row}
         for no, want in enumerate(wanted)
-        for row in _asked(want, languages)
+        for row in _asked(want, languages, shares[want.in_phrase])
     ]
     if not asked:
         return [Expansion() for _ in wanted]
@@ -182,18 +181,35 @@ def expand(
     for row in conn.execute(_EXPAND, values):
         found[row[0]].append(row[1:])
     return [
-        _spelt(want, found[no]) if want.kind == "typo" else _terms(want, found[no])
+        _spelt(want, found[no])
+        if want.kind == "typo"
+        else _terms(found[no], shares[want.in_phrase])
         for no, want in enumerate(wanted)
     ]
 
 
-def _asked(want: Want, languages: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _shares(wanted: Sequence[Want]) -> dict[bool, int]:
+    """Return how many terms each wildcard may stand for, in phrases and elsewhere."""
+    count = dict.fromkeys((False, True), 0)
+    for want in wanted:
+        count[want.in_phrase] += want.kind == "wildcard"
+    return {
+        False: min(MAX_TERMS, MAX_TERMS_IN_ALL // max(1, count[False])),
+        True: max(
+            1, min(MAX_TERMS_IN_PHRASE, MAX_TERMS_IN_ALL_PHRASES // max(1, count[True]))
+        ),
+    }
+
+
+def _asked(
+    want: Want, languages: Sequence[str], share: int
+) -> Iterator[dict[str, Any]]:
     # NUL is no character of a text that is stored.
     text = want.text.replace("\0", "")
     if want.kind == "typo":
         yield from _asked_typo(text)
         return
-    most = want.most + 1
+    most = share + 1
     for language in languages:
         pattern = patterns.of_words(text, language)
         if pattern is not None:
@@ -226,7 +242,7 @@ def _asked_typo(text: str) -> Iterator[dict[str, Any]]:
     }
 
 
-def _terms(want: Want, rows: Iterable[TupleRow]) -> Expansion:
+def _terms(rows: Iterable[TupleRow], most: int) -> Expansion:
     stems: dict[str, list[str]] = defaultdict(list)
     idents: dict[str, None] = {}
     for language, term, _ in rows:
@@ -234,16 +250,16 @@ def _terms(want: Want, rows: Iterable[TupleRow]) -> Expansion:
             stems[language].append(term)
         else:
             idents[term] = None
-    capped = any(len(found) > want.most for found in [idents, *stems.values()])
-    kept_idents = tuple(idents)[: want.most]
-    kept = {name: tuple(found[: want.most]) for name, found in stems.items()}
+    capped = any(len(found) > most for found in [idents, *stems.values()])
+    kept_idents = tuple(idents)[:most]
+    kept = {name: tuple(found[:most]) for name, found in stems.items()}
     # Words and names together are what an entry of one language is compared with.
-    room = want.most - max(map(len, kept.values()), default=0)
+    room = most - max(map(len, kept.values()), default=0)
     if len(kept_idents) > room:
         # Each has at least half of the room.
-        half = max(room, want.most // 2)
+        half = max(room, most // 2)
         kept_idents = kept_idents[:half]
-        left = want.most - len(kept_idents)
+        left = most - len(kept_idents)
         kept = {name: found[:left] for name, found in kept.items()}
         capped = True
     return Expansion(kept, kept_idents, capped=capped)

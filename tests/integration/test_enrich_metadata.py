@@ -11,8 +11,8 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.postgres import translated_errors
-from shared.text import query_terms
-from shared.text.query_terms import analyse_query
+from shared.query.compiled import tsquery
+from tests.unit.asked import condition
 
 TENANT = "default"
 
@@ -45,12 +45,13 @@ def enrich(conn, content_of):
 @pytest.fixture
 def finds(conn):
     def finds(question: str, language: str = "en") -> bool:
-        terms = analyse_query(question, [language]).by_language[0]
+        asked = condition(question, language)
+        assert asked is not None
         with translated_errors():
             row = conn.execute(
                 "SELECT count(*) FROM entry_text"
                 " WHERE tsv @@ %s::tsquery AND language = %s",
-                (query_terms.tsquery(terms), language),
+                (tsquery.written(asked), language),
             ).fetchone()
         return row[0] > 0
 

@@ -107,7 +107,12 @@ def test_wildcards_stand_for_what_a_reading_of_everything_finds(conn, model):
     texts = ["".join(rng.choices("abn1:*?", k=rng.randint(1, 6))) for _ in range(400)]
     wants = [Want("wildcard", text) for text in texts]
 
-    found = expand.expand(conn, TENANT, wants)
+    # So few at a time that each may stand for all that there is.
+    found = [
+        expansion
+        for first in range(0, len(wants), 8)
+        for expansion in expand.expand(conn, TENANT, wants[first : first + 8])
+    ]
 
     counted = {"none": 0, "some": 0}
     for text, got in zip(texts, found, strict=True):
@@ -234,3 +239,13 @@ def test_any_text_is_taken(conn, text: str):
     wants = [Want("wildcard", text), Want("typo", text)]
 
     assert expand.expand(conn, TENANT, wants) == [expand.Expansion()] * 2
+
+
+def test_many_wildcards_of_a_question_share_what_all_may_stand_for(conn):
+    learn(conn, [("en", f"word{n:03}") for n in range(200)])
+    wants = [Want("wildcard", f"{'word'[: 1 + n % 4]}*") for n in range(100)]
+    found = expand.expand(conn, TENANT, wants)
+    assert all(len(one.stems["en"]) == 80 and one.capped for one in found)
+    inside = [Want("wildcard", "word*", in_phrase=True)] * 200
+    found = expand.expand(conn, TENANT, inside)
+    assert all(len(one.stems["en"]) == 1 for one in found)

@@ -11,8 +11,8 @@ from shared.text.analyser import Sections, analyse
 from shared.text.explained import explain
 from shared.text.folding import spelt_out, surface
 from shared.text.german_parts import PARTS
-from shared.text.query_terms import analyse_query
 from shared.text.tokens import scan
+from tests.unit.asked import clauses
 
 
 def term(word: str, language: str) -> str:
@@ -47,7 +47,9 @@ def test_what_only_looks_spelt_out_stays(word: str) -> None:
 def test_outside_german_an_umlaut_is_found_by_both_spellings() -> None:
     assert spelt_out("Müller") == spelt_out("Mu\u0308ller") == "mueller"
     assert "mueller" in analyse(Sections(authors=["J. Müller"]), "en").idents
-    (clause,) = analyse_query("Müller", ["en"]).by_language[0].clauses
+    # No term has a quote in it.
+    assert "mueller" in analyse(Sections(text="Müller\u2019s pump"), "en").idents
+    (clause,) = clauses("Müller", "en")
     assert clause.also == (("mueller",),)
 
 
@@ -81,7 +83,7 @@ def test_parts_lie_side_by_side_within_the_word(word: str) -> None:
 
 
 def test_a_compound_in_a_question_is_found_written_apart() -> None:
-    (clause,) = analyse_query("Vakuumpumpe", ["de"]).by_language[0].clauses
+    (clause,) = clauses("Vakuumpumpe", "de")
     assert clause.also == ((term("Vakuum", "de"), term("Pumpe", "de")),)
     assert "vakuum" not in clause.idents
 

@@ -10,9 +10,9 @@ from shared.errors import ConfigurationError
 from shared.text import facility
 from shared.text.analyser import Sections, analyse, version_of
 from shared.text.facility import PLAIN
-from shared.text.query_terms import LanguageTerms, analyse_query
 from shared.text.runs import Token
 from shared.text.tokens import scan
+from tests.unit.asked import clauses
 
 FILE = r"""
 names:
@@ -84,7 +84,7 @@ def test_a_time_is_found_by_its_parts(text: str, ident: str) -> None:
 
 
 def test_a_time_is_no_name_that_must_be_there() -> None:
-    (clause,) = analyse_query("12:30", ["en"]).by_language[0].clauses
+    (clause,) = clauses("12:30")
     assert (clause.lexemes, clause.is_exact) == (("12:30",), False)
 
 
@@ -166,21 +166,17 @@ def test_the_facility_s_own_parts_open_its_compounds(own: facility.Facility) -> 
     assert "kontamination" in read(word, own, "de")[0].idents
 
 
-def asked(text: str, own: facility.Facility) -> LanguageTerms:
-    return analyse_query(text, ["en"], facility=own).by_language[0]
-
-
 def test_a_form_of_the_glossary_is_or_ed_with_its_term(own: facility.Facility) -> None:
-    (clause,) = asked("BPM", own).clauses
+    (clause,) = clauses("BPM", facility=own)
     assert clause.also == (("beam", "posit", "monitor"),)
-    words = asked("broken beam position monitors", own).clauses
+    words = clauses("broken beam position monitors", facility=own)
     assert [clause.also for clause in words] == [(), *[(("bpm",),)] * 3]
     assert all("bpm" in clause.idents for clause in words[1:])
 
 
 def test_the_glossary_keeps_out_of_quotes_and_negations(own: facility.Facility) -> None:
-    assert asked('"BPM"', own).clauses[0].also == ()
-    assert asked("beam -klystron", own).excluded[0].also == ()
+    assert clauses('"BPM"', facility=own)[0].also == ()
+    assert clauses("beam -klystron", facility=own, wanted=False)[0].also == ()
 
 
 def test_another_file_is_another_analyser(

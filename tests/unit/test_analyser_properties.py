@@ -7,10 +7,11 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from shared.query.compiled.terms import Clause
 from shared.text.analyser import IDENT_PREFIX, Sections, analyse
-from shared.text.query_terms import Clause, analyse_query
 from shared.text.runs import Token
 from shared.text.tokens import scan
+from tests.unit.asked import clauses
 
 LANGUAGES = ("en", "de", "fr", "it", "es", "ja", "unknown")
 # Pieces of which names, times and words are made, and what stands between them.
@@ -82,7 +83,7 @@ def meets(clause: Clause, tokens: list[Token]) -> bool:
 def test_a_text_is_found_by_itself_in_quotes(text: str, language: str) -> None:
     quoted = re.sub('["\u201c\u201d]', " ", text)
     tokens = list(scan(quoted, language))
-    for clause in analyse_query(f'"{quoted}"', [language]).by_language[0].clauses:
+    for clause in clauses(f'"{quoted}"', language):
         assert meets(clause, tokens)
 
 
@@ -92,5 +93,5 @@ def test_a_text_is_found_by_each_of_its_words(text: str, language: str) -> None:
     tokens = list(scan(text, language))
     for token in tokens:
         word = text[token.start : token.end]
-        asked = analyse_query(f'"{word}"', [language]).by_language[0].clauses
+        asked = clauses(f'"{word}"', language)
         assert all(meets(clause, tokens) for clause in asked)

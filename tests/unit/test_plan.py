@@ -13,6 +13,7 @@ from shared.query import fault as faults
 from shared.query import filters
 from shared.query.fault import Fault
 from shared.query.filters import Filters
+from shared.query.language import wording
 from shared.query.plan import Limits, Plan, Question, make_plan
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
@@ -111,7 +112,7 @@ def test_a_query_of_fields_alone_is_the_listing_of_what_passes_them(query: str) 
 def test_fields_that_hold_for_every_hit_are_filters_of_the_plan() -> None:
     plan = plan_of("author:smith beam (off OR down)", filters={"source": "api"})
     assert plan.filters == Filters(sources=("api",), people=("smith",))
-    assert plan.searched == "beam (off OR down)"
+    assert wording.text_of(plan.tree) == "beam (off OR down)"
 
 
 def test_a_plan_says_what_of_the_query_was_not_understood() -> None:
@@ -202,8 +203,8 @@ def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
 
 def test_a_plan_of_the_release_before_is_searched_as_it_was_asked() -> None:
     values = json.loads(plan_of("beam -loss").to_json())
-    del values["tree"], values["searched"]
-    assert Plan.from_values(values).searched == "beam -loss"
+    del values["tree"]
+    assert Plan.from_values(values).tree == plan_of("beam -loss").tree
 
 
 @pytest.mark.parametrize(

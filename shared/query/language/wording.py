@@ -54,12 +54,14 @@ def _grouped(node: Node, *, alone: bool = False) -> str:
     return f"({text})" if is_group else text
 
 
-def _wanted(node: Node | None) -> Iterator[str]:
+def _wanted(node: Node | None, *, is_wanted: bool = True) -> Iterator[str]:
     match node:
-        case None | Not() | Field():
+        case None | Field():
             return
+        case Not(part):
+            yield from _wanted(part, is_wanted=not is_wanted)
         case And(parts) | Or(parts):
             for part in parts:
-                yield from _wanted(part)
-        case _:
+                yield from _wanted(part, is_wanted=is_wanted)
+        case _ if is_wanted:
             yield node.text.replace("*", "")

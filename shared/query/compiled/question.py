@@ -1,0 +1,195 @@
+"""A question compiled once, for the languages of the entries that it may meet.
+
+Each entry is compared with the terms of its own language alone: negated in another
+language, the very entry that it should exclude would match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from shared.query.compiled import terms
+from shared.query.compiled.terms import (
+    EVERYTHING,
+    NOTHING,
+    All,
+    AnyOf,
+    Condition,
+    Not,
+    Passes,
+    all_of,
+    any_of,
+    none_of,
+)
+from shared.query.compiled.words import Known, Words
+from shared.query.filters import Filters
+from shared.query.language import tree
+from shared.query.language.tree import Node
+from shared.text.facility import PLAIN, Facility
+from shared.vocabulary.expand import LANGUAGES
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Languages whose entries are compared with the same condition."""
+
+    languages: tuple[str, ...]
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The whole question: for each language its condition, if it has one there."""
+
+    guards: tuple[Guard, ...]
+    # Of the fields in it, by their numbers.
+    fields: tuple[Filters, ...] = ()
+    # How many plain words were left out because there were too many.
+    dropped: int = 0
+
+    @property
+    def finds(self) -> bool:
+        """Whether anything is asked for, and not only excluded or filtered."""
+        return any(
+            guard.condition == NOTHING or terms.is_found(guard.condition)
+            for guard in self.guards
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing matches without a name or a phrase that is asked for."""
+        return bool(self.guards) and all(
+            terms.is_exact(guard.condition) for guard in self.guards
+        )
+
+    def relaxed(self) -> Question:
+        """Return the question with any plain word enough; equal if there are none."""
+        return self._with({g: terms.relaxed(g.condition) for g in self.guards})
+
+    def kept(self) -> Question:
+        """Return what every branch keeps to: nothing that is negated, and fields."""
+        parts = {g: terms.without_what_is_wanted(g.condition) for g in self.guards}
+        if all(part == EVERYTHING for part in parts.values()):
+            return Question(())
+        return self._with(parts)
+
+    def _with(self, conditions: Mapping[Guard, Condition]) -> Question:
+        guards = tuple(Guard(g.languages, conditions[g]) for g in self.guards)
+        return replace(self, guards=guards)
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Makes the condition of one language."""
+
+    words: Words
+    fields: dict[Filters, int] = field(default_factory=dict)
+
+    def condition(self, node: Node, *, is_wanted: bool = True) -> Condition | None:
+        """Return what a part of the tree asks for; None: nothing at all."""
+        match node:
+            case tree.Words(text):
+                if not is_wanted:
+                    return self._all(self.words.excluded(text), is_loose=False)
+                return self._all(self.words.wanted(text), is_loose=True)
+            case tree.Phrase(text):
+                return self.words.phrase(text)
+            case tree.Pattern(text):
+                return self.words.pattern(text)
+            case tree.Field(filters):
+                number = self.fields.setdefault(filters, len(self.fields))
+                return Passes(number, filters)
+            case tree.Not(part):
+                made = self.condition(part, is_wanted=not is_wanted)
+                return None if made is None else none_of(made)
+            case tree.And(parts, is_written):
+                made_of = self._parts(parts, is_wanted=is_wanted)
+                return self._all(made_of, is_loose=is_wanted and not is_written)
+            case tree.Or(parts):
+                options = self._parts(parts, is_wanted=is_wanted)
+                return any_of(options) if options else None
+
+    def _parts(self, parts: tuple[Node, ...], *, is_wanted: bool) -> list[Condition]:
+        made = [self.condition(part, is_wanted=is_wanted) for part in parts]
+        return [one for one in made if one is not None]
+
+    def _all(self, parts: list[Condition], *, is_loose: bool) -> Condition | None:
+        """Return all of the parts; what only joins others is left out beside them."""
+        if not parts:
+            return None
+        made = all_of(parts, is_loose=is_loose)
+        if not isinstance(made, All):
+            return made
+        joining = [part for part in made.parts if self.words.joins(part)]
+        telling = [
+            part for part in made.parts if part not in joining and terms.is_found(part)
+        ]
+        if not joining or not telling:
+            return made
+        left = (part for part in made.parts if part not in joining)
+        return all_of(left, is_loose=is_loose)
+
+
+def compiled(
+    node: Node | None,
+    facility: Facility = PLAIN,
+    *,
+    known: Known | None = None,
+    max_terms: int = 64,
+) -> Question:
+    """Return the question for every language; equal conditions stand together."""
+    fields: dict[Filters, int] = {}
+    together: dict[Condition, list[str]] = {}
+    most_dropped = 0
+    for language in LANGUAGES:
+        words = Words(language, facility, known or {})
+        made = None
+        if node is not None:
+            made = _Compiler(words, fields).condition(node)
+        if made is None:
+            continue
+        made, dropped = _bounded(made, max_terms)
+        most_dropped = max(most_dropped, dropped)
+        together.setdefault(made, []).append(language)
+    guards = (Guard(tuple(names), made) for made, names in together.items())
+    return Question(tuple(guards), tuple(fields), most_dropped)
+
+
+def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
+    """Drop plain words beyond the limit; nothing that is negated or gates as it is."""
+    found = [*dict.fromkeys(terms.leaves(condition))]
+    over = len(found) - max_terms
+    if over <= 0:
+        return condition, 0
+    plain: list[terms.Leaf] = [
+        leaf for leaf, is_wanted in found if is_wanted and terms.is_plain(leaf)
+    ]
+    gone = set(plain[max(0, len(plain) - over) :])
+
+    left = _without(condition, gone)
+    return (condition, 0) if left is None else (left, len(gone))
+
+
+def _without(
+    condition: Condition, gone: set[terms.Leaf], *, is_wanted: bool = True
+) -> Condition | None:
+    match condition:
+        case Not(part):
+            left = _without(part, gone, is_wanted=not is_wanted)
+            return None if left is None else none_of(left)
+        case All(parts, is_loose):
+            some = _left_of(parts, gone, is_wanted=is_wanted)
+            return all_of(some, is_loose=is_loose) if some else None
+        case AnyOf(parts):
+            some = _left_of(parts, gone, is_wanted=is_wanted)
+            return any_of(some) if some else None
+        case _:
+            return None if is_wanted and condition in gone else condition
+
+
+def _left_of(
+    parts: Iterable[Condition], gone: set[terms.Leaf], *, is_wanted: bool
+) -> list[Condition]:
+    left = (_without(part, gone, is_wanted=is_wanted) for part in parts)
+    return [part for part in left if part is not None]

@@ -1,0 +1,148 @@
+"""The question of a branch: compiled once, and tried wider where it finds nothing.
+
+Patterns are looked up by the branch that compares them, in one statement, and what is
+perhaps misspelt only once nothing was found: a question of plain words, as most are,
+asks the vocabulary nothing. What a fallback would look up again is read anew there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from shared.jobs.outcome import Diagnostic
+from shared.postgres import connection
+from shared.query.compiled import expanding, question, tsquery
+from shared.query.compiled.question import Question
+from shared.query.compiled.words import Known
+from shared.query.plan import Plan
+from shared.retrieval import columns
+from shared.retrieval.module import Ask, Tools
+from shared.text.folding import STEMMED_LANGUAGES
+from shared.vocabulary import expand
+
+T = TypeVar("T")
+
+_SAID = {
+    "fuzzy_fallback": "No entry has all the words as they are spelt; these have words "
+    "that are spelt nearly so.",
+    "relaxed_to_any_term": "No entry has all the words; these have some of them.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as its plan has it, with what its patterns stand for."""
+
+    plan: Plan
+    tools: Tools
+    question: Question
+    known: Known = field(default_factory=dict)
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Return what every statement of a search takes; nothing excluded is shown."""
+        return {
+            **self.plan.scope.params,
+            **self.plan.filters.params,
+            "kept": queries(self.question.kept()),
+            "fields": _fields(self.question),
+            "stemmed": sorted(STEMMED_LANGUAGES),
+        }
+
+
+def read(ask: Ask, tools: Tools, module: str) -> Asked:
+    """Return the branch's question, with all that its patterns stand for."""
+    wanted = expanding.patterns(ask.plan.tree)
+    known = _looked_up(ask, tools, wanted) if wanted else {}
+    compiled = _compiled(ask.plan, tools, known)
+    notes = []
+    if compiled.dropped:
+        said = f"{compiled.dropped} words beyond the limit were left out."
+        notes.append(_note(module, "terms_dropped", said, level="warning"))
+    if any(found.capped for found in known.values()):
+        said = "A pattern stands for too many words; the commonest are searched for."
+        notes.append(_note(module, "wildcard_capped", said, level="warning"))
+    return Asked(ask.plan, tools, compiled, known, tuple(notes))
+
+
+def first_found(
+    ask: Ask, asked: Asked, module: str, search: Callable[[Question], T]
+) -> tuple[T, tuple[Diagnostic, ...]]:
+    """Return what is found first: as it is asked, as it may be meant, with any word."""
+    found = search(asked.question)
+    if found:
+        return found, asked.diagnostics
+    for code, wider in _wider(ask, asked):
+        found = search(wider)
+        if found:
+            return found, (*asked.diagnostics, _note(module, code, _SAID[code]))
+    return found, asked.diagnostics
+
+
+def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
+    words = expanding.words([guard.condition for guard in asked.question.guards])
+    if words:
+        found = _looked_up(ask, asked.tools, words)
+        if any(expansion.spellings for expansion in found.values()):
+            known = {**asked.known, **found}
+            yield "fuzzy_fallback", _compiled(asked.plan, asked.tools, known)
+    relaxed = asked.question.relaxed()
+    if relaxed != asked.question:
+        yield "relaxed_to_any_term", relaxed
+
+
+def _compiled(plan: Plan, tools: Tools, known: Known) -> Question:
+    return question.compiled(
+        plan.tree, tools.facility, known=known, max_terms=plan.max_terms
+    )
+
+
+def _looked_up(ask: Ask, tools: Tools, wanted: list[expand.Want]) -> Known:
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms)
+        found = expand.expand(conn, ask.plan.scope.tenant, wanted)
+    return dict(zip(wanted, found, strict=True))
+
+
+def queries(asked: Question) -> str:
+    """Return what Postgres compares, as JSON; languages beside each query."""
+    return json.dumps(
+        [
+            {
+                "languages": guard.languages,
+                "gate": tsquery.gate(guard.condition),
+                "query": tsquery.written(guard.condition),
+            }
+            for guard in asked.guards
+        ]
+    )
+
+
+def _fields(asked: Question) -> str:
+    """Return the filters of fields in the question, as JSON; none: all are terms."""
+    if not any(tsquery.needs_marks(guard.condition) for guard in asked.guards):
+        return "[]"
+    rows = [
+        {"mark": tsquery.mark(number), **filters.params}
+        for number, filters in enumerate(asked.fields)
+    ]
+    return json.dumps(
+        [{name: _in_json(value) for name, value in row.items()} for row in rows]
+    )
+
+
+def _in_json(value: object) -> object:
+    # JSON has no infinity, and no times.
+    is_plain = value is None or isinstance(value, str | int | list)
+    return value if is_plain else str(value)
+
+
+def _note(
+    module: str, code: str, message: str, level: Literal["info", "warning"] = "info"
+) -> Diagnostic:
+    source = f"retrieve.{module}"
+    return Diagnostic(level, source, code, message, category="query")

@@ -1,0 +1,24 @@
+"""Words that join others and tell nothing: alone they are searched, beside others not.
+
+State words (on off up down in out no not again all) are no such words.
+"""
+
+from __future__ import annotations
+
+_JOINING = {
+    "en": "a an the of to and or is are was were be been by for with that this at "
+    "from as has have had it its i we you he she they",
+    "de": "der die das des dem den ein eine einer eines und oder ist sind war waren "
+    "von vom zu zum zur mit bei fur es wir ich er sie im am als hat haben",
+    "fr": "le la les un une des du de et ou est sont etait par pour avec ce cette que "
+    "qui a au aux il elle nous l d",
+    "it": "il lo la i gli le un una di del della dei e o era sono per con che da si "
+    "al alla l d",
+    "es": "el la los las un una de del y o es son era por para con que se al lo",
+}
+WORDS = {name: frozenset(words.split()) for name, words in _JOINING.items()}
+
+
+def joins(word: str, language: str) -> bool:
+    """Whether a word only joins others: beside them it is not searched."""
+    return word in WORDS.get(language, ())

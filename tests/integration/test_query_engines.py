@@ -1,0 +1,221 @@
+"""One question means the same in both engines, and what somebody would say it means."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from shared.postgres import connection
+from tests.integration import brute_force
+from tests.integration.brute_force import (
+    Entry,
+    Every,
+    Field,
+    No,
+    Part,
+    Quoted,
+    Signs,
+    Some,
+    Vocabulary,
+    Words,
+)
+from tests.integration.fix_engines import ENGINES, Logbook, Text
+
+ROWS = Path(__file__).with_name("questions.yaml")
+LONG = "x" * 300
+WORDS = (
+    *("beam", "beams", "trip", "tripped", "off", "not", "down", "valve", "Ventil"),
+    *("injection", "injected", "inject", "cavity", "cavities", "again", "vacuum"),
+    *("Kühlwasser", "Kuehlwasserausfall", "Ausfälle", "défaut", "defauts", "l'aimant"),
+    *("HCM03", "HCM 3", "hcm 03", "HCM04", "HCM33", "SR:C01-RF:Trip", "SR:C02-RF:Trip"),
+    *("c01", "BL 5.0.2", "BL 5.0.3", "5.0.2", "LOTO-2024-0312", "LOTO-2024-0313"),
+    *("0312", "12:30", "2e-7 Torr", "500mA", "RF", "RF 500 MHz", "a_b", "w17"),
+    *("真空漏れ", "真空", "漏", "펌프", "e\u0301te\u0301", "pump\u2019s"),
+    *(LONG, "x" * 299 + "y", "y" + "x" * 299, "Müller", "Mueller", "12.03.2024"),
+)
+RUNS = (
+    "the beam",
+    "beam tripped",
+    "hcm 03",
+    "HCM 3 off",
+    "RF cavity",
+    "valve not down",
+)
+SIGNS = ("inj*", "cav*", "trip*", "hcm*", "hcm0?", "sr:c0?-rf*", "loto-2024-03*", "xx*")
+ODD_TEXTS = (
+    "",
+    "\u200b \u202e",
+    "beam " * 400 + "trip",
+    " ".join(f"w{n}" for n in range(20_000)) + " last",
+    "真空漏れ" * 50,
+    f"before {LONG} after",
+)
+FIELDS = (
+    Field("source", "api"),
+    Field("source", "olog"),
+    Field("logbook", "shift"),
+    Field("tag", "rf"),
+    Field("author", "smith"),
+)
+
+
+def texts(luck: random.Random, count: int) -> list[Text]:
+    made = [*ODD_TEXTS]
+    made += [
+        " ".join(luck.choices(WORDS, k=luck.randrange(1, 12))) for _ in range(count)
+    ]
+    return [
+        Text(
+            f"{n}",
+            text,
+            luck.choice(("en", "en", "de", "fr", "it", "es", "ja")),
+            luck.choice(("api", "olog")),
+            luck.choice(((), ("shift",), ("shift", "rf"))),
+            luck.choice(((), ("rf",), ("vacuum",))),
+            luck.choice(((), ("J. Smith",), ("A. Jones",))),
+        )
+        for n, text in enumerate(made)
+    ]
+
+
+def leaf(luck: random.Random) -> Part:
+    kind = luck.random()
+    if kind < 0.55:
+        return Words(luck.choice(WORDS))
+    if kind < 0.65:
+        return Words(luck.choice(RUNS))
+    if kind < 0.8:
+        return Quoted(" ".join(luck.choices(WORDS, k=luck.choice((1, 2, 2)))))
+    if kind < 0.9:
+        return Signs(luck.choice(SIGNS))
+    return luck.choice((*FIELDS, Quoted("beam tri*")))
+
+
+def question(luck: random.Random, depth: int) -> Part:
+    kind = luck.random()
+    if depth == 0 or kind < 0.25:
+        return leaf(luck)
+    parts = tuple(question(luck, depth - 1) for _ in range(luck.choice((2, 2, 3))))
+    if kind < 0.45:
+        return No(parts[0]) if not isinstance(parts[0], No) else parts[0]
+    return Every(parts) if kind < 0.7 else Some(parts)
+
+
+def kept(logbook: Logbook, written: list[Text]) -> tuple[dict[str, Entry], Vocabulary]:
+    """Return what the analyser has kept of every entry, and the vocabulary."""
+    by_name = {one.name: one for one in written}
+    entries = {}
+    with connection(logbook.pool) as conn:
+        rows = conn.execute(
+            "SELECT e.external_id, t.language, t.stream, t.idents"
+            "  FROM entry_text t JOIN entry e ON e.id = t.entry_id"
+        ).fetchall()
+        words: dict[str, dict[str, str]] = {}
+        for language, word, stem in conn.execute(
+            "SELECT language, surface, stem FROM lexeme"
+        ):
+            words.setdefault(language, {})[word] = stem
+        names = {row[0] for row in conn.execute("SELECT ident FROM ident")}
+    for name, language, stream, idents in rows:
+        text = by_name[name]
+        lines = tuple(tuple(line.split(" ")) for line in stream.split("\n"))
+        entries[name] = Entry(
+            language,
+            lines,
+            frozenset(idents),
+            text.source,
+            text.logbooks,
+            text.tags,
+            text.authors,
+            frozenset(term for line in lines for term in line if term != "_"),
+        )
+    return entries, Vocabulary(words, names)
+
+
+def asks_for_text(part: Part, *, negated: bool = False) -> bool:
+    match part:
+        case No(inner):
+            return asks_for_text(inner, negated=not negated)
+        case Every(parts) | Some(parts):
+            return any(asks_for_text(one, negated=negated) for one in parts)
+        case Field():
+            return False
+    return not negated
+
+
+def compare(logbook: Logbook, seed: int, count: int) -> dict[str, int]:
+    luck = random.Random(seed)
+    written = texts(luck, 110)
+    logbook.write(written)
+    entries, known = kept(logbook, written)
+    assert len(entries) == len(written)
+    hits = {"none": 0, "some": 0, "all": 0}
+    asked = 0
+    while asked < count:
+        tree = question(luck, 3)
+        text = brute_force.written(tree)
+        if len(text) > 1000 or not asks_for_text(tree):
+            continue
+        asked += 1
+        expected = {
+            n for n, e in entries.items() if brute_force.matches(tree, e, known)
+        }
+        left = {n for n, e in entries.items() if brute_force.is_left(tree, e, known)}
+        about = f"seed {seed}: {text}\n{tree}"
+        for engine in ENGINES:
+            assert logbook.exactly(engine, text) == expected, f"{engine}, {about}"
+        assert logbook.found("newest", text) == left, f"newest, {about}"
+        size = len(expected)
+        hits["none" if not size else "all" if size == len(entries) else "some"] += 1
+    return hits
+
+
+@pytest.mark.requirement("S0-13", "S0-14", "S0-24", "S0-25", "S0-26", "C04")
+def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(
+    logbook: Logbook, record_property: Callable[[str, object], None]
+) -> None:
+    seed = int(os.environ.get("LOGCHORD_TEST_SEED", "11"))
+    hits = compare(logbook, seed, 300)
+    record_property("hits", hits)
+    # Questions that find nothing, or everything, prove little.
+    assert hits["some"] >= 150, hits
+    assert hits["none"], hits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [101, 102, 103, 104])
+def test_thousands_of_nested_questions_find_what_a_reading_of_every_entry_finds(
+    logbook: Logbook, seed: int, record_property: Callable[[str, object], None]
+) -> None:
+    hits = compare(logbook, seed, 1000)
+    record_property("hits", hits)
+    assert hits["some"] >= 500, hits
+
+
+@pytest.mark.requirement("S0-10", "S0-12", "S0-15", "U20")
+def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(
+    logbook: Logbook,
+) -> None:
+    rows = yaml.safe_load(ROWS.read_text("utf-8"))
+    logbook.write(
+        [
+            Text(f"{n}", row["text"], row.get("language", "en"))
+            for n, row in enumerate(rows)
+        ]
+    )
+    wrong = []
+    judged = 0
+    for number, row in enumerate(rows):
+        for query in (*row["finds"], *row["misses"]):
+            judged += 1
+            for engine in ENGINES:
+                is_found = f"{number}" in logbook.exactly(engine, query)
+                if is_found != (query in row["finds"]):
+                    wrong.append((engine, query, row["text"]))
+    assert wrong == []
+    assert judged >= 200

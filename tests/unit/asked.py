@@ -1,0 +1,39 @@
+"""A question as entries of one language are compared with it."""
+
+from __future__ import annotations
+
+from shared.query.compiled import terms
+from shared.query.compiled.question import compiled
+from shared.query.compiled.terms import Clause, Condition
+from shared.query.compiled.words import Known
+from shared.query.language import grammar
+from shared.text.facility import PLAIN, Facility
+from shared.text.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import UNSTEMMED
+
+
+def condition(
+    text: str,
+    language: str = "en",
+    facility: Facility = PLAIN,
+    known: Known | None = None,
+    max_terms: int = 64,
+) -> Condition | None:
+    tree = grammar.parse(text).tree
+    made = compiled(tree, facility, known=known, max_terms=max_terms)
+    name = language if language in STEMMED_LANGUAGES else UNSTEMMED
+    found = [guard.condition for guard in made.guards if name in guard.languages]
+    return found[0] if found else None
+
+
+def clauses(
+    text: str, language: str = "en", facility: Facility = PLAIN, *, wanted: bool = True
+) -> list[Clause]:
+    """Return what is asked for, or else what is excluded."""
+    made = condition(text, language, facility)
+    found = [] if made is None else terms.leaves(made)
+    return [
+        leaf
+        for leaf, is_wanted in found
+        if is_wanted == wanted and isinstance(leaf, Clause)
+    ]

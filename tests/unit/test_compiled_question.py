@@ -1,0 +1,218 @@
+"""A question becomes literal terms; what it excludes is excluded; it never fails."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.query.compiled import expanding, terms, tsquery
+from shared.query.compiled.question import compiled
+from shared.query.compiled.terms import NOTHING, All, AnyOf, Clause, Not, OneOf, Places
+from shared.query.language import grammar
+from shared.retrieval import os_conditions
+from shared.vocabulary.expand import Expansion, Want
+from tests.unit.asked import clauses, condition
+
+
+def word(term: str, *idents: str, **fields: object) -> Clause:
+    made = Clause((term,), tuple(dict.fromkeys((*idents, term))))
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+CAVITY = word("caviti", "cavity", word="cavity")
+FAULT = word("fault", "faults", word="faults")
+BEAM = word("beam", word="beam")
+TRIP = word("trip", word="trip")
+
+
+def lexemes(text: str, *, wanted: bool = True) -> list[tuple[str, ...]]:
+    return [clause.lexemes for clause in clauses(text, wanted=wanted)]
+
+
+def test_words_are_joined_by_and_with_the_names_they_may_be_part_of() -> None:
+    assert condition("cavity faults") == All((CAVITY, FAULT), is_loose=True)
+
+
+def test_a_name_is_one_exact_clause_however_it_is_spelt() -> None:
+    expected = Clause(("hcm3",), ("hcm3",), is_exact=True)
+    for spelling in ("HCM03", "HCM 3", "HCM-003", "hcm3"):
+        assert condition(spelling) == expected
+
+
+def test_a_name_typed_small_and_apart_is_both_words_or_the_name() -> None:
+    first, second = clauses("hcm 03")
+    assert first.idents == ("hcm", "hcm3")
+    assert second.idents == ("03", "hcm3")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("the beam is off", [("beam",), ("off",)]),
+        ("is it", [("is",), ("it",)]),
+        ('"the beam" off', [("the", "beam"), ("off",)]),
+        ("the AND beam", [("beam",)]),
+        ("the -beam", [("the",)]),
+        ("the OR beam", [("the",), ("beam",)]),
+        ("beam AND trip", [("beam",), ("trip",)]),
+        ("真空漏れ", [("真空", "空漏", "漏れ")]),
+        ("真", [("真",)]),
+        ('"unbalanced quote', [("unbalanc",), ("quot",)]),
+        ("(((beam", [("beam",)]),
+    ],
+)
+def test_a_question_asks_for_these(text: str, expected: list[tuple[str, ...]]) -> None:
+    assert lexemes(text) == expected
+
+
+def test_conditions_nest_as_brackets_do() -> None:
+    asked = condition("cavity AND (beam OR NOT (trip faults))")
+    left_out = Not(All((TRIP, FAULT)))
+    assert asked == All((CAVITY, AnyOf((BEAM, left_out))))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "excluded"),
+    [
+        ("beam -trip", [("beam",)], [("trip",)]),
+        ("beam NOT trip", [("beam",)], [("trip",)]),
+        ('beam -"ion pump"', [("beam",)], [("ion", "pump")]),
+        ("-HCM-03", [], [("hcm3",)]),
+        ("HCM-03 x-ray", [("hcm3",), ("x",), ("ray",)], []),
+        ("beam -x-ray", [("beam",)], [("x", "ray")]),
+        ("beam NOT (x-ray off)", [("beam",)], [("x", "ray"), ("off",)]),
+        ("beam - trip", [("beam",), ("trip",)], []),
+        ("-(beam -trip)", [("trip",)], [("beam",)]),
+    ],
+)
+def test_minus_and_not_exclude(
+    text: str, wanted: list[tuple[str, ...]], excluded: list[tuple[str, ...]]
+) -> None:
+    assert lexemes(text) == wanted
+    assert lexemes(text, wanted=False) == excluded
+
+
+def test_every_branch_keeps_to_what_is_negated_and_to_fields() -> None:
+    asked = compiled(grammar.parse("beam -(trip OR cavity) (off OR source:api)").tree)
+    (guard,) = [one for one in asked.kept().guards if "en" in one.languages]
+    assert guard.condition == Not(AnyOf((TRIP, CAVITY)))
+    asked = compiled(grammar.parse("beam -trip source:api").tree)
+    (guard,) = [one for one in asked.kept().guards if "en" in one.languages]
+    assert tsquery.written(guard.condition) != tsquery.gate(guard.condition)
+    assert compiled(grammar.parse("beam (off OR -trip)").tree).kept().guards == ()
+
+
+def test_beyond_the_limit_only_plain_words_are_dropped() -> None:
+    words = " ".join(f"word{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(100))
+    text = f'{words} HCM03 "ion pump" -trip'
+    made = condition(text, max_terms=64)
+    assert made is not None
+    found = terms.leaves(made)
+    assert len(found) == 64
+    exact = [leaf for leaf, _ in found if isinstance(leaf, Clause) and leaf.is_exact]
+    assert len(exact) == 2
+    assert [leaf.lexemes for leaf, wanted in found if not wanted] == [("trip",)]  # type: ignore[union-attr]
+    assert compiled(grammar.parse(text).tree).dropped == 39
+
+
+def test_of_alternatives_beyond_the_limit_the_last_are_no_alternatives() -> None:
+    letters = [chr(97 + i % 26) + chr(97 + i // 26) for i in range(80)]
+    made = condition(" OR ".join(f"word{two}" for two in letters))
+    assert isinstance(made, AnyOf)
+    assert len(made.parts) == 64
+
+
+def test_each_language_stems_for_itself() -> None:
+    found = {clauses("Kühlwasserausfälle", name)[0].lexemes for name in ("de", "ja")}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cavity", "('caviti' | 'i:cavity' | 'i:caviti')"),
+        ("-only", "!('onli' | 'i:only' | 'i:onli')"),
+        ('"beam off" OR -trip', "(('beam' <-> 'off') | !('trip' | 'i:trip'))"),
+        ("beam off", "(('beam' | 'i:beam') & ('off' | 'i:off'))"),
+    ],
+)
+def test_conditions_become_a_tsquery(text: str, expected: str) -> None:
+    made = condition(text)
+    assert made is not None
+    assert tsquery.written(made) == expected
+
+
+def test_fields_that_are_terms_of_an_entry_are_compared_as_such() -> None:
+    made = condition("tag:rf OR source:api trip")
+    assert isinstance(made, AnyOf)
+    tag, others = made.parts
+    assert "=tag" in tsquery.written(tag)
+    assert not tsquery.needs_marks(tag)
+    assert tsquery.needs_marks(others)
+    assert "api" not in tsquery.written(others)
+    assert tsquery.gate(others) == tsquery.written(TRIP)
+
+
+def test_a_question_of_signs_alone_asks_for_nothing() -> None:
+    assert condition("\" ' \\ * ??") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("beam trip", AnyOf((BEAM, TRIP))),
+        ("beam trip -cavity", All((AnyOf((BEAM, TRIP)), Not(CAVITY)))),
+        ("beam AND trip", All((BEAM, TRIP))),
+        ("cavity AND (beam trip)", All((CAVITY, AnyOf((BEAM, TRIP))))),
+        ("cavity OR (beam trip)", AnyOf((CAVITY, BEAM, TRIP))),
+    ],
+)
+@pytest.mark.requirement("S0-11")
+def test_any_plain_word_is_enough_where_nothing_has_them_all(
+    text: str, expected: terms.Condition
+) -> None:
+    made = condition(text)
+    assert made is not None
+    assert terms.relaxed(made) == expected
+
+
+@pytest.mark.requirement("S0-11")
+def test_beside_a_name_plain_words_only_rank() -> None:
+    made = condition("HCM03 beam -trip")
+    assert made is not None
+    wider = terms.relaxed(made)
+    name = Clause(("hcm3",), ("hcm3",), is_exact=True)
+    assert wider == All((name, Not(TRIP)), ranking=(BEAM,))
+    assert tsquery.written(wider) == "(('hcm3' | 'i:hcm3') & !('trip' | 'i:trip'))"
+    (ranks,) = os_conditions.written(wider)["bool"]["should"]
+    assert ranks["bool"]["should"][0] == {"term": {"stream": {"value": "beam"}}}
+
+
+def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
+    known = {
+        Want("wildcard", "inj*"): Expansion({"en": ("inject",)}, ("inj7",)),
+        Want("wildcard", "cav*", in_phrase=True): Expansion({"en": ("caviti", "cave")}),
+    }
+    assert expanding.patterns(grammar.parse('inj* "rf cav*"').tree) == list(known)
+    assert condition("inj*", known=known) == OneOf(("inject",), ("inj7",))
+    assert condition("inj*", "de", known=known) == OneOf((), ("inj7",))
+    assert condition('"rf cav*"', known=known) == Places((("rf",), ("caviti", "cave")))
+    assert condition('"rf cav*"', "de", known=known) == NOTHING
+    assert condition("beam inj*") == NOTHING
+
+
+def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> None:
+    known = {Want("typo", "corector"): Expansion(spellings=("corrector", "collector"))}
+    made = condition("corector -corector", known=known)
+    near = AnyOf((word("corrector", "corrector"), word("collector", "collector")))
+    assert made == All((near, Not(word("corector", word="corector"))), is_loose=True)
+
+
+@given(st.text())
+def test_any_text_is_a_question(text: str) -> None:
+    for guard in compiled(grammar.parse(text).tree).guards:
+        for made in (guard.condition, terms.relaxed(guard.condition)):
+            tsquery.written(made)
+            tsquery.gate(made)
+            os_conditions.written(made)
