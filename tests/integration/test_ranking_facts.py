@@ -149,7 +149,6 @@ def test_a_human_hit_stands_among_the_first_beside_a_series_that_is_counted(
     assert of_ben["similar_count"] == 60
 
 
-@pytest.mark.requirement("SEC12")
 def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
     world: World,
 ) -> None:

@@ -329,7 +329,6 @@ def order_of(entries: Entries, seed: int = 0) -> Order:
 
 
 @given(found_entries, st.integers(0, 1000))
-@pytest.mark.requirement("S4-80")
 def test_the_order_and_its_hash_do_not_depend_on_who_arrived_first(
     entries: Entries, seed: int
 ) -> None:
