@@ -37,10 +37,12 @@ _COLOURS = {
 @click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
 @click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
 @click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
+@click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
+@click.option("--to", "until", help="Written up to the end of it.")
 @click.option(
     "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."
 )
-def search(
+def search(  # noqa: PLR0913 - one for each option
     *,
     words: tuple[str, ...],
     mode: str,
@@ -49,6 +51,8 @@ def search(
     threshold: float | None,
     strict: bool,
     debug: bool,
+    since: str | None,
+    until: str | None,
     fail_on_degraded: bool,
 ) -> int:
     """Search the logbooks for WORDS."""
@@ -57,7 +61,7 @@ def search(
         "query": " ".join(words),
         "mode": mode,
         "limit": limit,
-        "filters": _filters(filters),
+        "filters": _filters(filters) | _times(since, until),
         "min_relevance_score": threshold,
         "strict": strict,
         "debug": debug,
@@ -86,6 +90,11 @@ def _filters(given: tuple[str, ...]) -> dict[str, Any]:
         name: found[0] if len(found) == 1 else {"in": found}
         for name, found in values.items()
     }
+
+
+def _times(since: str | None, until: str | None) -> dict[str, str]:
+    given = {"date_from": since, "date_to": until}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _show(out: output.Output, answer: dict[str, Any]) -> None:
@@ -135,10 +144,20 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     left_out = answer["suppressed"]["count"]
     if left_out:
         lines.append(f"left out  {left_out} that scored too low")
+    lines += [_time(one, zone) for one in answer["time"]["applied"]]
     if answer["degraded"]:
         told = "degraded: a part of the search failed"
         lines.append(click.style(told, fg="yellow"))
     return "\n".join(lines)
+
+
+def _time(one: dict[str, Any], zone: ZoneInfo) -> str:
+    ends = [
+        f"{word} {_local(one[end], zone)}"
+        for word, end in (("from", "from"), ("before", "to"))
+        if one[end]
+    ]
+    return f"written   {' '.join(ends)}"
 
 
 def _branch(one: dict[str, Any]) -> str:

@@ -116,7 +116,7 @@ class SearchRequest(BaseModel):
     )
     filters: dict[str, Any] = Field(
         {},
-        description="`source` and `logbook`: a text, or {in: [...]}.",
+        description="`source`, `logbook`: a text, or {in: [...]}; many more.",
         json_schema_extra={
             "properties": {"source": _FILTER, "logbook": _FILTER},
             "additionalProperties": False,
@@ -304,6 +304,26 @@ class LeftOut(BaseModel):
     threshold: float | None
 
 
+class TimeApplied(BaseModel):
+    """An interval, from and before, in which every hit was written."""
+
+    # A name that Python keeps for itself.
+    from_: str | None = Field(alias="from")
+    to: str | None
+    zone: str = Field(description="The facility's, in which it was read.")
+    expression: str
+    confidence: float
+
+
+class SearchTime(BaseModel):
+    """What the question and the filters say of the time."""
+
+    applied: list[TimeApplied] = []
+    inferred: bool = Field(
+        default=False, description="Read out of the words of the question."
+    )
+
+
 class SearchResponse(BaseModel):
     """What a search found, what was searched, and how fresh it was."""
 
@@ -321,6 +341,8 @@ class SearchResponse(BaseModel):
     next_cursor: str | None
     sub_queries: list[str]
     decomposed: bool
+    time: SearchTime = SearchTime()
+    time_range_applied: bool = False
     branches: list[BranchOutcome]
     degraded: bool
     as_of: str | None

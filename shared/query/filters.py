@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any, Self
 
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.query import period
+from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.text import facts, quantities
 from shared.text.analyser import quoted
 from shared.text.facts import MARK, comparable
@@ -19,17 +21,19 @@ FACTS = (
     *("category", "device", "kind", "language", "level", "origin", "shift"),
     *("system", "tag"),
 )
-BUILT = (AUTHOR, *FACTS, "logbook", QUANTITY, "source")
-ALIASES = {"authors": AUTHOR, "source_system": "source", "tags": "tag"}
+BUILT = (AUTHOR, *FACTS, period.FROM, period.TO, "logbook", QUANTITY, "source")
+ALIASES = {
+    "authors": AUTHOR,
+    "end_date": period.TO,
+    "source_system": "source",
+    "start_date": period.FROM,
+    "tags": "tag",
+}
 # Filters of the contract whose feature is not there yet: refused, not ignored.
-_TIMES_LATER = ("date_from", "date_to", "event_from", "event_to", "time_range")
 _LATER = frozenset(
-    (
-        *_TIMES_LATER,
-        *("start_date", "end_date", "thread_id", "has_attachment"),
-        "exclude_entry_ids",
-    )
+    ("event_from", "event_to", "exclude_entry_ids", "has_attachment", "thread_id")
 )
+_TWICE = "It is given twice."
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
 
@@ -159,7 +163,9 @@ class Filters:
 _NOTHING = Filters()
 
 
-def parse(given: Mapping[str, object], *, max_values: int) -> Filters:
+def parse(
+    given: Mapping[str, object], *, max_values: int, clock: Clock = NO_CLOCK
+) -> Filters:
     """Return the filters, or refuse what is unknown, not built or badly formed."""
     found: dict[str, Any] = {}
     wanted: list[Wanted] = []
@@ -169,9 +175,14 @@ def parse(given: Mapping[str, object], *, max_values: int) -> Filters:
         path = f"filters.{key}"
         _check_name(key, name)
         if name in seen:
-            raise InvalidRequestError.field(path, "duplicate", "It is given twice.")
+            raise InvalidRequestError.field(path, "duplicate", _TWICE)
         seen.add(name)
-        if name == QUANTITY:
+        if name in period.NAMES:
+            ends = period.read(path, name, value, clock)
+            if set(ends) & set(found):
+                raise InvalidRequestError.field(path, "duplicate", _TWICE)
+            found |= ends
+        elif name == QUANTITY:
             found["quantity"] = _bounds(path, value)
         elif name == AUTHOR:
             parts = _values(path, value, max_values, {"in", "contains"})["in"]
@@ -188,7 +199,7 @@ def parse(given: Mapping[str, object], *, max_values: int) -> Filters:
 
 
 def _check_name(key: str, name: str) -> None:
-    if name in BUILT:
+    if name in BUILT or name == period.RANGE:
         return
     if name in _LATER or name.startswith("metadata."):
         raise ModuleNotEnabledError(

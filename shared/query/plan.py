@@ -13,10 +13,12 @@ from shared.jobs.outcome import Diagnostic
 from shared.query import filters, modes
 from shared.query.fault import Fault
 from shared.query.filters import Filters
-from shared.query.language import grammar, lifting, tree, wording
+from shared.query.language import fields, grammar, lifting, tree, wording
 from shared.query.language.calendar import NO_CLOCK, Clock
+from shared.query.language.lifting import Lifted
 from shared.query.language.tree import Node
 from shared.query.ordering import SHIPPED, Ordering
+from shared.query.period import NAMES, Applied
 
 MIN_WINDOW = 50
 # The order in which fusion, answers and stored jobs name the branches.
@@ -81,6 +83,8 @@ class Plan:
     tree: Node | None = None
     # Whether the answer tells how it came about.
     debug: bool = False
+    # When hits were written, and by which words.
+    times: tuple[Applied, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
@@ -103,6 +107,7 @@ class Plan:
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         return cls(
             tree=None if asked is None else tree.from_values(asked),
+            times=tuple(Applied(**one) for one in raw.pop("times", ())),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
             ordering=Ordering(**raw.pop("ordering", {})),
@@ -119,11 +124,11 @@ def make_plan(
     """Return what is to be done, or refuse what cannot be; the same every time."""
     chosen = modes.choose(question.mode, limits.enabled)
     text, diagnostics = _bounded(question.query, limits)
-    narrowed = filters.parse(
-        question.filters or {}, max_values=limits.max_filter_values
-    )
+    given = question.filters or {}
+    narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
-    asked, narrowed = lifting.lift(parsed.tree, narrowed)
+    lifted = lifting.lift(parsed.tree, narrowed)
+    asked, narrowed = lifted.tree, lifted.filters
     limit = limits.default_limit if question.limit is None else question.limit
     if limit > limits.max_limit:
         message = f"limit: at most {limits.max_limit} results are returned."
@@ -147,6 +152,7 @@ def make_plan(
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         debug=question.debug,
+        times=_times(given, lifted, clock),
     )
     if wording.wanted_text(asked):
         return plan
@@ -192,6 +198,18 @@ def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:
         category="query",
     )
     return query[: limits.max_query_chars], (note,)
+
+
+def _times(
+    given: Mapping[str, object], lifted: Lifted, clock: Clock
+) -> tuple[Applied, ...]:
+    """Return the one interval that is left of all that were asked for, if any."""
+    ends = lifted.filters.since, lifted.filters.until
+    if ends == (None, None):
+        return ()
+    said = [f"{n}={v}" for n, v in given.items() if filters.ALIASES.get(n, n) in NAMES]
+    said += [one.written for one in lifted.fields if one.name in fields.DATES]
+    return (Applied(*ends, zone=clock.zone, expression=" ".join(said)),)
 
 
 def _branches(families: tuple[str, ...], *, opensearch: bool) -> tuple[str, ...]:

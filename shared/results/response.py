@@ -13,6 +13,7 @@ from uuid import UUID
 from shared.entries.identity import source_uri
 from shared.jobs.outcome import Outcome
 from shared.query.language import wording
+from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.ranked import Order, Ranked
@@ -55,6 +56,8 @@ def render(
         "next_cursor": next_cursor,
         "sub_queries": [plan.query],
         "decomposed": False,
+        "time": {"applied": [_applied(one) for one in plan.times], "inferred": False},
+        "time_range_applied": bool(plan.times),
         "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
         "degraded": conclusion.degraded,
         "as_of": min((b.as_of for b in searched if b.as_of), default=None),
@@ -99,6 +102,18 @@ def timestamp(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _applied(one: Applied) -> dict[str, object]:
+    ends = [end and datetime.fromisoformat(end) for end in (one.since, one.until)]
+    since, until = (timestamp(end or None) for end in ends)
+    return {
+        "from": since,
+        "to": until,
+        "zone": one.zone,
+        "expression": one.expression,
+        "confidence": one.confidence,
+    }
 
 
 def _under(plan: Plan, searched: Sequence[Outcome]) -> bool:

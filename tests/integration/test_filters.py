@@ -200,6 +200,10 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"quantity": {"unit": "A", "lte": 1, "name": "Current"}}, {"corrector", "both"}),
     ({"quantity": {"unit": "mbar", "lte": 1e-6}}, {"klystron"}),
     ({"source": "api", "origin": "human", "shift": "owl"}, {"corrector"}),
+    ({"date_from": "2026-03-02T09:00Z"}, {"klystron", "both", "plain"}),
+    ({"date_to": "2026-03-02T09:00Z", "level": "info"}, {"klystron"}),
+    ({"date_to": "2026-03-01"}, set()),
+    ({"time_range": ["2026-03-02", "today"]}, EVERYTHING),
 )
 
 

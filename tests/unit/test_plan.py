@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 
+from api.schemas.search import SearchResponse
 from shared.access.scope import Scope
 from shared.errors import CODES, InvalidRequestError, ModuleNotEnabledError
 from shared.query import fault as faults
@@ -14,7 +17,9 @@ from shared.query import filters
 from shared.query.fault import Fault
 from shared.query.filters import Filters
 from shared.query.language import wording
+from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.results.response import nothing_asked
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
 LIMITS = Limits()
@@ -156,7 +161,7 @@ def test_an_unknown_filter_names_the_allowed_ones() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"date_from": "2026-01-01"},
+        {"event_from": "2026-01-01"},
         {"metadata.run": "7"},
         {"source": {"not": ["api"]}},
         {"author": {"not": ["x"]}},
@@ -168,6 +173,95 @@ def test_a_filter_that_is_not_built_is_refused_and_not_ignored(
 ) -> None:
     with pytest.raises(ModuleNotEnabledError):
         plan_of(filters=given)
+
+
+TIMES = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC), "Europe/Zurich")
+
+
+@pytest.mark.parametrize(
+    ("given", "query", "since", "until", "expression"),
+    [
+        ({"date_from": "2024-06"}, "x", "05-31T22", None, "date_from=2024-06"),
+        ({"end_date": "2024-06-10"}, "x", None, "06-10T22", "end_date=2024-06-10"),
+        ({"start_date": "2024-06-10T05:00:00Z"}, "x", "06-10T05", None, None),
+        ({"time_range": ["2024-06-01", "today"]}, "x", "05-31T22", "06-12T22", None),
+        ({"time_range": [None, "today"]}, "x", None, "06-12T22", None),
+        ({}, "x since:yesterday", "06-10T22", None, "since:yesterday"),
+        (
+            {"date_from": "2024-06"},
+            "x since:2024-05 before:today",
+            "05-31T22",
+            "06-11T22",
+            "date_from=2024-06 since:2024-05 before:today",
+        ),
+    ],
+)
+def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
+    given: dict[str, object],
+    query: str,
+    since: str | None,
+    until: str | None,
+    expression: str | None,
+) -> None:
+    plan = make_plan(Question(query, filters=given), SCOPE, LIMITS, TIMES)
+    (applied,) = plan.times
+    assert (applied.since, applied.until) == (plan.filters.since, plan.filters.until)
+    hours = len("2024-05-31T22")
+    ends = [end and end[:hours] for end in (applied.since, applied.until)]
+    assert ends == [end and f"2024-{end}" for end in (since, until)]
+    assert applied.zone == "Europe/Zurich"
+    assert expression is None or applied.expression == expression
+
+
+@pytest.mark.requirement("S2-20")
+@pytest.mark.parametrize(
+    ("query", "applied"),
+    [
+        ("x", []),
+        (
+            "x before:2024-06",
+            [
+                {
+                    "from": None,
+                    "to": "2024-05-31T22:00:00Z",
+                    "zone": "Europe/Zurich",
+                    "expression": "before:2024-06",
+                    "confidence": 1.0,
+                }
+            ],
+        ),
+    ],
+)
+def test_an_answer_says_whether_and_how_the_time_was_read(
+    query: str, applied: list[dict[str, object]]
+) -> None:
+    plan = make_plan(Question(query), SCOPE, LIMITS, TIMES)
+    body = nothing_asked(Plan.from_json(plan.to_json()), UUID(int=1))
+    assert body["time"] == {"applied": applied, "inferred": False}
+    assert body["time_range_applied"] == bool(applied)
+    SearchResponse.model_validate(body)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"date_from": "soon"}, "invalid_time"),
+        ({"date_to": "06/10/2024"}, "invalid_time"),
+        ({"date_to": "2301-01-01T00:00:00Z"}, "time_out_of_range"),
+        ({"date_from": 2024}, "filter_value"),
+        ({"date_from": {"in": ["2024"]}}, "filter_value"),
+        ({"time_range": "2024"}, "filter_value"),
+        ({"time_range": ["2024", "2024", "2024"]}, "filter_value"),
+        ({"date_from": "2024", "start_date": "2024"}, "duplicate"),
+        ({"date_from": "2024", "time_range": ["2024", None]}, "duplicate"),
+    ],
+)
+def test_a_time_that_cannot_be_read_in_a_filter_is_refused(
+    given: dict[str, object], code: str
+) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        make_plan(Question("x", filters=given), SCOPE, LIMITS, TIMES)
+    assert caught.value.details["fields"][0]["code"] == code
 
 
 @pytest.mark.parametrize(

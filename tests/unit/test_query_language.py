@@ -143,8 +143,10 @@ def test_a_diagnostic_says_where_it_is_about() -> None:
 
 def test_fields_that_every_hit_must_pass_become_filters() -> None:
     asked = grammar.parse("author:smith beam (level:trip AND loss)", CLOCK).tree
-    left, filters = lifting.lift(asked, Filters(sources=("olog",)))
-    assert shown(left) == {"and": ["beam", "loss"]}
+    lifted = lifting.lift(asked, Filters(sources=("olog",)))
+    assert shown(lifted.tree) == {"and": ["beam", "loss"]}
+    assert [one.name for one in lifted.fields] == ["author", "level"]
+    filters = lifted.filters
     assert (filters.sources, filters.people) == (("olog",), ("smith",))
     assert [one.any_of for one in filters.facts] == [("trip",)]
 
@@ -153,16 +155,16 @@ def test_fields_that_every_hit_must_pass_become_filters() -> None:
     "text", ["-author:smith", "author:a OR beam", "author:a author:b"]
 )
 def test_a_field_that_no_filter_can_hold_stays_in_the_tree(text: str) -> None:
-    left, _ = lifting.lift(grammar.parse(text, CLOCK).tree, Filters())
+    left = lifting.lift(grammar.parse(text, CLOCK).tree, Filters()).tree
     assert [leaf.name for leaf in _leaves(left) if isinstance(leaf, Field)]
 
 
 def test_the_request_and_the_question_both_hold() -> None:
     given_one = Filters(sources=("olog", "elog"), since="2024-06-01T00:00:00.000+00:00")
     asked = grammar.parse("source:elog since:2024-05 before:2024-07", CLOCK).tree
-    left, filters = lifting.lift(asked, given_one)
-    assert left is None
-    assert filters == Filters(
+    lifted = lifting.lift(asked, given_one)
+    assert lifted.tree is None
+    assert lifted.filters == Filters(
         sources=("elog",),
         since="2024-06-01T00:00:00.000+00:00",
         until="2024-07-01T00:00:00.000+00:00",

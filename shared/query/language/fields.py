@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from shared.errors import InvalidRequestError
-from shared.query import filters
+from shared.query import filters, period
 from shared.query.filters import Filters
 from shared.query.language import dates
 from shared.query.language.calendar import Clock, Span
@@ -32,9 +30,7 @@ def _of_span(span: Span) -> Filters | None:
     if span.since is None and span.until is None:
         # `since:..2024`: nothing is left of it.
         return None
-    return Filters(since=_written(span.since), until=_written(span.until))
-
-
-def _written(end: datetime | None) -> str | None:
-    # No finer than the index counts, so that both engines draw the line at one place.
-    return None if end is None else end.isoformat(timespec="milliseconds")
+    return Filters(
+        since=period.written(span, is_first=True),
+        until=period.written(span, is_first=False),
+    )

@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from shared.query.filters import Filters
 from shared.query.language.tree import And, Field, Node
 
 
-def lift(tree: Node | None, filters: Filters) -> tuple[Node | None, Filters]:
-    """Return what is left of a question, and its filters with the request's own.
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """What is left of a question, its filters, and the fields that went into them."""
+
+    tree: Node | None
+    filters: Filters
+    fields: tuple[Field, ...] = ()
+
+
+def lift(tree: Node | None, filters: Filters) -> Lifted:
+    """Return a question without the fields that filters can hold beside their own.
 
     A field under OR or NOT stays where it is, and so does one that no single filter can
     hold beside another.
     """
+    if isinstance(tree, Field):
+        both = filters.both(tree.filters)
+        return Lifted(tree, filters) if both is None else Lifted(None, both, (tree,))
     if not isinstance(tree, And):
-        return _one(tree, filters)
+        return Lifted(tree, filters)
     left: list[Node] = []
+    fields: tuple[Field, ...] = ()
     for part in tree.parts:
-        rest, filters = lift(part, filters)
-        if rest is not None:
-            left.append(rest)
-    if len(left) < 2:  # noqa: PLR2004 - one is no conjunction
-        return (left[0] if left else None), filters
-    return And(tuple(left), tree.is_written), filters
-
-
-def _one(node: Node | None, filters: Filters) -> tuple[Node | None, Filters]:
-    if isinstance(node, Field):
-        both = filters.both(node.filters)
-        if both is not None:
-            return None, both
-    return node, filters
+        one = lift(part, filters)
+        filters, fields = one.filters, fields + one.fields
+        if one.tree is not None:
+            left.append(one.tree)
+    if len(left) > 1:
+        return Lifted(And(tuple(left), tree.is_written), filters, fields)
+    return Lifted(left[0] if left else None, filters, fields)

@@ -1,0 +1,60 @@
+"""When entries were written: the request's interval, and how it was understood."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shared.errors import InvalidRequestError
+from shared.query.language import dates
+from shared.query.language.calendar import Clock, Span
+from shared.text.times import read_time
+
+FROM, TO, RANGE = "date_from", "date_to", "time_range"
+NAMES = frozenset({FROM, TO, RANGE})
+_ENDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An interval that every hit lies in, and the words that it was read from."""
+
+    since: str | None
+    until: str | None
+    zone: str
+    expression: str
+    confidence: float = 1.0
+
+
+def read(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+    """Return `since`, `until` or both, or refuse what is no time; an end counts in."""
+    if name != RANGE:
+        return _end(path, name, value, clock)
+    if not isinstance(value, list) or len(value) != _ENDS:
+        message = "`time_range` takes two times: the first and the last."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    found: dict[str, str] = {}
+    for end, one in zip((FROM, TO), value, strict=True):
+        if one is not None:
+            found |= _end(path, end, one, clock)
+    return found
+
+
+def written(end: Span, *, is_first: bool) -> str | None:
+    """Return the beginning or the end of an interval as filters keep it."""
+    moment = end.since if is_first else end.until
+    # No finer than the index counts, so that both engines draw the line at one place.
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+    if not isinstance(value, str):
+        message = "A time is a text such as 2024-06-10 or 2024-06-10T04:12:00Z."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    span = dates.read(value, clock)
+    if span is None:
+        # It says what is wrong: no time at all, or one outside of what is known.
+        at, _ = read_time(value, path, zone=clock.zone)
+        span = Span(at, at)
+    is_first = name == FROM
+    moment = written(span, is_first=is_first)
+    return {"since" if is_first else "until": moment} if moment else {}
