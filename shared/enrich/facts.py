@@ -9,13 +9,13 @@ from shared.enrich.places import places
 from shared.entries.reading import Content
 from shared.text import people, quantities
 from shared.text.facility import Facility
-from shared.text.facts import Fact
+from shared.text.facts import ATTACHMENT, HAS, Fact
 from shared.text.quantities import Quantity
 from shared.text.runs import Token
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 1
+_VERSION = 2
 
 SHIFT = "shift"
 # What the source says itself, in the words that it has for it.
@@ -66,6 +66,8 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
     yield Fact("language", language, "said" if content.said_language else "read")
     for tag in content.tags:
         yield Fact("tag", tag, "said")
+    if content.has_attachments:
+        yield Fact(HAS, ATTACHMENT, "said")
 
 
 def _shift(content: Content, facility: Facility) -> Iterator[Fact]:

@@ -15,13 +15,22 @@ from shared.text import facts, quantities
 from shared.text.analyser import quoted
 from shared.text.facts import MARK, comparable
 
-AUTHOR, QUANTITY = "author", "quantity"
+AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
 # Known of every entry once its metadata is read.
 FACTS = (
     *("category", "device", "kind", "language", "level", "origin", "shift"),
     *("system", "tag"),
 )
-BUILT = (AUTHOR, *FACTS, period.FROM, period.TO, "logbook", QUANTITY, "source")
+BUILT = (
+    AUTHOR,
+    *FACTS,
+    period.FROM,
+    period.TO,
+    HAS_ATTACHMENT,
+    "logbook",
+    QUANTITY,
+    "source",
+)
 ALIASES = {
     "authors": AUTHOR,
     "end_date": period.TO,
@@ -30,9 +39,8 @@ ALIASES = {
     "tags": "tag",
 }
 # Filters of the contract whose feature is not there yet: refused, not ignored.
-_LATER = frozenset(
-    ("event_from", "event_to", "exclude_entry_ids", "has_attachment", "thread_id")
-)
+_LATER = frozenset(("event_from", "event_to", "exclude_entry_ids", "thread_id"))
+_SAID_SO = {"true": True, "false": False}
 _TWICE = "It is given twice."
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
@@ -182,6 +190,8 @@ def parse(
             if set(ends) & set(found):
                 raise InvalidRequestError.field(path, "duplicate", _TWICE)
             found |= ends
+        elif name == HAS_ATTACHMENT:
+            wanted.append(_attached(path, value))
         elif name == QUANTITY:
             found["quantity"] = _bounds(path, value)
         elif name == AUTHOR:
@@ -253,6 +263,16 @@ def _lists(
             message = f"`{operator}` takes 1 to {most} values."
             raise InvalidRequestError.field(place, "length", message)
         yield operator, tuple(dict.fromkeys(listed))
+
+
+def _attached(path: str, value: object) -> Wanted:
+    # In a terminal everything is a text.
+    said = _SAID_SO.get(value, value) if isinstance(value, str) else value
+    if not isinstance(said, bool):
+        message = "It takes true or false."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    listed = (facts.ATTACHMENT,)
+    return Wanted(facts.HAS, listed) if said else Wanted(facts.HAS, (), listed)
 
 
 def _bounds(path: str, value: object) -> Bounds:

@@ -20,6 +20,8 @@ MAX_VALUE_CHARS = 200
 MARK = "="
 # Fields whose values are names of things; those of the others are words as they stand.
 THINGS = frozenset({"device", "system"})
+# What an entry has beside its text.
+HAS, ATTACHMENT = "has", "attachment"
 
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
 _KEEP_ZEROS = frozenset({"pv", "document"})

@@ -21,6 +21,7 @@ from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
+from shared.entries.incoming import AttachmentRef
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, connection, make_pool
@@ -88,6 +89,7 @@ ENTRIES = (
         category="it's \\ odd",
         shift="Night crew",
         entry_time=at(17),
+        attachments=(AttachmentRef("plot", "plot.png"),),
     ),
     EntryDraft(
         source="api",
@@ -200,6 +202,8 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"quantity": {"unit": "A", "lte": 1, "name": "Current"}}, {"corrector", "both"}),
     ({"quantity": {"unit": "mbar", "lte": 1e-6}}, {"klystron"}),
     ({"source": "api", "origin": "human", "shift": "owl"}, {"corrector"}),
+    ({"has_attachment": True}, {"both"}),
+    ({"has_attachment": "false"}, EVERYTHING - {"both"}),
     ({"date_from": "2026-03-02T09:00Z"}, {"klystron", "both", "plain"}),
     ({"date_to": "2026-03-02T09:00Z", "level": "info"}, {"klystron"}),
     ({"date_to": "2026-03-01"}, set()),
@@ -231,6 +235,7 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ("device:hcm-03", {"corrector"}),
     ("system:Magnets origin:human since:2026-03-02T12:00Z", {"both"}),
     ("source:api logbook:nowhere", set()),
+    ("has:attachment since:2026", {"both"}),
     ("date:today", EVERYTHING),
     ("date:2026-03-02 kind:maintenance", {"klystron"}),
     ("date:2026-03", EVERYTHING),

@@ -249,6 +249,8 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"date_to": "06/10/2024"}, "invalid_time"),
         ({"date_to": "2301-01-01T00:00:00Z"}, "time_out_of_range"),
         ({"date_from": 2024}, "filter_value"),
+        ({"has_attachment": "maybe"}, "filter_value"),
+        ({"has_attachment": 1}, "filter_value"),
         ({"date_from": {"in": ["2024"]}}, "filter_value"),
         ({"time_range": "2024"}, "filter_value"),
         ({"time_range": ["2024", "2024", "2024"]}, "filter_value"),
@@ -256,7 +258,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"date_from": "2024", "time_range": ["2024", None]}, "duplicate"),
     ],
 )
-def test_a_time_that_cannot_be_read_in_a_filter_is_refused(
+def test_a_value_that_cannot_be_read_in_a_filter_is_refused(
     given: dict[str, object], code: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:

@@ -7,10 +7,12 @@ from shared.query import filters, period
 from shared.query.filters import Filters
 from shared.query.language import dates
 from shared.query.language.calendar import Clock, Span
+from shared.text import facts
 
 # These take a date; written without quotes, it may go on in the next words.
 DATES = frozenset({"after", "before", "date", "from", "since", "until"})
 MORE_WORDS = 3
+_FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
 
 
 def read(name: str, value: str, clock: Clock) -> Filters | None:
@@ -20,6 +22,9 @@ def read(name: str, value: str, clock: Clock) -> Filters | None:
         return None if span is None else _of_span(dates.bounded(name, span))
     if not value.strip():
         return None
+    if name == facts.HAS:
+        known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
+        return _FILES if known else None
     try:
         return filters.parse({name: value}, max_values=1)
     except InvalidRequestError:

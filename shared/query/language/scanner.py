@@ -13,9 +13,9 @@ Kind = Literal[
 
 FIELDS = frozenset(
     (
-        *("after", "author", "before", "category", "date", "device", "from", "kind"),
-        *("language", "level", "logbook", "origin", "shift", "since", "source"),
-        *("system", "tag", "until"),
+        *("after", "author", "before", "category", "date", "device", "from", "has"),
+        *("kind", "language", "level", "logbook", "origin", "shift", "since"),
+        *("source", "system", "tag", "until"),
     )
 )
 # A phone or a word processor makes these of `"`, `-`, `(` and `)`.
