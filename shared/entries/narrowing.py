@@ -12,6 +12,13 @@ NARROWED: LiteralString = """
        AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
        AND (%(only_since)s::timestamptz IS NULL OR e.entry_time >= %(only_since)s)
        AND (%(only_until)s::timestamptz IS NULL OR e.entry_time < %(only_until)s)
+       AND (%(only_happened_since)s::timestamptz IS NULL
+            OR e.event_time >= %(only_happened_since)s)
+       AND (%(only_happened_until)s::timestamptz IS NULL
+            OR e.event_time < %(only_happened_until)s)
+       AND (%(only_ids)s::text[] IS NULL
+            OR e.external_id = ANY (%(only_ids)s) OR e.id::text = ANY (%(only_ids)s))
+       AND (%(only_others)s::text[] IS NULL OR e.id::text <> ALL (%(only_others)s))
        AND (%(only_facts)s::tsquery IS NULL OR EXISTS (
             SELECT FROM entry_text nt
              WHERE nt.entry_id = e.id AND nt.tenant = %(tenant)s
@@ -33,6 +40,10 @@ OPTIONAL = (
     "only_logbooks",
     "only_since",
     "only_until",
+    "only_happened_since",
+    "only_happened_until",
+    "only_ids",
+    "only_others",
     "only_facts",
     "only_people",
     "only_dimension",
@@ -51,6 +62,10 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_logbooks", "text[]"),
     ("only_since", "timestamptz"),
     ("only_until", "timestamptz"),
+    ("only_happened_since", "timestamptz"),
+    ("only_happened_until", "timestamptz"),
+    ("only_ids", "text[]"),
+    ("only_others", "text[]"),
     ("only_facts", "text"),
     ("only_people", "text[]"),
     ("only_dimension", "text"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Self
+from uuid import UUID
 
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.query import period
@@ -16,20 +17,16 @@ from shared.text.analyser import quoted
 from shared.text.facts import MARK, comparable
 
 AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
+EXCLUDED = "exclude_entry_ids"
 # Known of every entry once its metadata is read.
 FACTS = (
     *("category", "device", "kind", "language", "level", "origin", "shift"),
     *("system", "tag"),
 )
+_TIMES = (period.FROM, period.TO, period.EVENT_FROM, period.EVENT_TO)
 BUILT = (
-    AUTHOR,
-    *FACTS,
-    period.FROM,
-    period.TO,
-    HAS_ATTACHMENT,
-    "logbook",
-    QUANTITY,
-    "source",
+    *(AUTHOR, *FACTS, *_TIMES),
+    *(EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source"),
 )
 ALIASES = {
     "authors": AUTHOR,
@@ -39,7 +36,7 @@ ALIASES = {
     "tags": "tag",
 }
 # Filters of the contract whose feature is not there yet: refused, not ignored.
-_LATER = frozenset(("event_from", "event_to", "exclude_entry_ids", "thread_id"))
+_LATER = frozenset({"thread_id"})
 _SAID_SO = {"true": True, "false": False}
 _TWICE = "It is given twice."
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
@@ -98,6 +95,12 @@ class Filters:
     # When the entry was written: from, and before; RFC 3339, in UTC.
     since: str | None = None
     until: str | None = None
+    # When it happened, in the same way.
+    happened_since: str | None = None
+    happened_until: str | None = None
+    # Entries by their own id or their source's, and those that are not wanted.
+    ids: tuple[str, ...] | None = None
+    not_ids: tuple[str, ...] | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is asked for at all."""
@@ -105,8 +108,8 @@ class Filters:
 
     def both(self, other: Filters) -> Filters | None:
         """Return what asks for this and the other; None: no one filter can say so."""
-        told = {"logbooks": None, "people": None, "quantity": None}
-        for name in ("logbooks", "people", "quantity"):
+        told: dict[str, Any] = {}
+        for name in ("logbooks", "people", "quantity", "ids", "not_ids"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if None not in (ours, theirs) and ours != theirs:
                 return None
@@ -117,8 +120,10 @@ class Filters:
         return Filters(
             sources=sources,
             facts=tuple(dict.fromkeys((*self.facts, *other.facts))),
-            since=max(filter(None, (self.since, other.since)), default=None),
-            until=min(filter(None, (self.until, other.until)), default=None),
+            since=_last(self.since, other.since),
+            until=_first(self.until, other.until),
+            happened_since=_last(self.happened_since, other.happened_since),
+            happened_until=_first(self.happened_until, other.happened_until),
             **told,
         )
 
@@ -139,6 +144,10 @@ class Filters:
             "only_named": f"%{(bounds.name or '').translate(_WILD)}%",
             "only_since": self.since,
             "only_until": self.until,
+            "only_happened_since": self.happened_since,
+            "only_happened_until": self.happened_until,
+            "only_ids": None if self.ids is None else list(self.ids),
+            "only_others": None if self.not_ids is None else list(self.not_ids),
         }
 
     def _tsquery(self) -> str | None:
@@ -165,6 +174,10 @@ class Filters:
             quantity=Bounds(**bounds) if bounds else None,
             since=values.get("since"),
             until=values.get("until"),
+            happened_since=values.get("happened_since"),
+            happened_until=values.get("happened_until"),
+            ids=_tuple(values.get("ids")),
+            not_ids=_tuple(values.get("not_ids")),
         )
 
 
@@ -185,27 +198,37 @@ def parse(
         if name in seen:
             raise InvalidRequestError.field(path, "duplicate", _TWICE)
         seen.add(name)
-        if name in period.NAMES:
-            ends = period.read(path, name, value, clock)
-            if set(ends) & set(found):
-                raise InvalidRequestError.field(path, "duplicate", _TWICE)
-            found |= ends
-        elif name == HAS_ATTACHMENT:
+        if name == HAS_ATTACHMENT:
             wanted.append(_attached(path, value))
-        elif name == QUANTITY:
-            found["quantity"] = _bounds(path, value)
-        elif name == AUTHOR:
-            parts = _values(path, value, max_values, {"in", "contains"})["in"]
-            found["people"] = tuple(comparable(part) for part in parts)
-            if "" in found["people"]:
-                message = "A part of a name has a letter at least."
-                raise InvalidRequestError.field(path, "length", message)
-        elif name in ("source", "logbook"):
-            found[f"{name}s"] = _values(path, value, max_values, {"in"})["in"]
-        else:
+        elif name in FACTS:
             said = _values(path, value, max_values, {"in", "not"})
             wanted.append(Wanted(name, said.get("in", ()), said.get("not", ())))
+        else:
+            narrowed = _narrowed(name, path, value, max_values, clock)
+            if set(narrowed) & set(found):
+                raise InvalidRequestError.field(path, "duplicate", _TWICE)
+            found |= narrowed
     return Filters(**found, facts=tuple(wanted))
+
+
+def _narrowed(
+    name: str, path: str, value: object, most: int, clock: Clock
+) -> dict[str, Any]:
+    """Return what one filter that is no fact makes of the fields of Filters."""
+    if name in {*_TIMES, period.RANGE}:
+        return dict(period.read(path, name, value, clock))
+    if name == EXCLUDED:
+        return {"not_ids": _entry_ids(path, value, most)}
+    if name == QUANTITY:
+        return {"quantity": _bounds(path, value)}
+    if name != AUTHOR:
+        return {f"{name}s": _values(path, value, most, {"in"})["in"]}
+    parts = _values(path, value, most, {"in", "contains"})["in"]
+    people = tuple(comparable(part) for part in parts)
+    if "" in people:
+        message = "A part of a name has a letter at least."
+        raise InvalidRequestError.field(path, "length", message)
+    return {"people": people}
 
 
 def _check_name(key: str, name: str) -> None:
@@ -265,6 +288,15 @@ def _lists(
         yield operator, tuple(dict.fromkeys(listed))
 
 
+def _entry_ids(path: str, value: object, most: int) -> tuple[str, ...]:
+    (listed,) = dict(_lists(path, {"in": value}, most)).values()
+    try:
+        return tuple(str(UUID(one)) for one in listed)
+    except ValueError:
+        message = "An `entry_id` is a UUID."
+        raise InvalidRequestError.field(path, "filter_value", message) from None
+
+
 def _attached(path: str, value: object) -> Wanted:
     # In a terminal everything is a text.
     said = _SAID_SO.get(value, value) if isinstance(value, str) else value
@@ -297,6 +329,14 @@ def _bounds(path: str, value: object) -> Bounds:
         dimension, sizes[end] = size
     named = " ".join(word for word, _, _ in facts.words(name)) if name else None
     return Bounds(dimension, sizes.get("gte"), sizes.get("lte"), named)
+
+
+def _first(one: str | None, other: str | None) -> str | None:
+    return min(filter(None, (one, other)), default=None)
+
+
+def _last(one: str | None, other: str | None) -> str | None:
+    return max(filter(None, (one, other)), default=None)
 
 
 def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:

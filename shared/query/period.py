@@ -11,7 +11,16 @@ from shared.text.times import read_time
 
 FROM, TO, RANGE = "date_from", "date_to", "time_range"
 NAMES = frozenset({FROM, TO, RANGE})
-_ENDS = 2
+# When it happened, which may be long before it was written.
+EVENT_FROM, EVENT_TO = "event_from", "event_to"
+# What each is called among the filters.
+_ENDS = {
+    FROM: "since",
+    TO: "until",
+    EVENT_FROM: "happened_since",
+    EVENT_TO: "happened_until",
+}
+_TWO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +35,10 @@ class Applied:
 
 
 def read(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
-    """Return `since`, `until` or both, or refuse what is no time; an end counts in."""
+    """Return the ends as filters call them, or refuse no time; an end counts in."""
     if name != RANGE:
         return _end(path, name, value, clock)
-    if not isinstance(value, list) or len(value) != _ENDS:
+    if not isinstance(value, list) or len(value) != _TWO:
         message = "`time_range` takes two times: the first and the last."
         raise InvalidRequestError.field(path, "filter_value", message)
     found: dict[str, str] = {}
@@ -55,6 +64,5 @@ def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
         # It says what is wrong: no time at all, or one outside of what is known.
         at, _ = read_time(value, path, zone=clock.zone)
         span = Span(at, at)
-    is_first = name == FROM
-    moment = written(span, is_first=is_first)
-    return {"since" if is_first else "until": moment} if moment else {}
+    moment = written(span, is_first=name in {FROM, EVENT_FROM})
+    return {_ENDS[name]: moment} if moment else {}

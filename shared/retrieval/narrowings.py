@@ -24,18 +24,29 @@ def required(filters: Filters) -> list[Query]:
         found.append({"bool": {"should": [_part(one) for one in filters.people]}})
     if filters.quantity is not None:
         found.append(_within(filters.quantity))
-    times = {"gte": filters.since, "lt": filters.until}
-    ends = {end: moment for end, moment in times.items() if moment is not None}
-    if ends:
-        found.append({"range": {"entry_time": ends}})
+    if filters.ids is not None:
+        ids = list(filters.ids)
+        ways = [{"terms": {"external_id": ids}}, {"ids": {"values": ids}}]
+        found.append({"bool": {"should": ways}})
+    found += _between("entry_time", filters.since, filters.until)
+    found += _between("event_time", filters.happened_since, filters.happened_until)
     return found
 
 
 def excluded(filters: Filters) -> list[Query]:
     """Return what no hit may match."""
-    return [
+    found: list[Query] = [
         {"terms": {"facts": one.unwanted_terms}} for one in filters.facts if one.none_of
     ]
+    if filters.not_ids is not None:
+        found.append({"ids": {"values": list(filters.not_ids)}})
+    return found
+
+
+def _between(field: str, since: str | None, until: str | None) -> list[Query]:
+    asked = {"gte": since, "lt": until}
+    ends = {end: moment for end, moment in asked.items() if moment is not None}
+    return [{"range": {field: ends}}] if ends else []
 
 
 def _part(name: str) -> Query:

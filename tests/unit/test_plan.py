@@ -161,7 +161,7 @@ def test_an_unknown_filter_names_the_allowed_ones() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"event_from": "2026-01-01"},
+        {"thread_id": "x"},
         {"metadata.run": "7"},
         {"source": {"not": ["api"]}},
         {"author": {"not": ["x"]}},
@@ -249,6 +249,10 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"date_to": "06/10/2024"}, "invalid_time"),
         ({"date_to": "2301-01-01T00:00:00Z"}, "time_out_of_range"),
         ({"date_from": 2024}, "filter_value"),
+        ({"event_to": "soon"}, "invalid_time"),
+        ({"exclude_entry_ids": ["OPS-12"]}, "filter_value"),
+        ({"exclude_entry_ids": "OPS-12"}, "filter_value"),
+        ({"exclude_entry_ids": []}, "length"),
         ({"has_attachment": "maybe"}, "filter_value"),
         ({"has_attachment": 1}, "filter_value"),
         ({"date_from": {"in": ["2024"]}}, "filter_value"),

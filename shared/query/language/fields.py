@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from shared.errors import InvalidRequestError
 from shared.query import filters, period
 from shared.query.filters import Filters
@@ -12,6 +14,7 @@ from shared.text import facts
 # These take a date; written without quotes, it may go on in the next words.
 DATES = frozenset({"after", "before", "date", "from", "since", "until"})
 MORE_WORDS = 3
+ID = "id"
 _FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
 
 
@@ -25,10 +28,20 @@ def read(name: str, value: str, clock: Clock) -> Filters | None:
     if name == facts.HAS:
         known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
         return _FILES if known else None
+    if name == ID:
+        return Filters(ids=(_entry_id(value.strip()),))
     try:
         return filters.parse({name: value}, max_values=1)
     except InvalidRequestError:
         return None
+
+
+def _entry_id(written: str) -> str:
+    """Return an entry's own id as it is kept, or that of its source as it is."""
+    try:
+        return str(UUID(written))
+    except ValueError:
+        return written
 
 
 def _of_span(span: Span) -> Filters | None:

@@ -14,7 +14,7 @@ Kind = Literal[
 FIELDS = frozenset(
     (
         *("after", "author", "before", "category", "date", "device", "from", "has"),
-        *("kind", "language", "level", "logbook", "origin", "shift", "since"),
+        *("id", "kind", "language", "level", "logbook", "origin", "shift", "since"),
         *("source", "system", "tag", "until"),
     )
 )
