@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from api.schemas.times import SearchTime
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
 from shared.query.plan import Question
@@ -302,26 +303,6 @@ class LeftOut(BaseModel):
     count: int
     best_score: float | None
     threshold: float | None
-
-
-class TimeApplied(BaseModel):
-    """An interval, from and before, in which every hit was written."""
-
-    # A name that Python keeps for itself.
-    from_: str | None = Field(alias="from")
-    to: str | None
-    zone: str = Field(description="The facility's, in which it was read.")
-    expression: str
-    confidence: float
-
-
-class SearchTime(BaseModel):
-    """What the question and the filters say of the time."""
-
-    applied: list[TimeApplied] = []
-    inferred: bool = Field(
-        default=False, description="Read out of the words of the question."
-    )
 
 
 class SearchResponse(BaseModel):

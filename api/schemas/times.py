@@ -1,0 +1,25 @@
+"""What a search says of the time in which its hits were written."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class TimeApplied(BaseModel):
+    """An interval, from and before, in which every hit was written."""
+
+    # A name that Python keeps for itself.
+    from_: str | None = Field(alias="from")
+    to: str | None
+    zone: str = Field(description="The facility's, in which it was read.")
+    expression: str
+    confidence: float
+
+
+class SearchTime(BaseModel):
+    """What the question and the filters say of the time."""
+
+    applied: list[TimeApplied] = []
+    inferred: bool = Field(
+        default=False, description="Read out of the words of the question."
+    )
