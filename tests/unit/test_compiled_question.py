@@ -168,7 +168,6 @@ def test_a_question_of_signs_alone_asks_for_nothing() -> None:
         ("cavity OR (beam trip)", AnyOf((CAVITY, BEAM, TRIP))),
     ],
 )
-@pytest.mark.requirement("S0-11")
 def test_any_plain_word_is_enough_where_nothing_has_them_all(
     text: str, expected: terms.Condition
 ) -> None:
@@ -177,7 +176,6 @@ def test_any_plain_word_is_enough_where_nothing_has_them_all(
     assert terms.relaxed(made) == expected
 
 
-@pytest.mark.requirement("S0-11")
 def test_beside_a_name_plain_words_only_rank() -> None:
     made = condition("HCM03 beam -trip")
     assert made is not None
