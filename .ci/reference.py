@@ -29,6 +29,7 @@ from shared.errors import LogchordError
 from shared.retrieval import module as search_modules
 from shared.settings import Section, Settings
 from shared.stages import registered
+from shared.stages.descriptor import StageDescriptor
 from workers.adapters.kit import matrix, subject
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -318,7 +319,7 @@ def modules_page() -> str:
                 "after",
                 "reads",
                 "writes",
-                "optional",
+                "runs",
                 "what it does",
             ),
             (
@@ -328,13 +329,21 @@ def modules_page() -> str:
                     ", ".join(map(_code, one.after)),
                     ", ".join(map(_code, one.reads)) or "the whole entry",
                     one.writes,
-                    "yes" if one.is_optional else "no",
+                    _runs(one),
                     one.description,
                 )
                 for name, one in registered.known().items()
             ),
         ),
     )
+
+
+def _runs(one: StageDescriptor) -> str:
+    if not one.is_optional:
+        return "always"
+    if one.find is None:
+        return "always; search does without it"
+    return "unless switched off" if one.is_on else "if switched on"
 
 
 def routes_page() -> str:

@@ -35,6 +35,7 @@ def bodies(
     linked = links.of_entries(conn, scope, ids) if ids else {}
     attached = attachments.of_entries(conn, scope.tenant, ids) if ids else {}
     known = in_use.stages(conn, ctx.settings) if entries else ()
+    digests = found.digests(conn, scope.tenant, ids) if ids else {}
     made = []
     for entry in entries:
         source = ctx.settings.sources.get(entry.source)
@@ -47,6 +48,7 @@ def bodies(
                 template,
                 linked.get(key, ()),
                 attached.get(key, ()),
+                digests.get((key, entry.revision), found.NO_DIGEST),
             )
         )
     return made
@@ -74,9 +76,7 @@ def answer(
     if names(if_none_match, headers["ETag"]):
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
-    body["findings"] = found.of_entry(
-        conn, scope.tenant, entry.entry_id, entry.revision
-    )
+    body["findings"] = found.of_entry(conn, scope, entry.entry_id, entry.revision)
     return Response(json.dumps(body), media_type="application/json", headers=headers)
 
 

@@ -14,6 +14,7 @@ from shared.errors import OpenSearchError
 from shared.log import get_logger
 from shared.opensearch import searchable
 from shared.postgres import connection
+from shared.stages import passing
 
 if TYPE_CHECKING:
     from api.context import ApiContext
@@ -24,7 +25,7 @@ _POLL_SECONDS = (0.05, 0.05, 0.1, 0.25)
 
 
 async def wait(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
-    """Return once nothing is due for these any more, or False when time is up."""
+    """Return once nothing is due that search needs, or False when time is up."""
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
     while await asyncio.to_thread(_still_due, ctx, ids):
@@ -48,5 +49,7 @@ def _refreshed(ctx: ApiContext) -> bool:
 def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
     # Asked again and again for as long as the caller waits: each time anew.
     patience.begin()
+    beside = passing.of_finders(ctx.settings)
     with connection(ctx.pool) as conn:
-        return due.any_due(conn, ids, in_use.stages(conn, ctx.settings))
+        known = in_use.stages(conn, ctx.settings)
+        return due.any_due(conn, ids, [one for one in known if one not in beside])

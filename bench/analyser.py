@@ -18,10 +18,13 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import logbook
+from shared.enrich import digest, links
 from shared.query.compiled.question import compiled
 from shared.query.language import grammar
+from shared.stages.descriptor import NoOptions, Reading
 from shared.text import languages
 from shared.text.analyser import Sections, analyse
+from shared.text.facility import PLAIN
 from shared.text.folding import stem
 from shared.text.tokens import reader
 
@@ -72,6 +75,8 @@ def measure(count: int, real: Path | None) -> list[Rate]:
     rates.append(
         _rate("compile as a question, 100", _generated(count // 10, 100, 3), _ask_all)
     )
+    rates.append(_rate("find links, 500", texts, _link_all))
+    rates.append(_rate("pick summary and keywords, 500", texts, _digest_all))
     if real is not None and real.exists():
         rates += _of_real_texts(real, count)
     return rates
@@ -120,6 +125,18 @@ def _detect_all(texts: list[str]) -> None:
 def _ask_all(texts: list[str]) -> None:
     for text in texts:
         compiled(grammar.parse(text).tree)
+
+
+def _link_all(texts: list[str]) -> None:
+    for text in texts:
+        named = {"source": "ops", "external_id": "1", "original": text}
+        links.find(Reading({"text": text, **named}, NoOptions(), PLAIN))
+
+
+def _digest_all(texts: list[str]) -> None:
+    for text in texts:
+        fields = {"text": text, "title": "", "language": "en"}
+        list(digest.find(Reading(fields, NoOptions(), PLAIN)))
 
 
 def _generated(count: int, size: int, seed: int) -> list[str]:

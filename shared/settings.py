@@ -32,7 +32,7 @@ from shared.settings_sections import (
     SearchModulesSettings,
     Section,
     SessionSettings,
-    StageSettings,
+    StagesSettings,
     SynthesisSettings,
     TelemetrySettings,
     TenantSettings,
@@ -234,7 +234,7 @@ class Settings(Section):
     sources: dict[str, SourceSettings] = Field(
         {"api": SourceSettings()}, description="Where entries come from, by name."
     )
-    stages: dict[str, StageSettings] = Field({}, description="Set for stages, by name.")
+    stages: StagesSettings = Field({}, description="Set for stages, by name.")
 
     agentic: AgenticSettings = AgenticSettings()
     analyser: AnalyserSettings = AnalyserSettings()

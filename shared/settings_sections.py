@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zoneinfo
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -322,6 +323,26 @@ class StageSettings(Section):
 
     enabled: bool = Field(default=True, description="Off: what it found stays.")
     settings: dict[str, Any] = Field({}, description="What the stage asks for itself.")
+
+
+# What has a task of its own, which others rely on.
+LASTING_STAGES = frozenset({"attachments", "duplicates", "embed", "index", "metadata"})
+
+
+def _can_be_set(given: dict[str, StageSettings]) -> dict[str, StageSettings]:
+    """Refuse a stage that nobody installed, and to switch off what must run."""
+    installed = entry_points(group="logchord.stages").names
+    if unknown := sorted(given.keys() - installed):
+        message = f"no stage {unknown[0]} is installed"
+        raise ValueError(message)
+    off = {name for name, one in given.items() if not one.enabled}
+    if lasting := sorted(off & LASTING_STAGES):
+        message = f"the stage {lasting[0]} cannot be switched off"
+        raise ValueError(message)
+    return given
+
+
+StagesSettings = Annotated[dict[str, StageSettings], AfterValidator(_can_be_set)]
 
 
 class AttachmentSettings(Section):

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from shared.broker import RUN_STAGE
+from shared.broker import METADATA_STAGE, RUN_STAGE
 from shared.due import rows
 from shared.due.rows import Claim
 from shared.enrich import finding
@@ -69,6 +69,11 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
             [one[0] for one in done],
             lambda claim: _keep(ctx, stage, [by_claim[claim.entry_id]]),
         )
+    unsearched = [
+        one.entry_id for one, _, found in done if found and not found.is_searched
+    ]
+    if unsearched:
+        ctx.nudge(METADATA_STAGE, unsearched)
     ids = [claim.entry_id for claim, _, _ in done]
     for following in passing.after(ctx.settings, name):
         ctx.nudge(following, ids)
@@ -115,7 +120,7 @@ def _keep(ctx: Context, stage: Stage, done: Sequence[Done]) -> None:
     with connection(ctx.pool) as conn:
         for claim, content, found in in_order:
             if content is not None and found is not None:
-                finding.store(conn, stage, content, found)
+                finding.store(conn, stage, content, found, work_class=claim.work_class)
                 rows.add(
                     conn,
                     claim.tenant,

@@ -25,6 +25,7 @@ from api.schemas.attachments import AttachmentOut, attachment_out
 from shared.broker import ATTACHMENTS_STAGE
 from shared.entries.attachments import Attached
 from shared.entries.draft import KINDS
+from shared.entries.found import NO_DIGEST, Digest
 from shared.entries.identity import source_uri
 from shared.entries.reading import Entry
 from shared.entries.revisions import Revision, difference
@@ -313,6 +314,7 @@ def entry_out(
     template: str | None,
     linked: Sequence[tuple[str, UUID]] = (),
     attached: Sequence[Attached] = (),
+    digest: Digest = NO_DIGEST,
 ) -> dict[str, Any]:
     """Return an entry's body, ready to be written as JSON."""
     return {
@@ -343,8 +345,8 @@ def entry_out(
         "links": [{"kind": kind, "entry_id": str(other)} for kind, other in linked],
         "attachments": [attachment_out(one) for one in attached],
         "language": entry.language,
-        "summary": None,
-        "keywords": [],
+        "summary": digest.summary,
+        "keywords": list(digest.keywords),
         "revision": entry.revision,
         "content_hash": entry.content_hash.hex(),
         "deleted": entry.deleted_at is not None,

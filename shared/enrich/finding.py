@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -18,15 +18,18 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 from pydantic import BaseModel
 
+from shared.broker import METADATA_STAGE
+from shared.due import rows as due
 from shared.enrich import findings
+from shared.enrich.findings import Told
 from shared.entries.reading import Content
 from shared.errors import InternalError
-from shared.stages.descriptor import FACILITY, Reading
+from shared.stages.descriptor import FACILITY, Reading, StageDescriptor
 from shared.stages.registered import Stage
 from shared.text.facility import PLAIN
 
 _LAST: LiteralString = """
-    SELECT f.entry_id, f.revision, f.version, f.inputs
+    SELECT f.entry_id, f.revision, f.version, f.inputs, f.words
       FROM entry_finding f
      WHERE f.tenant = %(tenant)s AND f.stage = %(stage)s
        AND f.entry_id = ANY(%(entry_ids)s)
@@ -53,6 +56,7 @@ class Last:
     revision: int
     version: int
     inputs: bytes
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,9 @@ class Finding:
 
     inputs: bytes
     found: list[dict[str, Any]] | None
+    # What of it is searched; and whether the search is told so already.
+    words: str
+    is_searched: bool
 
 
 def last(
@@ -77,7 +84,8 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
     fields = _fields(stage, content)
     inputs = _digest(fields)
     if before and (before.version, before.inputs) == (stage.version, inputs):
-        return Finding(inputs, None)
+        known = not before.words or before.revision == content.revision
+        return Finding(inputs, None, before.words, is_searched=known)
     one = stage.descriptor
     facility = stage.facility if FACILITY in one.reads else PLAIN
     found = []
@@ -89,13 +97,24 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
     if len(json.dumps(found)) > stage.max_bytes:
         told = f"{one.name} found more than {stage.max_bytes} bytes in one entry"
         raise InternalError(technical=told)
-    return Finding(inputs, found)
+    words = "\n".join(_words(one, found))
+    same = before is not None and before.revision == content.revision
+    known = words == (before.words if before is not None and same else "")
+    return Finding(inputs, found, words, is_searched=known)
 
 
 def store(
-    conn: Connection[TupleRow], stage: Stage, content: Content, finding: Finding
+    conn: Connection[TupleRow],
+    stage: Stage,
+    content: Content,
+    finding: Finding,
+    *,
+    work_class: int = due.LIVE,
 ) -> None:
-    """Keep what a stage found; idempotent, and nothing older replaces it."""
+    """Keep what a stage found; idempotent, and nothing older replaces it.
+
+    Words that are searched make the entry be read once more.
+    """
     key = {
         "entry_id": content.entry_id,
         "tenant": content.tenant,
@@ -106,16 +125,31 @@ def store(
         return
     if finding.found is None:
         conn.execute(_STILL, {**key, "stage": name})
-        return
-    findings.store(
-        conn,
-        key,
-        name,
-        version=stage.version,
-        inputs=finding.inputs,
-        facts=(),
-        found=finding.found,
-    )
+    else:
+        findings.store(
+            conn,
+            key,
+            name,
+            version=stage.version,
+            inputs=finding.inputs,
+            facts=(),
+            told=Told(finding.found, finding.words),
+        )
+    if not finding.is_searched:
+        ids = [content.entry_id]
+        due.add(conn, content.tenant, ids, [METADATA_STAGE], work_class=work_class)
+
+
+def _words(one: StageDescriptor, found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield what is searched of the findings, each text once."""
+    seen: set[str] = set()
+    for item in found:
+        for name in one.searched:
+            value = item[name]
+            for said in value if isinstance(value, list) else [value]:
+                if isinstance(said, str) and said not in seen:
+                    seen.add(said)
+                    yield said
 
 
 def _fields(stage: Stage, content: Content) -> dict[str, Any]:

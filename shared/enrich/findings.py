@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from typing import Any, LiteralString
 
 from psycopg import Connection
@@ -26,13 +26,14 @@ _KNOWN: LiteralString = """
 
 _STORE: LiteralString = """
     INSERT INTO entry_finding (entry_id, stage, tenant, revision, version, inputs,
-                               facts, terms, people, found)
+                               facts, terms, people, found, words)
     VALUES (%(entry_id)s, %(stage)s, %(tenant)s, %(revision)s, %(version)s, %(inputs)s,
-            %(facts)s::jsonb, %(terms)s, %(people)s, %(found)s::jsonb)
+            %(facts)s::jsonb, %(terms)s, %(people)s, %(found)s::jsonb, %(words)s)
         ON CONFLICT (entry_id, stage) DO UPDATE
        SET revision = excluded.revision, version = excluded.version,
            inputs = excluded.inputs, facts = excluded.facts, terms = excluded.terms,
-           people = excluded.people, found = excluded.found, updated_at = now()
+           people = excluded.people, found = excluded.found, words = excluded.words,
+           updated_at = now()
      WHERE excluded.revision >= entry_finding.revision
        AND entry_finding.tenant = excluded.tenant"""
 
@@ -52,6 +53,17 @@ _TERMS_OF_OTHERS: LiteralString = """
       FROM entry_finding f, unnest(f.terms) AS term
      WHERE f.entry_id = %(entry_id)s AND f.stage <> %(stage)s
        AND f.tenant = %(tenant)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a stage found in words of its own, and what of it is searched."""
+
+    found: list[dict[str, Any]] = field(default_factory=list)
+    words: str = ""
+
+
+NOTHING_TOLD = Told()
 
 
 def terms_of(facts: Iterable[Fact]) -> list[str]:
@@ -74,7 +86,7 @@ def store(
     inputs: bytes,
     facts: Sequence[Fact],
     people: str = "",
-    found: Sequence[dict[str, Any]] = (),
+    told: Told = NOTHING_TOLD,
 ) -> bool:
     """Replace what a stage has found; true if filters see a difference.
 
@@ -89,7 +101,8 @@ def store(
         "facts": json.dumps([_as_json(fact) for fact in facts]),
         "terms": terms_of(facts),
         "people": people,
-        "found": json.dumps(list(found)),
+        "found": json.dumps(told.found),
+        "words": told.words,
     }
     known = conn.execute(_KNOWN, row).fetchone()
     conn.execute(_STORE, row)

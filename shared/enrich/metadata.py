@@ -134,7 +134,8 @@ def sections_of(
     content: Content, text: str, attachments: Sequence[str] = ()
 ) -> Sections:
     """Return what of an entry is read, in the order of the stream."""
-    return Sections(content.title, text, content.tags, content.authors, attachments)
+    lists = content.tags, content.authors, content.words_found
+    return Sections(content.title, text, *lists, attachments)
 
 
 def store(

@@ -2,25 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access.scope import Scope
+
+# What a text names, and what it is about.
+LINKS_STAGE, DIGEST_STAGE = "links", "digest"
+
 # Places are those of the text that it was found in: of another revision, none is shown.
 _OF_ENTRY: LiteralString = """
     SELECT f.stage, f.found
       FROM entry_finding f
      WHERE f.entry_id = %(entry_id)s AND f.tenant = %(tenant)s
-       AND f.revision = %(revision)s AND f.found <> '[]'
+       AND f.revision = %(revision)s AND f.found <> '[]' AND f.stage <> %(digest)s
      ORDER BY f.stage
      LIMIT 100"""
 
+_DIGESTS: LiteralString = """
+    SELECT f.entry_id, f.revision, f.found -> 0 ->> 'summary' AS summary,
+           coalesce(f.found -> 0 -> 'keywords', '[]') AS keywords
+      FROM entry_finding f
+     WHERE f.entry_id = ANY(%(entry_ids)s) AND f.tenant = %(tenant)s
+       AND f.stage = %(digest)s
+     LIMIT 1000"""
+
+_MEANT: LiteralString = """
+    SELECT t.source, t.external_id, t.id
+      FROM (SELECT DISTINCT n.source, n.external_id
+              FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
+                   AS n (source, external_id)) AS named
+      JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
+                  AND t.external_id = named.external_id
+     WHERE t.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
+       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
+       AND (t.visible_from IS NULL OR t.visible_from <= now())
+     ORDER BY t.source, t.external_id
+     LIMIT 1000"""
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """What an entry is about, in its own words; nothing where it has too few."""
+
+    summary: str | None = None
+    keywords: tuple[str, ...] = ()
+
+
+NO_DIGEST = Digest()
+
 
 def of_entry(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, revision: int
+    conn: Connection[TupleRow], scope: Scope, entry_id: UUID, revision: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return what each stage has found in one revision of an entry, by stage."""
-    given = {"tenant": tenant, "entry_id": entry_id, "revision": revision}
-    return dict(conn.execute(_OF_ENTRY, given).fetchall())
+    """Return what each stage has found in one revision of an entry, by stage.
+
+    A link says which entry is meant, if there is one that the caller may see.
+    """
+    given = {
+        "tenant": scope.tenant,
+        "entry_id": entry_id,
+        "revision": revision,
+        "digest": DIGEST_STAGE,
+    }
+    found: dict[str, list[dict[str, Any]]] = dict(
+        conn.execute(_OF_ENTRY, given).fetchall()
+    )
+    links = [one for one in found.get(LINKS_STAGE, ()) if one["external_id"]]
+    if links:
+        names = {
+            "sources": [one["source"] for one in links],
+            "external_ids": [one["external_id"] for one in links],
+        }
+        meant = {
+            (source, external_id): str(other)
+            for source, external_id, other in conn.execute(
+                _MEANT, {**scope.params, **names}
+            )
+        }
+        for one in links:
+            one["entry_id"] = meant.get((one["source"], one["external_id"]))
+    return found
+
+
+def digests(
+    conn: Connection[TupleRow], tenant: str, entry_ids: Sequence[UUID]
+) -> dict[tuple[UUID, int], Digest]:
+    """Return what entries are about, by entry and the revision that it was read in."""
+    given = {"tenant": tenant, "entry_ids": list(entry_ids), "digest": DIGEST_STAGE}
+    return {
+        (entry_id, revision): Digest(summary, tuple(keywords))
+        for entry_id, revision, summary, keywords in conn.execute(_DIGESTS, given)
+    }

@@ -125,7 +125,11 @@ _CONTENTS: LiteralString = """
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
            e.deleted_at IS NOT NULL AS deleted,
            EXISTS (SELECT FROM attachment a
-                    WHERE a.entry_id = e.id) AS has_attachments
+                    WHERE a.entry_id = e.id) AS has_attachments,
+           ARRAY(SELECT f.words FROM entry_finding f
+                  WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
+                    AND f.revision = e.revision AND f.words <> ''
+                  ORDER BY f.stage) AS words_found
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
@@ -210,6 +214,8 @@ class Content:
     visible_from: datetime | None
     deleted: bool
     has_attachments: bool
+    # What stages have found in this revision that is searched with it.
+    words_found: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

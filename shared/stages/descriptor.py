@@ -79,8 +79,12 @@ class StageDescriptor:
     # What it finds, and how it is written down; none: a task of its own does the work.
     finds: type[BaseModel] | None = None
     find: Callable[[Reading], Iterable[BaseModel]] | None = None
+    # Fields of what it finds, texts or lists of them, that are searched with the entry.
+    searched: tuple[str, ...] = ()
     # In words, for readers.
     writes: str = "its findings"
+    # Whether it runs where nothing is set.
+    is_on: bool = True
     # Whether an entry can be searched without it.
     is_optional: bool = True
     # An entry that is gone passes it once more.
@@ -111,6 +115,9 @@ class StageDescriptor:
             yield "what finds is optional: an entry is searched without it"
         if self.find is not None and not self.reads:
             yield "what finds must say what it reads"
+        named = self.finds.model_fields if self.finds is not None else {}
+        if set(self.searched) - set(named):
+            yield "what is searched must be a field of what it finds"
         if self.after and self.name in self.after:
             yield "it cannot come after itself"
 

@@ -28,6 +28,15 @@ def of_entries(settings: Settings) -> tuple[str, ...]:
     ) + tuple(registered.broken(settings))
 
 
+def of_finders(settings: Settings) -> frozenset[str]:
+    """Return the stages that an entry is searched without, whatever becomes of them."""
+    return frozenset(
+        one.row_of(settings)
+        for one in registered.enabled(settings)
+        if one.find is not None
+    )
+
+
 def of_deleted(settings: Settings) -> tuple[str, ...]:
     """Return what is due for an entry that is gone."""
     return tuple(

@@ -61,16 +61,8 @@ def is_installed(name: str) -> bool:
 
 
 def enabled(settings: Settings) -> list[StageDescriptor]:
-    """Return those that are on, in order; what cannot be set is refused."""
-    for name, given in settings.stages.items():
-        one = descriptors().get(name)
-        if one is None:
-            message = f"stages.{name} is set, and no such stage is installed."
-            raise ConfigurationError(message, config_key=f"stages.{name}")
-        if isinstance(one, StageDescriptor) and one.find is None and not given.enabled:
-            message = f"The stage {name} cannot be switched off."
-            raise ConfigurationError(message, config_key=f"stages.{name}.enabled")
-    return [one for one in known().values() if _is_on(one.name, settings)]
+    """Return those that are on, in order."""
+    return [one for one in known().values() if _is_on(one, settings)]
 
 
 def broken(settings: Settings) -> list[str]:
@@ -78,7 +70,7 @@ def broken(settings: Settings) -> list[str]:
     return [
         name
         for name, one in descriptors().items()
-        if isinstance(one, ConfigurationError) and _is_on(name, settings)
+        if isinstance(one, ConfigurationError) and name not in _off(settings)
     ]
 
 
@@ -98,16 +90,22 @@ def finders(settings: Settings, facility: Facility) -> list[Stage]:
 def finder(name: str, settings: Settings, facility: Facility) -> Stage | None:
     """Return a stage that finds things; None where it is not installed, or off."""
     descriptor = descriptors().get(name)
-    if descriptor is None or not _is_on(name, settings):
+    if descriptor is None or name in _off(settings):
         return None
     if isinstance(descriptor, ConfigurationError):
         raise descriptor
+    if not _is_on(descriptor, settings):
+        return None
     return _configured(descriptor, settings, facility) if descriptor.find else None
 
 
-def _is_on(name: str, settings: Settings) -> bool:
-    given = settings.stages.get(name)
-    return given is None or given.enabled
+def _off(settings: Settings) -> set[str]:
+    return {name for name, given in settings.stages.items() if not given.enabled}
+
+
+def _is_on(one: StageDescriptor, settings: Settings) -> bool:
+    given = settings.stages.get(one.name)
+    return one.is_on if given is None else given.enabled
 
 
 def _load(name: str) -> StageDescriptor | ConfigurationError:

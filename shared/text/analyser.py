@@ -50,6 +50,8 @@ class Sections:
     text: str = ""
     tags: Sequence[str] = ()
     authors: Sequence[str] = ()
+    # What stages have found, in words that the text may not have.
+    found: Sequence[str] = ()
     # Of each file its name, caption and text.
     attachments: Sequence[str] = ()
 
@@ -57,7 +59,9 @@ class Sections:
         """Return the sections in the order of the stream."""
         # A line each: no phrase joins two tags.
         lists = "\n".join(self.tags), "\n".join(self.authors)
-        return [self.title, self.text, *lists, *self.attachments]
+        # Where there is none, positions are what they were.
+        found = ["\n".join(self.found)] if self.found else []
+        return [self.title, self.text, *lists, *found, *self.attachments]
 
 
 @dataclass(frozen=True, slots=True)

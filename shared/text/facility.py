@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
+from urllib.parse import quote
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -55,8 +56,15 @@ class NamePattern(_Strict):
         return self
 
 
+class TicketPattern(NamePattern):
+    """How one kind of ticket is written, and where one is found."""
+
+    url: str | None = Field(None, pattern=r"^https?://[!-~]*\{ticket\}[!-~]*$")
+
+
 class _File(_Strict):
     names: tuple[NamePattern, ...] = Field((), max_length=100)
+    tickets: tuple[TicketPattern, ...] = Field((), max_length=100)
     not_names: tuple[str, ...] = ()
     compound_parts: tuple[str, ...] = ()
     glossary: tuple[tuple[str, ...], ...] = ()
@@ -64,6 +72,15 @@ class _File(_Strict):
     things: str | None = None
     people: str | None = None
     shifts: tuple[Shift, ...] = Field((), max_length=24)
+
+
+class TicketName(NamedTuple):
+    """A ticket that one of the facility's patterns has found, and its address."""
+
+    start: int
+    end: int
+    kind: str
+    url: str | None
 
 
 class Name(NamedTuple):
@@ -97,6 +114,7 @@ class Facility:
     facts_fingerprint: int = 0
     # Of all that its file says; 0 without a file.
     whole_fingerprint: int = 0
+    tickets: tuple[tuple[TicketPattern, re.Pattern[str]], ...] = ()
 
     def named(self, text: str) -> Iterator[Name]:
         """Yield the names that patterns find, in order; none runs into another."""
@@ -112,6 +130,17 @@ class Facility:
             if start >= place and name.canonical:
                 yield name
                 place = match.end()
+
+    def named_tickets(self, text: str) -> Iterator[TicketName]:
+        """Yield the tickets that patterns find, in order of where they begin."""
+        found = [
+            TicketName(*match.span(), one.kind, _address(one, match[0]))
+            for one, compiled in self.tickets
+            for match in compiled.finditer(text)
+            if 0 < match.end() - match.start() <= MAX_TOKEN_CHARS
+        ]
+        # The longer one of two that begin alike.
+        yield from sorted(found, key=lambda one: (one.start, -one.end, one.kind))
 
 
 # Of a facility that says nothing of its own.
@@ -142,7 +171,7 @@ def load(path: Path | None, zone: str = "UTC") -> Facility:
 
 def _facility(said: _File, path: Path, zone: str) -> Facility:
     about_facts = {"things", "people", "shifts"}
-    own_words = said.model_dump(exclude={"glossary", *about_facts})
+    own_words = said.model_dump(exclude={"glossary", "tickets", *about_facts})
     text = json.dumps(own_words, sort_keys=True)
     fingerprint = zlib.crc32(text.encode()) % (1 << _FINGERPRINT_BITS)
     register, register_text = _table(path, said.things, things.read)
@@ -152,11 +181,9 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
     except ValueError as exc:
         raise _refused(path, f"shifts: {exc}") from exc
     known = repr((register_text, staff_text, turns))
-    compiled = tuple(
-        (one, re.compile(one.pattern, re.IGNORECASE)) for one in said.names
-    )
     return Facility(
-        names=compiled,
+        names=tuple((one, _compiled(one)) for one in said.names),
+        tickets=tuple((one, _compiled(one)) for one in said.tickets),
         no_names=frozenset(word.lower() for word in said.not_names),
         parts=PARTS | {surface(one, GERMAN) for one in said.compound_parts},
         glossary=said.glossary,
@@ -167,6 +194,14 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
         facts_fingerprint=zlib.crc32(known.encode()) or 1,
         whole_fingerprint=zlib.crc32(f"{said.model_dump_json()}{known}".encode()) or 1,
     )
+
+
+def _compiled(one: NamePattern) -> re.Pattern[str]:
+    return re.compile(one.pattern, re.IGNORECASE)
+
+
+def _address(one: TicketPattern, ticket: str) -> str | None:
+    return one.url and one.url.replace("{ticket}", quote(ticket, safe=""))
 
 
 def _table(

@@ -55,9 +55,13 @@ def test_an_entry_is_stored_enriched_indexed_and_found_by_words_and_meaning(clie
         }
         assert statuses == expected[mode]
 
-    entry = client.get(f"/v1/entries/{posted.json()['entry_id']}").json()
-    assert entry["language"] == "en"
-    assert set(entry["stages"].values()) == {"done"}
+    address = f"/v1/entries/{posted.json()['entry_id']}"
+    until(
+        lambda: set(client.get(address).json()["stages"].values()) == {"done"},
+        within_seconds=10,
+        what="every stage done",
+    )
+    assert client.get(address).json()["language"] == "en"
 
 
 def test_the_same_entry_twice_is_one_entry(client):

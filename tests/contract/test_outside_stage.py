@@ -18,6 +18,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access.scope import Scope
 from shared.broker import METADATA_STAGE, make_app
 from shared.due import maintenance, quarantine, rows, stages, turn
 from shared.due.quarantine import Which
@@ -114,7 +115,7 @@ def save(
 
 
 def alarms(conn: Connection[TupleRow], entry_id: UUID, revision: int = 1) -> list[int]:
-    shown = found.of_entry(conn, TENANT, entry_id, revision)
+    shown = found.of_entry(conn, Scope(TENANT, "anna"), entry_id, revision)
     return [one["number"] for one in shown.get(ALARMS, [])]
 
 
@@ -177,8 +178,8 @@ def test_a_stage_of_another_package_runs_in_the_workers_and_a_broken_one_harms_n
 
     assert shown["findings"] == {
         ALARMS: [
-            {"number": 4711, "start": 0, "end": 10},
-            {"number": 12, "start": 23, "end": 31},
+            {"number": 4711, "meaning": None, "start": 0, "end": 10},
+            {"number": 12, "meaning": None, "start": 23, "end": 31},
         ]
     }
     assert shown["stages"][ALARMS] == "done"
@@ -302,9 +303,7 @@ def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(make_context, 
     assert "stages.alarms.settings.wort" in pause.error["message"]
 
 
-def test_a_stage_that_is_off_has_no_work_and_one_that_must_be_cannot_be(
-    make_context, admin
-):
+def test_a_stage_that_is_off_has_no_work(make_context, admin):
     ctx = make_context()
     save(admin, ctx, "1", "ALARM 1")
     off = make_context(LOGCHORD_STAGES='{"alarms": {"enabled": false}}')
@@ -314,12 +313,6 @@ def test_a_stage_that_is_off_has_no_work_and_one_that_must_be_cannot_be(
 
     assert due(admin) == []
     assert runs(admin) == {}
-    needed = make_context(LOGCHORD_STAGES='{"metadata": {"enabled": false}}')
-    with pytest.raises(ConfigurationError, match="metadata cannot be switched off"):
-        passing.of_settings(needed.settings)
-    unknown = make_context(LOGCHORD_STAGES='{"alarm": {"enabled": true}}')
-    with pytest.raises(ConfigurationError, match="no such stage"):
-        passing.of_settings(unknown.settings)
 
 
 def test_what_is_gone_or_unknown_is_left_alone(make_context, admin):
@@ -345,3 +338,63 @@ def test_a_stage_can_come_after_another(make_context, admin, monkeypatch):
     assert due(admin) == [("1", rows.LIVE)]
     run_stage(ctx, ALARMS)
     assert alarms(admin, entry_id) == [1]
+
+
+def streams(conn: Connection[TupleRow]) -> dict[str, str]:
+    """What is searched of each entry."""
+    told = conn.execute(
+        "SELECT e.external_id, t.stream FROM entry_text t"
+        " JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision"
+    )
+    return dict(told.fetchall())
+
+
+def work(ctx: Context) -> None:
+    """Do what is due, in the order that costs most."""
+    for _ in range(2):
+        extract_metadata(ctx)
+        run_stage(ctx, ALARMS)
+
+
+def test_what_a_stage_finds_in_other_words_is_searched_with_its_entry(
+    make_context, admin
+):
+    said = '{"alarms": {"settings": {"meanings": {"1": "klystron arc", "2": "flood"}}}}'
+    ctx = make_context(LOGCHORD_STAGES=said)
+    save(admin, ctx, "1", "ALARM 1 rang")
+    save(admin, ctx, "2", "ALARM 3 rang")
+    work(ctx)
+    assert streams(admin) == {"1": "alarm1 rang\nklystron arc", "2": "alarm3 rang"}
+    assert due(admin, METADATA_STAGE) == [], "it is read once more, not for ever"
+
+    # Another title leaves the stage alone, and what it found is searched as before.
+    save(admin, ctx, "1", "ALARM 1 rang", title="night")
+    work(ctx)
+    assert streams(admin)["1"] == "night\nalarm1 rang\nklystron arc"
+
+    save(admin, ctx, "1", "ALARM 2 rang", title="night")
+    extract_metadata(ctx)
+    assert streams(admin)["1"] == "night\nalarm2 rang", "found in another text"
+    work(ctx)
+    assert streams(admin)["1"] == "night\nalarm2 rang\nflood"
+
+    save(admin, ctx, "1", "quiet")
+    work(ctx)
+    assert streams(admin)["1"] == "quiet"
+    assert due(admin, METADATA_STAGE) == []
+
+
+def test_a_word_that_only_a_stage_has_found_is_counted_in_the_vocabulary(
+    make_context, admin
+):
+    said = '{"alarms": {"settings": {"meanings": {"1": "klystron arc"}}}}'
+    ctx = make_context(LOGCHORD_STAGES=said)
+    save(admin, ctx, "1", "ALARM 1 rang")
+    work(ctx)
+
+    maintenance.open_chore(admin, maintenance.COUNT_WORDS)
+    chores.count_words(ctx)
+
+    assert maintenance.unfinished(admin) == []
+    words = admin.execute("SELECT surface FROM lexeme WHERE n = 1").fetchall()
+    assert ("klystron",) in words

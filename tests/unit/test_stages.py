@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from shared import broker
 from shared.errors import ConfigurationError
 from shared.settings import Settings
+from shared.settings_sections import LASTING_STAGES
 from shared.stages import passing, registered
 from shared.stages.descriptor import NoOptions, Reading, StageDescriptor
 from shared.text.facility import PLAIN
@@ -46,6 +47,7 @@ def stage(name: str = "words", **more) -> StageDescriptor:
         pytest.param({"find": None}, "needs the model", id="no-function"),
         pytest.param({"finds": None}, "needs the model", id="no-model"),
         pytest.param({"after": ("words",)}, "after itself", id="after-itself"),
+        pytest.param({"searched": ("said",)}, "must be a field", id="no-such-words"),
         pytest.param({"is_optional": False}, "optional", id="not-optional"),
     ],
 )
@@ -74,6 +76,44 @@ def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     assert not {*after, broker.ATTACHMENTS_STAGE} & {*at_once}
     gone = (model, broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
     assert passing.of_deleted(SETTINGS) == gone
+
+
+@pytest.mark.parametrize(
+    ("given_stages", "reason"),
+    [
+        pytest.param('{"link": {}}', "no stage link is installed", id="unknown"),
+        pytest.param(
+            '{"index": {"enabled": false}}',
+            "index cannot be switched off",
+            id="lasting",
+        ),
+        pytest.param('{"links": {"on": true}}', "on", id="no-such-setting"),
+    ],
+)
+def test_what_cannot_be_set_of_stages_is_refused_at_the_start(given_stages, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        Settings.load({"LOGCHORD_STAGES": given_stages})
+
+
+def test_the_stages_with_tasks_of_their_own_are_those_that_last():
+    found = {name for name, one in registered.known().items() if one.find is None}
+    assert found == LASTING_STAGES
+
+
+def test_a_stage_runs_as_it_is_set_and_else_as_it_says_itself():
+    assert not {"links", "digest"} & {*passing.of_entries(SETTINGS)}
+    one = Settings.load({"LOGCHORD_STAGES": '{"links": {"enabled": true}}'})
+    assert {"links", "digest"} & {*passing.of_entries(one)} == {"links"}
+    none = Settings.load({"LOGCHORD_STAGES": '{"links": {"enabled": false}}'})
+    assert passing.of_settings(none) == passing.of_settings(SETTINGS)
+
+
+def test_no_entry_waits_to_be_searched_for_what_a_stage_finds_in_it():
+    both = '{"links": {"enabled": true}, "digest": {"enabled": true}}'
+    asked = Settings.load({"LOGCHORD_STAGES": both})
+    assert passing.of_finders(asked) == {"links", "digest"}
+    waited = {*passing.of_settings(asked)} - passing.of_finders(asked)
+    assert {broker.METADATA_STAGE, broker.INDEX_STAGE} <= waited
 
 
 @given(st.text(max_size=20))

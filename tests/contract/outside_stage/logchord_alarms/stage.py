@@ -16,12 +16,14 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     word: str = Field("ALARM", min_length=1, max_length=20)
+    meanings: dict[int, str] = {}
 
 
 class Alarm(BaseModel):
     """An alarm that the text names, and where."""
 
     number: int = Field(ge=1)
+    meaning: str | None = None
     start: int
     end: int
 
@@ -33,7 +35,13 @@ def find(reading: Reading) -> Iterator[Alarm]:
     for match in re.finditer(
         rf"\b{re.escape(options.word)} (\d{{1,9}})", reading["text"]
     ):
-        yield Alarm(number=int(match[1]), start=match.start(), end=match.end())
+        number = int(match[1])
+        yield Alarm(
+            number=number,
+            meaning=options.meanings.get(number),
+            start=match.start(),
+            end=match.end(),
+        )
 
 
 def get_stage_descriptor() -> StageDescriptor:
@@ -46,4 +54,5 @@ def get_stage_descriptor() -> StageDescriptor:
         options=Options,
         finds=Alarm,
         find=find,
+        searched=("meaning",),
     )

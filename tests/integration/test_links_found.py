@@ -1,0 +1,86 @@
+"""What a text names of other entries is resolved when it is shown, within rights."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.broker import make_app
+from shared.entries import found, reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.entries.found import LINKS_STAGE
+from shared.settings import Settings
+from shared.stages import passing
+from workers.context import Context, Resources
+from workers.stages import run_stage
+
+TENANT = "default"
+ANNA = Scope(TENANT, "anna")
+
+
+@pytest.fixture
+def ctx(database, valkey):
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "OPENSEARCH_URL": "off",
+            "EMBEDDING_MODEL": "hashing-384",
+            "LOGCHORD_STAGES": '{"links": {"enabled": true}}',
+        }
+    )
+    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    yield ctx
+    ctx._resources.close()
+
+
+@pytest.fixture
+def save(conn, ctx):
+    def save(external_id: str, text: str, *, tenant: str = TENANT, **more):
+        source = more.pop("source", "ops")
+        draft = EntryDraft(source, external_id, text, **more)
+        due = passing.of_entries(ctx.settings)
+        (saved,) = save_page(conn, tenant, [draft], stages=due, editor="test")
+        conn.commit()
+        run_stage(ctx, LINKS_STAGE)
+        return saved.entry_id
+
+    return save
+
+
+def meant(conn, entry_id, scope: Scope = ANNA) -> list[tuple[str, str | None]]:
+    conn.rollback()
+    shown = found.of_entry(conn, scope, entry_id, 1).get(LINKS_STAGE, [])
+    return [(one["external_id"], one["entry_id"]) for one in shown]
+
+
+def test_an_entry_is_linked_once_it_is_there_and_no_thread_comes_of_it(conn, save):
+    naming = save("1", "In reply to entry 2, and see entries 3 and 4")
+    assert meant(conn, naming) == [("2", None), ("3", None), ("4", None)]
+
+    second, third = save("2", "beam lost"), save("3", "beam back")
+    save("4", "of another logbook", source="maintenance")
+    save("4", "of another facility", tenant="other")
+
+    expected = [("2", str(second)), ("3", str(third)), ("4", None)]
+    assert meant(conn, naming) == expected
+    tombstone(conn, TENANT, third, reason="test", stages=[])
+    conn.commit()
+    assert meant(conn, naming) == [("2", str(second)), ("3", None), ("4", None)]
+    entry = reading.current(conn, ANNA, naming)
+    assert entry is not None
+    assert (entry.thread_id, entry.reply_to) == (None, None)
+
+
+def test_who_may_not_see_an_entry_is_not_told_which_it_is(conn, save):
+    naming = save("1", "see entries 2, 3")
+    save("2", "for the rf group", readers=("rf-group",))
+    third = save("3", "for everybody", logbooks=("vacuum",))
+
+    assert meant(conn, naming) == [("2", None), ("3", str(third))]
+    narrow = Scope(TENANT, "anna", logbooks=("rf",))
+    assert meant(conn, naming, narrow) == [("2", None), ("3", None)]
+    member = Scope(TENANT, "jo", groups=("rf-group",))
+    assert [one[1] is not None for one in meant(conn, naming, member)] == [True, True]
+    assert found.of_entry(conn, Scope("other", "anna"), naming, 1) == {}
