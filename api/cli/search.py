@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
-from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,12 +10,11 @@ import click
 
 from api.cli import http, output, search_debug
 from api.cli.output import CommandError
+from api.cli.terminal import facility_zone, local, plain
 
 _WIDTH = 88
 _INDENT = "    "
 _MAX_PASSAGE_CHARS = 400
-# What somebody once wrote into a logbook must not move the reader's cursor.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]+")
 _COLOURS = {
     "ok": "green",
     "empty": "green",
@@ -98,7 +95,7 @@ def _times(since: str | None, until: str | None) -> dict[str, str]:
 
 
 def _show(out: output.Output, answer: dict[str, Any]) -> None:
-    zone = _facility_zone()
+    zone = facility_zone()
     for result in answer["results"]:
         out.data(_result(result, zone))
     if not answer["results"]:
@@ -109,22 +106,22 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
     if answer.get("plan"):
         for line in search_debug.lines(answer):
             # A question may hold what moves the cursor, too.
-            out.data(_CONTROL.sub(" ", line))
+            out.data(plain(line))
 
 
 def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
-    title = _plain(result["title"]) or "(no title)"
+    title = plain(result["title"]) or "(no title)"
     head = (
         f"{result['rank']:>2}. {click.style(title, bold=True)}"
         f"  {click.style(format(result['relevance_score'], '.2f'), fg='cyan')}"
     )
     books = ", ".join(result["logbooks"])
     place = f"{result['source']}/{result['external_id']}"
-    facts = [_local(result["entry_time"], zone), place, books, result["author"]]
+    facts = [local(result["entry_time"], zone), place, books, result["author"]]
     found_by = "found by " + ", ".join(result["found_by"])
     alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
-    about = " · ".join(_plain(fact) for fact in (*facts, found_by, alike) if fact)
-    passage = _plain(result["content"])
+    about = " · ".join(plain(fact) for fact in (*facts, found_by, alike) if fact)
+    passage = " ".join(plain(result["content"]).split())
     if len(passage) > _MAX_PASSAGE_CHARS:
         passage = passage[:_MAX_PASSAGE_CHARS].rsplit(" ", 1)[0] + " ..."
     text = textwrap.fill(
@@ -135,7 +132,7 @@ def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
 
 def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     branches = " · ".join(_branch(one) for one in answer["branches"])
-    as_of = _local(answer["as_of"], zone) if answer["as_of"] else "unknown"
+    as_of = local(answer["as_of"], zone) if answer["as_of"] else "unknown"
     lines = [
         f"branches  {branches or 'none'}",
         f"as of     {as_of}",
@@ -153,7 +150,7 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
 
 def _time(one: dict[str, Any], zone: ZoneInfo) -> str:
     ends = [
-        f"{word} {_local(one[end], zone)}"
+        f"{word} {local(one[end], zone)}"
         for word, end in (("from", "from"), ("before", "to"))
         if one[end]
     ]
@@ -166,19 +163,3 @@ def _branch(one: dict[str, Any]) -> str:
     why = f" ({one['error_code']})" if one["error_code"] else ""
     instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""
     return f"{one['name']}{instead} {status}{counted}{why}"
-
-
-def _plain(text: str) -> str:
-    return _CONTROL.sub(" ", text).strip()
-
-
-def _local(text: str, zone: ZoneInfo) -> str:
-    return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M %Z}"
-
-
-def _facility_zone() -> ZoneInfo:
-    import os
-
-    from shared.settings import Settings
-
-    return ZoneInfo(Settings.load(os.environ).facility_timezone)

@@ -15,6 +15,7 @@ from shared.postgres import connection
 from shared.query.language import wording
 from shared.retrieval import columns, questions
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+from shared.retrieval.parameters import ParameterDescriptor
 from shared.retrieval.query_vectors import packed
 from shared.retrieval.questions import Asked
 
@@ -105,3 +106,17 @@ _DESCRIPTOR = SearchToolDescriptor(
 def get_tool_descriptor() -> SearchToolDescriptor:
     """Return what the system knows of this module."""
     return _DESCRIPTOR
+
+
+def get_parameter_descriptors() -> tuple[ParameterDescriptor, ...]:
+    """Return what a search by meaning may be given beside its question."""
+    lowest = ParameterDescriptor(
+        "similarity_threshold",
+        "Least similarity",
+        "float",
+        min=0.0,
+        max=1.0,
+        step=0.05,
+        section="Meaning",
+    )
+    return (lowest,)
