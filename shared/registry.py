@@ -8,7 +8,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 SEARCH_MODULES = "logchord.search_modules"
 ADAPTERS = "logchord.adapters"
-STAGES = "logchord.stages"
+STAGES = "logchord.enhancers"
 
 
 @cache

@@ -331,7 +331,7 @@ LASTING_STAGES = frozenset({"attachments", "duplicates", "embed", "index", "meta
 
 def _can_be_set(given: dict[str, StageSettings]) -> dict[str, StageSettings]:
     """Refuse a stage that nobody installed, and to switch off what must run."""
-    installed = entry_points(group="logchord.stages").names
+    installed = entry_points(group="logchord.enhancers").names
     if unknown := sorted(given.keys() - installed):
         message = f"no stage {unknown[0]} is installed"
         raise ValueError(message)
