@@ -308,9 +308,9 @@ def modules_page() -> str:
             ),
         ),
         "## Stages",
-        "What an entry passes, found by entry point `logchord.enhancers`, in this order."
-        " A new revision makes a stage due, or the end of the one that it comes after;"
-        " what it does not read leaves it alone"
+        "What an entry passes, found by entry point `logchord.enhancers`, in this"
+        " order. A new revision makes a stage due, or the end of the one that it comes"
+        " after; what it does not read leaves it alone"
         " ([write a stage](../how-to/write-a-stage.md)).",
         _table(
             (
