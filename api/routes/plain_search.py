@@ -66,7 +66,7 @@ async def post_search(
         mode=_MODES[method],
         limit=body.limit,
         filters=body.filters,
-        deadline_ms=_DEADLINE_MS,
+        deadline_ms=min(_DEADLINE_MS, ctx.settings.max_wait_ms),
         fault=fault_of(request, caller, ctx),
         ordering={
             "min_relevance_score": (

@@ -162,12 +162,15 @@ class EndpointEncoder:
 
     def _read(self, body: bytes, count: int) -> list[Vectors]:
         try:
-            found = [row for _, row in sorted(_numbered(json.loads(body)))]
-            rows = [np.asarray(row, dtype=np.float64).reshape(-1) for row in found]
+            found = dict(_numbered(json.loads(body)))
+            rows = [
+                np.asarray(found[number], dtype=np.float64).reshape(-1)
+                for number in sorted(found)
+            ]
         except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as exc:
             raise self._outage(f"no embeddings in the answer: {exc!r}") from exc
-        if len(rows) != count:
-            raise self._outage(f"{len(rows)} vectors for {count} texts")
+        if sorted(found) != list(range(count)):
+            raise self._outage(f"vectors {sorted(found)[:10]} for {count} texts")
         return [self._unit(row) for row in rows]
 
     def _unit(self, row: Any) -> Vectors:

@@ -24,13 +24,19 @@ from shared.embedding.comparing import Side
 from shared.embedding.encoders import Encoder
 from shared.embedding.tables import EmbeddingModel
 from shared.entries import amount
-from shared.errors import ConfigurationError, InternalError
+from shared.errors import (
+    ConfigurationError,
+    EmbeddingGenerationError,
+    InternalError,
+)
 from shared.log import get_logger
 from shared.postgres import Pool, connection
 
 log = get_logger()
 
 STEP_ENTRIES = 128
+# What any model can embed; what takes over must be able to.
+_HARMLESS = "beam"
 # No row of work for each entry: the walk goes on when fewer than these are left.
 AHEAD_ENTRIES = 1000
 MAX_ROUNDS = 3
@@ -58,7 +64,8 @@ _PAGE: LiteralString = """
                     WHERE w.entry_id = e.id AND w.stage = %(stage)s)
            OR EXISTS (SELECT FROM quarantine q
                        WHERE q.entry_id = e.id AND q.stage = %(stage)s) AS is_known,
-           EXISTS (SELECT FROM {old} v WHERE v.entry_id = e.id) AS is_in_old
+           EXISTS (SELECT FROM {old} v
+                    WHERE v.entry_id = e.id AND v.revision = e.revision) AS is_in_old
       FROM entry e
      WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
      ORDER BY e.id
@@ -196,9 +203,15 @@ def _compare(site: _Site) -> Effect:
         asked = comparing.questions(conn)
     compared = None
     if old is not None and old.model != new.model:
-        before, after = (Side(one, site.encoder(one.model)) for one in (old, new))
-        compared = comparing.compare(site.pool, before, after, asked)
-        log.info("models_compared", old=old.model, new=new.model, **compared)
+        after = Side(new, site.encoder(new.model))
+        after.encoder.encode([_HARMLESS])
+        try:
+            before = Side(old, site.encoder(old.model))
+            compared = comparing.compare(site.pool, before, after, asked)
+            log.info("models_compared", old=old.model, new=new.model, **compared)
+        except (ConfigurationError, EmbeddingGenerationError) as exc:
+            # To leave a model that is broken or gone may be why another is wanted.
+            log.warning("models_not_compared", code=exc.error_code, old=old.model)
     told = {"compared": compared}
     may_go_live = site.came["force"] or not site.came["missing"]
 

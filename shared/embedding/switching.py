@@ -82,10 +82,12 @@ def drop(
         raise ConflictError(message, code="maintenance_in_progress")
     # Its row first: whoever stores a vector holds it, and whoever comes finds none.
     conn.execute(_FORGET, {"model": model})
+    # Then the table, which waits for whoever writes entries just now: what they have
+    # made due for it is seen after that, and ended.
+    conn.execute(sql.SQL(_DROP).format(table=sql.Identifier(found.table_name)))
     stage = embed_stage(model)
     conn.execute(_END_WORK, {"stage": stage})
     conn.execute(_END_ASIDE, {"stage": stage})
     stages.resume(conn, stage)
-    conn.execute(sql.SQL(_DROP).format(table=sql.Identifier(found.table_name)))
     log.warning("model_dropped", model=model, table=found.table_name)
     return found

@@ -21,6 +21,7 @@ class _Scored(NamedTuple):
     """Every hit's score before factors and after them, by the named map."""
 
     before: list[float]
+    # Not clamped yet: of two beyond 1 the better one still comes first.
     after: list[float]
     map: Calibration
     factors: list[dict[str, float]]
@@ -35,13 +36,18 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)
     exact = {one.name for one in searched if one.exact}
-    items = [
-        _ranked(fused[n], scored, n, facts, plan, exact=exact)
-        for n in range(len(fused))
-    ]
-    items.sort(key=lambda item: (-item.relevance_score, item.kind, item.chunk_id))
+    shown = [hit.shown for hit in fused]
+    places = sorted(
+        range(len(fused)),
+        key=lambda n: (
+            -round(scored.after[n], SCORE_DECIMALS),
+            shown[n].kind,
+            shown[n].chunk_id,
+        ),
+    )
+    items = [_ranked(fused[n], scored, n, facts, plan, exact=exact) for n in places]
     kept, suppressed = _cut(items, plan)
-    notes = (_skipped(facts),) if wanted and fused and not reranked else ()
+    notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.branches == (LISTING_MODULE,) else ordering.source_share
     window = fold.arranged(kept, plan.window, plan.limit, share)
@@ -80,7 +86,7 @@ def _scored(
             for u, s in hit.scores.items()
         )
         after = calibration.minmax(after, max(tops, default=0.0))
-    return _Scored(before, [calibration.clamped(s) for s in after], named, found)
+    return _Scored(before, after, named, found)
 
 
 def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
@@ -101,7 +107,7 @@ def _ranked(
     exact: set[str],
 ) -> Ranked:
     shown = hit.shown
-    score = round(scored.after[number], SCORE_DECIMALS)
+    score = round(calibration.clamped(scored.after[number]), SCORE_DECIMALS)
     kin = facts.kin.get(shown.entry_id, Kin())
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
@@ -150,16 +156,18 @@ def _cut(items: Sequence[Ranked], plan: Plan) -> tuple[list[Ranked], Suppressed]
     )
 
 
-def _skipped(facts: Facts) -> Diagnostic:
-    why = (
-        "the question has no vector"
-        if facts.in_time
-        else "what it takes could not be read in time"
-    )
-    return Diagnostic(
-        level="info",
-        source="rank",
-        code="rerank_skipped",
-        message=f"Results stand in fused order: {why}.",
-        category="search",
-    )
+def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:
+    """Say what this order lacks, and why; equal questions may differ by that alone."""
+    if wanted and not reranked:
+        why = (
+            "the question has no vector"
+            if facts.in_time
+            else "what it takes could not be read in time"
+        )
+        code, said = "rerank_skipped", f"Results stand in fused order: {why}."
+    elif not facts.in_time:
+        code = "facts_skipped"
+        said = "Threads, copies and series could not be read in time: none are weighed."
+    else:
+        return ()
+    return (Diagnostic("info", "rank", code, said, category="search"),)

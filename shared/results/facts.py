@@ -46,7 +46,8 @@ def read(
             conn.execute(
                 "SELECT set_config('statement_timeout', %s, true)", (str(timeout_ms),)
             )
-            return Facts(_cosines(conn, plan, branches), _kin(conn, plan, ids))
+            kin = _kin(conn, plan, ids)
+            return Facts(_cosines(conn, plan, branches), kin)
     except DatabaseQueryError as exc:
         # The fused order stands: late facts are worth no late answer.
         log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)

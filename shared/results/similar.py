@@ -9,11 +9,18 @@ from uuid import UUID
 from psycopg import Connection
 
 from shared.entries.narrowing import NARROWED
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import translated_errors
 from shared.query.plan import Plan
 from shared.ranking.ranked import Ranked
 
+log = get_logger()
+
 # A series that is longer is told to be so long at least.
-MOST = 10_000
+MOST = 1000
+# Of the page's time: a count is worth no answer that comes too late.
+TIMEOUT_MS = 100
 
 # Only what the caller may see, and what the filters let through.
 _COUNTS: LiteralString = (
@@ -24,15 +31,16 @@ _COUNTS: LiteralString = (
      CROSS JOIN LATERAL (
            SELECT count(*) AS others
              FROM (SELECT
-                     FROM (SELECT l.entry_id
-                             FROM shape s
-                             JOIN likeness l ON l.shape_id = s.id
-                            WHERE s.tenant = %(tenant)s AND s.group_id = p.group_id
+                     FROM ((SELECT l.entry_id
+                              FROM shape s
+                              JOIN likeness l ON l.shape_id = s.id
+                             WHERE s.tenant = %(tenant)s AND s.group_id = p.group_id
+                             LIMIT %(most)s)
                             UNION
-                           SELECT l.entry_id
-                             FROM likeness l
-                            WHERE l.tenant = %(tenant)s
-                              AND l.series_id = p.series_id) AS alike
+                           (SELECT l.entry_id
+                              FROM likeness l
+                             WHERE l.tenant = %(tenant)s AND l.series_id = p.series_id
+                             LIMIT %(most)s)) AS alike
                      JOIN entry e ON e.id = alike.entry_id
                     WHERE e.tenant = %(tenant)s AND e.id <> p.entry_id
                       AND e.deleted_at IS NULL
@@ -46,10 +54,16 @@ _COUNTS: LiteralString = (
 )
 
 
+_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
+
+
 def counts(
     conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
 ) -> dict[str, int]:
-    """Return how many others each hit stands for; hits that have no like are absent."""
+    """Return how many others each hit stands for; hits that have no like are absent.
+
+    So are all of them where counting takes too long.
+    """
     alike = [item for item in items if item.group_id or item.series_id]
     if not alike:
         return {}
@@ -61,5 +75,11 @@ def counts(
         "series": [item.series_id for item in alike],
         "most": MOST,
     }
-    rows = conn.execute(_COUNTS, given).fetchall()
+    try:
+        with translated_errors(), conn.transaction():
+            conn.execute(_IN_TIME, {"ms": str(TIMEOUT_MS)})
+            rows = conn.execute(_COUNTS, given).fetchall()
+    except DatabaseQueryError as exc:
+        log.warning("likes_not_counted", code=exc.error_code, technical=exc.technical)
+        return {}
     return {str(entry_id): others for entry_id, others in rows if others}

@@ -20,6 +20,8 @@ from shared.retrieval import narrowings
 
 Query = dict[str, Any]
 
+_NOTHING: Query = {"match_none": {}}
+
 
 def written(condition: Condition) -> Query:
     """Return the query; terms are values in it, nothing is parsed."""
@@ -27,7 +29,7 @@ def written(condition: Condition) -> Query:
         case All(()):
             return {"match_all": {}}
         case AnyOf(()):
-            return {"match_none": {}}
+            return _NOTHING
         case All(parts, ranking=ranking):
             return _all(parts, ranking)
         case AnyOf(parts):
@@ -45,6 +47,8 @@ def _leaf(leaf: Leaf) -> Query:
         case OneOf(terms, idents):
             ways: list[Query] = [{"terms": {"stream": list(terms)}}] if terms else []
             return _any([*ways, *_named(idents)])
+        case Places(places) if not all(places):
+            return _NOTHING
         case Places(places):
             spans = [_span(place) for place in places]
             if len(spans) == 1:
@@ -69,6 +73,8 @@ def _all(parts: Sequence[Condition], ranking: Sequence[Clause]) -> Query:
 
 
 def _any(ways: list[Query]) -> Query:
+    if not ways:
+        return _NOTHING
     return {"bool": {"should": ways, "minimum_should_match": 1}}
 
 

@@ -46,6 +46,9 @@ def beside_machines(
     if set(people.diagnostics) - set(found.diagnostics):
         # Only by asking for less: they do not match what was asked.
         return found
+    if people.model != found.model:
+        # Searches have just been switched to another: its cosines are on its own scale.
+        return found
     known = {hit.entry_id for hit in found.hits}
     more = [hit for hit in people.hits if hit.entry_id not in known]
     return replace(found, hits=(*found.hits, *more))

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import Diagnostic
+from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.compiled import expanding, question, tsquery
 from shared.query.compiled.question import Question
@@ -22,6 +24,8 @@ from shared.retrieval import columns
 from shared.retrieval.module import Ask, Tools
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary import expand
+
+log = get_logger()
 
 T = TypeVar("T")
 
@@ -86,13 +90,22 @@ def first_found(
 def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
     words = expanding.words([guard.condition for guard in asked.question.guards])
     if words:
-        found = _looked_up(ask, asked.tools, words)
+        found = _perhaps_meant(ask, asked.tools, words)
         if any(expansion.spellings for expansion in found.values()):
             known = {**asked.known, **found}
             yield "fuzzy_fallback", _compiled(asked.plan, asked.tools, known)
     relaxed = asked.question.relaxed()
     if relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
+
+
+def _perhaps_meant(ask: Ask, tools: Tools, words: list[expand.Want]) -> Known:
+    try:
+        return _looked_up(ask, tools, words)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # Nothing was found so far, and that was found out: no branch fails for this.
+        log.warning("spellings_not_looked_up", code=exc.error_code)
+        return {}
 
 
 def _compiled(plan: Plan, tools: Tools, known: Known) -> Question:

@@ -31,7 +31,7 @@ def search(ask: Ask, tools: Tools) -> Found:
     # Read once: the question's vector and the table are of one and the same model.
     model = tools.models.live()
     if model is None:
-        return Found(as_of=tools.freshness.of(tools.pool))
+        return Found(as_of=tools.freshness.of(tools.pool), skipped="no_model")
     encoder = tools.encoder(model.model)
     vector = tools.query_vectors.of(encoder, text)
     asked = questions.read(ask, tools, "semantic")

@@ -154,19 +154,38 @@ class Vocabulary:
 
 def matches(part: Part, entry: Entry, known: Vocabulary) -> bool:
     """Whether the entry is what is asked for."""
-    return _judge(part, entry, known, negated=False, everything=False)
+    return _judge(part, entry, known, negated=False)
 
 
 def is_left(part: Part, entry: Entry, known: Vocabulary) -> bool:
-    """Whether the entry is what the question does not exclude, whatever it says."""
-    return _judge(part, entry, known, negated=False, everything=True)
+    """Whether the entry is what the question does not exclude, whatever it says.
+
+    What is excluded is excluded whole, with what it excludes itself in turn.
+    """
+    match part:
+        case No(inner):
+            twice = _alone(inner)
+            if isinstance(twice, No):
+                return is_left(twice.part, entry, known)
+            return matches(part, entry, known)
+        case Every(parts):
+            return all(is_left(one, entry, known) for one in parts)
+        case Some(parts):
+            return any(is_left(one, entry, known) for one in parts)
+        case Field():
+            return matches(part, entry, known)
+    return True
 
 
-def _judge(
-    part: Part, entry: Entry, known: Vocabulary, *, negated: bool, everything: bool
-) -> bool:
+def _alone(part: Part) -> Part:
+    while isinstance(part, Every | Some) and len(part.parts) == 1:
+        (part,) = part.parts
+    return part
+
+
+def _judge(part: Part, entry: Entry, known: Vocabulary, *, negated: bool) -> bool:
     def judge(one: Part, *, inside_not: bool = negated) -> bool:
-        return _judge(one, entry, known, negated=inside_not, everything=everything)
+        return _judge(one, entry, known, negated=inside_not)
 
     match part:
         case No(inner):
@@ -177,8 +196,6 @@ def _judge(
             return any(judge(one) for one in parts)
         case Field(name, value):
             return _passes(name, value, entry)
-    if everything and not negated:
-        return True
     match part:
         case Words(text):
             return _has_words(text, entry, negated=negated)

@@ -87,6 +87,8 @@ def _answer(
         found[0]["embedding"] = [0.0] * script.dimension
     if does == "too few":
         found.pop()
+    if does == "one twice":
+        found[-1]["index"] = found[0]["index"]
     told = json.dumps({"data": found[::-1]}).encode()
     _send(handler, 200, b"<html>" if does == "a page" else told)
 

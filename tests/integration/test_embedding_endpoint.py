@@ -64,7 +64,7 @@ def test_vectors_come_in_the_order_of_their_texts_and_of_length_one(server, enco
 
 @pytest.mark.parametrize(
     "does",
-    ["429", "500", "503", "hangs", "resets", "a page", "too few"],
+    ["429", "500", "503", "hangs", "resets", "a page", "too few", "one twice"],
 )
 @pytest.mark.requirement("S2-54")
 def test_what_every_text_would_meet_is_an_outage_and_no_texts_fault(

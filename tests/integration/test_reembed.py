@@ -22,6 +22,7 @@ from shared.entries.entry import save_page, tombstone
 from shared.errors import (
     ConflictError,
     EmbeddingGenerationError,
+    EmbeddingOutageError,
     InvalidRequestError,
     NotFoundError,
 )
@@ -95,8 +96,8 @@ def filled(ctx, save) -> list[UUID]:
     return ids
 
 
-def work(ctx: Watched, conn) -> None:
-    for model in (OLD, NEW):
+def work(ctx: Watched, conn, models: tuple[str, ...] = (OLD, NEW)) -> None:
+    for model in models:
         if tables.registered(conn, model):
             embed_entries(ctx, model)
 
@@ -114,7 +115,14 @@ def step(ctx: Watched, conn) -> None:
     chores.reembed_model(ctx)
 
 
-def finish(ctx: Watched, conn, chore: UUID, *, steps: int = 60) -> dict[str, Any]:
+def finish(
+    ctx: Watched,
+    conn,
+    chore: UUID,
+    *,
+    steps: int = 60,
+    models: tuple[str, ...] = (OLD, NEW),
+) -> dict[str, Any]:
     """Go on until the chore has ended, with the worker that embeds beside it."""
     for _ in range(steps):
         step(ctx, conn)
@@ -123,7 +131,7 @@ def finish(ctx: Watched, conn, chore: UUID, *, steps: int = 60) -> dict[str, Any
             assert (found.state, found.error) == ("done", None)
             assert found.result is not None
             return found.result
-        work(ctx, conn)
+        work(ctx, conn, models)
     raise AssertionError(maintenance.find(conn, chore))
 
 
@@ -234,6 +242,20 @@ def test_without_being_asked_to_it_is_filled_and_compared_and_not_switched_to(
 
     finish(ctx, admin, ask(ctx, admin))
     assert live(admin) == NEW
+
+
+def test_a_model_that_is_gone_can_be_left(ctx, admin, filled, monkeypatch):
+    known = ctx.encoder
+
+    def encoder(model: str) -> Any:
+        if model == OLD:
+            raise EmbeddingOutageError(technical="the server is gone", model_name=OLD)
+        return known(model)
+
+    monkeypatch.setattr(ctx, "encoder", encoder)
+    result = finish(ctx, admin, ask(ctx, admin), models=(NEW,))
+
+    assert (result["compared"], live(admin)) == (None, NEW)
 
 
 def test_what_was_asked_of_late_is_what_both_models_are_compared_with(

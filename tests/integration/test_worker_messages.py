@@ -151,7 +151,7 @@ def test_orders_nobody_can_read_and_keys_that_are_no_queue_end_no_worker(start):
         broker.set(writer.queue, MARK)
         until(lambda: broker.type(writer.queue) == b"none", within_seconds=20)
         works(system, conn, "enhance")
-        until(lambda: count(conn) > 1, within_seconds=10)
+        until(lambda: count(conn) > 1, within_seconds=20)
     app = make_app(Settings.load(system.environment))
 
     assert len(app.control.ping(timeout=5)) == 1

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from shared.query.compiled import expanding, terms, tsquery
 from shared.query.compiled.question import compiled
-from shared.query.compiled.terms import NOTHING, All, AnyOf, Clause, Not, OneOf, Places
+from shared.query.compiled.terms import (
+    EVERYTHING,
+    All,
+    AnyOf,
+    Clause,
+    Not,
+    OneOf,
+    Places,
+)
 from shared.query.language import grammar
 from shared.retrieval import os_conditions
 from shared.vocabulary.expand import Expansion, Want
@@ -176,6 +184,43 @@ def test_any_plain_word_is_enough_where_nothing_has_them_all(
     assert terms.relaxed(made) == expected
 
 
+LEAK, WATER = clauses("leak water")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("beam -trip", Not(TRIP)),
+        ("beam NOT (leak -water)", Not(All((LEAK, Not(WATER))))),
+        ("beam OR -trip", EVERYTHING),
+        ("xyz* beam", EVERYTHING),
+        ('beam "the xyz* line" -trip', Not(TRIP)),
+    ],
+)
+def test_what_every_branch_keeps_to_is_what_is_negated_whole(
+    text: str, kept: terms.Condition
+) -> None:
+    made = condition(text)
+    assert made is not None
+    assert terms.without_what_is_wanted(made) == kept
+
+
+def test_what_is_negated_twice_makes_no_plain_word_rank_alone() -> None:
+    made = condition("beam NOT (leak -water)")
+    assert made is not None
+    excluded = Not(All((LEAK, Not(WATER))))
+    assert terms.relaxed(made) == All((BEAM, excluded))
+
+
+def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
+    tree = grammar.parse("beam trip NOT (leak NOT water)").tree
+    bounded = compiled(tree, max_terms=3)
+    (guard,) = [one for one in bounded.guards if "en" in one.languages]
+    excluded = Not(All((LEAK, Not(WATER))))
+    assert guard.condition == All((BEAM, excluded), is_loose=True)
+    assert bounded.dropped == 1
+
+
 def test_beside_a_name_plain_words_only_rank() -> None:
     made = condition("HCM03 beam -trip")
     assert made is not None
@@ -196,8 +241,13 @@ def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
     assert condition("inj*", known=known) == OneOf(("inject",), ("inj7",))
     assert condition("inj*", "de", known=known) == OneOf((), ("inj7",))
     assert condition('"rf cav*"', known=known) == Places((("rf",), ("caviti", "cave")))
-    assert condition('"rf cav*"', "de", known=known) == NOTHING
-    assert condition("beam inj*") == NOTHING
+    # Nothing in German: it finds nothing, and says so by itself.
+    nothing = Places((("rf",), ()))
+    assert condition('"rf cav*"', "de", known=known) == nothing
+    assert tsquery.written(nothing) == "' '"
+    assert condition("beam inj*") == All((BEAM, OneOf()), is_loose=True)
+    assert tsquery.written(OneOf()) == "' '"
+    assert os_conditions.written(OneOf()) == {"match_none": {}}
 
 
 def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> None:

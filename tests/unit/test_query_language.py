@@ -141,6 +141,13 @@ def test_a_diagnostic_says_where_it_is_about() -> None:
     assert notes[1].message.startswith("OR at character 12 ")
 
 
+def test_an_id_may_be_ours_or_one_of_a_source_that_looks_like_ours() -> None:
+    text = "d41d8cd98f00b204e9800998ecf8427e"
+    asked = grammar.parse(f"id:{text}", CLOCK).tree
+    assert isinstance(asked, Field)
+    assert asked.filters.ids == (text, "d41d8cd9-8f00-b204-e980-0998ecf8427e")
+
+
 def test_fields_that_every_hit_must_pass_become_filters() -> None:
     asked = grammar.parse("author:smith beam (level:trip AND loss)", CLOCK).tree
     lifted = lifting.lift(asked, Filters(sources=("olog",)))

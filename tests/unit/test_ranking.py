@@ -417,3 +417,22 @@ def test_every_raw_score_keeps_its_name() -> None:
     assert item.scores == {"bm25": 4.0, "cosine": 0.5}
     assert isclose(item.rrf, 2 / 61)
     assert item.found_by == ["os_bm25", "semantic"]
+
+
+def test_of_two_that_factors_lift_beyond_one_the_better_still_comes_first() -> None:
+    kin = {name: Kin(thread_id="t") for name in ("a", "b")}
+    found = [
+        words(hit("a", 17.0), hit("b", 20.0)),
+        meaning(hit("a", 0.83), hit("b", 0.85)),
+    ]
+    order = rank(found, Facts(kin=kin), HYBRID)
+    assert names(order) == ["b", "a"]
+    assert scores(order) == {"a": 1.0, "b": 1.0}
+    alone = rank([words(hit("a", 60.0), hit("b", 90.0))], Facts(kin=kin), WORDS)
+    assert names(alone) == ["b", "a"]
+
+
+def test_a_search_of_one_branch_says_that_facts_came_too_late() -> None:
+    (note,) = rank([words(hit("a", 2.0))], UNREAD, WORDS).notes
+    assert note.code == "facts_skipped"
+    assert rank([words(hit("a", 2.0))], Facts(), WORDS).notes == ()

@@ -6,7 +6,7 @@ language, the very entry that it should exclude would match.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from shared.query.compiled import terms
@@ -162,34 +162,39 @@ def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
     over = len(found) - max_terms
     if over <= 0:
         return condition, 0
-    plain: list[terms.Leaf] = [
-        leaf for leaf, is_wanted in found if is_wanted and terms.is_plain(leaf)
-    ]
+    plain = [*dict.fromkeys(_plain(condition))]
     gone = set(plain[max(0, len(plain) - over) :])
 
     left = _without(condition, gone)
     return (condition, 0) if left is None else (left, len(gone))
 
 
-def _without(
-    condition: Condition, gone: set[terms.Leaf], *, is_wanted: bool = True
-) -> Condition | None:
+def _plain(condition: Condition) -> Iterator[terms.Leaf]:
+    """Yield the plain words below no negation, where to drop one is to find more."""
     match condition:
-        case Not(part):
-            left = _without(part, gone, is_wanted=not is_wanted)
-            return None if left is None else none_of(left)
+        case Not():
+            return
+        case All(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _plain(part)
+        case _ if terms.is_plain(condition):
+            yield condition
+
+
+def _without(condition: Condition, gone: set[terms.Leaf]) -> Condition | None:
+    match condition:
+        case Not():
+            return condition
         case All(parts, is_loose):
-            some = _left_of(parts, gone, is_wanted=is_wanted)
+            some = _left_of(parts, gone)
             return all_of(some, is_loose=is_loose) if some else None
         case AnyOf(parts):
-            some = _left_of(parts, gone, is_wanted=is_wanted)
+            some = _left_of(parts, gone)
             return any_of(some) if some else None
         case _:
-            return None if is_wanted and condition in gone else condition
+            return None if condition in gone else condition
 
 
-def _left_of(
-    parts: Iterable[Condition], gone: set[terms.Leaf], *, is_wanted: bool
-) -> list[Condition]:
-    left = (_without(part, gone, is_wanted=is_wanted) for part in parts)
+def _left_of(parts: Iterable[Condition], gone: set[terms.Leaf]) -> list[Condition]:
+    left = (_without(part, gone) for part in parts)
     return [part for part in left if part is not None]

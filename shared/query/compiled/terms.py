@@ -144,12 +144,16 @@ def leaves(condition: Condition, *, is_wanted: bool = True) -> list[tuple[Leaf, 
 
 
 def without_what_is_wanted(condition: Condition) -> Condition:
-    """Return what every branch keeps to: what is negated, and fields."""
-
-    def kept(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
-        return EVERYTHING if is_wanted and not isinstance(leaf, Passes) else leaf
-
-    return with_leaves(condition, kept)
+    """Return what every branch keeps to: what is negated, whole, and fields."""
+    match condition:
+        case Not() | Passes():
+            return condition
+        case All(parts):
+            return all_of(without_what_is_wanted(part) for part in parts)
+        case AnyOf(parts):
+            return any_of(without_what_is_wanted(part) for part in parts)
+        case _:
+            return EVERYTHING
 
 
 def relaxed(condition: Condition) -> Condition:
@@ -166,7 +170,7 @@ def relaxed(condition: Condition) -> Condition:
             others = [relaxed(one) for one in parts if not is_plain(one)]
             if not plain:
                 return all_of(others, is_loose=True)
-            if any(is_found(one) for one in others):
+            if any(is_sought(one) for one in others):
                 return All(tuple(others), ranking=tuple(plain))
             return all_of([any_of(plain), *others])
         case All(parts):
@@ -186,6 +190,17 @@ def is_found(condition: Condition) -> bool:
         is_wanted and not isinstance(leaf, Passes)
         for leaf, is_wanted in leaves(condition)
     )
+
+
+def is_sought(condition: Condition) -> bool:
+    """Whether anything in it is to be found that stands below no negation at all."""
+    match condition:
+        case Not() | Passes():
+            return False
+        case All(parts) | AnyOf(parts):
+            return any(is_sought(part) for part in parts)
+        case _:
+            return True
 
 
 def is_exact(condition: Condition) -> bool:

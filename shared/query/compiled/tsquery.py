@@ -78,6 +78,8 @@ def _leaf(leaf: Leaf) -> str:
             return _clause(leaf)
         case OneOf(terms, idents):
             return _any([*map(quoted, terms), *map(_ident, idents)])
+        case Places(places) if not all(places):
+            return _NO_TERM
         case Places(places):
             return f"({' <-> '.join(_any([*map(quoted, one)]) for one in places)})"
         case Passes(number, filters):
@@ -92,6 +94,8 @@ def _clause(clause: Clause) -> str:
 
 
 def _any(parts: list[str]) -> str:
+    if not parts:
+        return _NO_TERM
     return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shared.query.compiled.terms import (
-    NOTHING,
     Clause,
     Condition,
     OneOf,
@@ -104,11 +103,9 @@ class Words:
 
     def pattern(self, text: str) -> Condition:
         """Return what a pattern stands for in this language."""
+        # Of nothing it finds nothing, and is a part that is asked for all the same.
         found = self.known.get(Want("wildcard", text), _NOTHING_KNOWN)
-        stems = found.stems.get(self.language, ())
-        if not stems and not found.idents:
-            return NOTHING
-        return OneOf(stems, found.idents)
+        return OneOf(found.stems.get(self.language, ()), found.idents)
 
     def joins(self, condition: Condition) -> bool:
         """Whether it only joins what stands beside it."""
@@ -133,8 +130,6 @@ class Words:
             found = self.known.get(want, _NOTHING_KNOWN)
             places.append((*found.stems.get(self.language, ()), *found.idents))
             at = sign.end()
-        if not all(places):
-            return NOTHING
         return Places(tuple(tuple(dict.fromkeys(one)) for one in places))
 
     def _clauses(self, text: str) -> list[_Placed]:

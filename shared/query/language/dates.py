@@ -47,10 +47,10 @@ def read(text: str, clock: Clock) -> Span | None:
         return None
     try:
         span = _range(plain, clock)
+        return span if span and _is_span(span) else None
     except (ValueError, OverflowError):
         # No such day, or none that a calendar goes to.
         return None
-    return span if span and _is_span(span) else None
 
 
 def bounded(name: str, span: Span) -> Span:

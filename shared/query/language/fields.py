@@ -29,19 +29,19 @@ def read(name: str, value: str, clock: Clock) -> Filters | None:
         known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
         return _FILES if known else None
     if name == ID:
-        return Filters(ids=(_entry_id(value.strip()),))
+        return Filters(ids=_entry_ids(value.strip()))
     try:
         return filters.parse({name: value}, max_values=1)
     except InvalidRequestError:
         return None
 
 
-def _entry_id(written: str) -> str:
-    """Return an entry's own id as it is kept, or that of its source as it is."""
+def _entry_ids(written: str) -> tuple[str, ...]:
+    """Return what it may be: the id of a source as it is, and our own as it is kept."""
     try:
-        return str(UUID(written))
+        return tuple(dict.fromkeys((written, str(UUID(written)))))
     except ValueError:
-        return written
+        return (written,)
 
 
 def _of_span(span: Span) -> Filters | None:
