@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import redis
@@ -15,6 +15,7 @@ from redis.commands.core import Script
 from shared.broker import translated_errors
 from shared.errors import LogchordError
 from shared.jobs import keys
+from shared.jobs.releases import known
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
@@ -200,14 +201,14 @@ def from_json(text: str) -> list[Outcome]:
     return [_outcome(item) for item in json.loads(text)]
 
 
-def _outcome(values: dict[str, object]) -> Outcome:
+def _outcome(values: dict[str, Any]) -> Outcome:
     hits = values.pop("hits")
     notes = values.pop("diagnostics")
     return Outcome(
-        **values,  # type: ignore[arg-type]  # written by to_json alone
+        **known(Outcome, values),
         hits=tuple(
             Candidate(**{**hit, "span": tuple(hit["span"]) if hit["span"] else None})
-            for hit in hits  # type: ignore[attr-defined]
+            for hit in hits
         ),
-        diagnostics=tuple(Diagnostic(**note) for note in notes),  # type: ignore[attr-defined]
+        diagnostics=tuple(Diagnostic(**note) for note in notes),
     )

@@ -10,6 +10,7 @@ from typing import Any
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import Diagnostic
+from shared.jobs.releases import known
 from shared.query import filters, modes
 from shared.query.fault import Fault
 from shared.query.filters import Filters
@@ -110,11 +111,11 @@ class Plan:
             times=tuple(Applied(**one) for one in raw.pop("times", ())),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
-            ordering=Ordering(**raw.pop("ordering", {})),
+            ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
             fault=Fault(**fault) if fault else None,
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
-            **raw,
+            **known(cls, raw),
         )
 
 

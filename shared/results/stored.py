@@ -11,6 +11,7 @@ from shared.access.scope import Scope
 from shared.jobs import outcome, verdict
 from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Diagnostic, Outcome
+from shared.jobs.releases import known
 from shared.jobs.verdict import State
 from shared.query.plan import Plan
 from shared.ranking import fold
@@ -141,4 +142,4 @@ def read_order(values: Mapping[str, Any]) -> Order:
 
 def _ranked(values: Mapping[str, Any]) -> Ranked:
     span = values["span"]
-    return Ranked(**{**values, "span": tuple(span) if span else None})
+    return Ranked(**{**known(Ranked, values), "span": tuple(span) if span else None})

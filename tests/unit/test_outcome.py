@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -132,3 +133,12 @@ def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
 
 def test_a_span_that_does_not_fit_the_text_is_not_trusted() -> None:
     assert passage("short", "x", (3, 99)) == "short"
+
+
+def test_what_a_newer_release_says_beside_the_rest_is_left_out() -> None:
+    told = json.loads(outcome.to_json([EMPTY]))
+    told[0]["said_later"] = 1
+    assert outcome.from_json(json.dumps(told)) == [EMPTY]
+    values = json.loads(PLAN.to_json())
+    values["said_later"] = values["ordering"]["said_later"] = 1
+    assert Plan.from_values(values) == Plan.from_json(PLAN.to_json())

@@ -1,0 +1,18 @@
+"""Plans and outcomes travel between releases: each reads of the other what it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any
+
+
+def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a dataclass of this release has; a newer one's go."""
+    return {name: values[name] for name in _names(kind) if name in values}
+
+
+@lru_cache(maxsize=16)
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
