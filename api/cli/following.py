@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -11,9 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from shared.due import maintenance
+from shared.errors import ConflictError
 from shared.postgres import connection
 
 if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
     from api.cli.output import Output
     from shared.due.maintenance import Maintenance
     from shared.postgres import Pool
@@ -92,3 +96,16 @@ def _in_words(seconds: float) -> str:
     if seconds < 2 * _MINUTE:
         return f"{seconds:.0f} s"
     return f"{seconds / _MINUTE:.0f} min"
+
+
+def begun(pool: Pool, out: Output, ask: Callable[[Connection[TupleRow]], UUID]) -> UUID:
+    """Return the chore that was asked for, or the one that is under way already."""
+    try:
+        with connection(pool) as conn:
+            return ask(conn)
+    except ConflictError as exc:
+        under_way = exc.details.get("maintenance_id")
+        if under_way is None:
+            raise
+        out.say("One is under way already; this is how far it is.")
+        return UUID(under_way)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import click
 
@@ -12,7 +12,7 @@ from api.cli import following, output
 from api.cli.output import CommandError
 from api.schemas.maintenance import maintenance_out
 from shared.due import maintenance
-from shared.errors import ConflictError, DatabaseConnectionError
+from shared.errors import DatabaseConnectionError
 from shared.opensearch import asking
 from shared.opensearch.client import make_client
 from shared.postgres import connection, make_pool
@@ -60,7 +60,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
     with make_pool(url, application="rebuild", size=1) as pool:
         if stop:
             return _stop(pool, out)
-        chore = _begin(pool, out, full=full)
+        chore = following.begun(pool, out, partial(asking.ask, full=full))
         if no_wait:
             return _tell(out, following.found(pool, chore))
         try:
@@ -70,18 +70,6 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
             raise
     _tell(out, ended)
     return output.DONE if ended.state == "done" else output.FAILED
-
-
-def _begin(pool: Pool, out: Output, *, full: bool) -> UUID:
-    try:
-        with connection(pool) as conn:
-            return asking.ask(conn, full=full)
-    except ConflictError as exc:
-        under_way = exc.details.get("maintenance_id")
-        if under_way is None:
-            raise
-        out.say("One is under way already; this is how far it is.")
-        return UUID(under_way)
 
 
 def _stop(pool: Pool, out: Output) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import click
 
@@ -16,7 +16,7 @@ from api.schemas.embed_models import embed_model_out
 from api.schemas.maintenance import maintenance_out
 from shared.due import maintenance
 from shared.embedding import asking, names, registry, switching
-from shared.errors import ConflictError, DatabaseConnectionError
+from shared.errors import DatabaseConnectionError
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
 
@@ -88,7 +88,10 @@ def reembed(
         if drop:
             return _drop(pool, out, names.full(model))
         name = names.checked(model, settings)
-        chore = _begin(pool, out, name, batch=batch, activate=activate, force=force)
+        ask = partial(
+            asking.ask, model=name, batch=batch, activate=activate, force=force
+        )
+        chore = following.begun(pool, out, ask)
         if no_wait:
             return _tell(out, following.found(pool, chore))
         try:
@@ -110,20 +113,6 @@ def _opened(settings: Settings) -> Iterator[Pool]:
     url = settings.database_url.get_secret_value()
     with make_pool(url, application="reembed", size=1) as pool:
         yield pool
-
-
-def _begin(
-    pool: Pool, out: Output, model: str, *, batch: int, activate: bool, force: bool
-) -> UUID:
-    try:
-        with connection(pool) as conn:
-            return asking.ask(conn, model, batch=batch, activate=activate, force=force)
-    except ConflictError as exc:
-        under_way = exc.details.get("maintenance_id")
-        if under_way is None:
-            raise
-        out.say("One is under way already; this is how far it is.")
-        return UUID(under_way)
 
 
 def _stop(pool: Pool, out: Output) -> int:
