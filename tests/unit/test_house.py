@@ -17,7 +17,10 @@ DELIVERED = ("shared", "workers", "api", "local")
 CODE = sorted(path for name in DELIVERED for path in (ROOT / name).rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 PROSE = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-SCRIPTS = [ROOT / "Makefile", *sorted((ROOT / ".ci").iterdir())]
+SCRIPTS = [
+    ROOT / "Makefile",
+    *sorted(one for one in (ROOT / ".ci").rglob("*") if one.is_file()),
+]
 LONGEST_FILE = 400
 
 

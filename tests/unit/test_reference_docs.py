@@ -11,6 +11,8 @@ from types import ModuleType
 import pytest
 import structlog
 
+from shared.settings import Settings
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -20,7 +22,10 @@ def generator() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        # As for a script: what stands beside it can be imported.
+        patch.syspath_prepend(path.parent)
+        spec.loader.exec_module(module)
     return module
 
 
@@ -49,5 +54,5 @@ def test_no_page_is_left_over():
 
 
 def test_every_setting_says_what_it_is_for():
-    rows = list(REFERENCE._settings(REFERENCE.Settings))
+    rows = list(REFERENCE.settings.described(Settings))
     assert [row.name for row in rows if not row.help] == []

@@ -1,0 +1,67 @@
+"""The page of search modules and stages."""
+
+from __future__ import annotations
+
+from reference_pages.markdown import as_code, page, table
+from shared.retrieval import module as search_modules
+from shared.stages import registered
+from shared.stages.descriptor import StageDescriptor
+
+
+def modules_page() -> str:
+    """Return every search module and stage that Logchord itself registers."""
+    return page(
+        "Search modules and stages",
+        "What entry points name, in this release and in packages of your own.",
+        "## Search modules",
+        "One retrieval strategy each, found by entry point `logchord.search_modules`.",
+        table(
+            ("module", "mode", "scores", "falls back to", "what it does"),
+            (
+                (
+                    as_code(name),
+                    as_code(one.search_mode),
+                    as_code(one.unit),
+                    as_code(one.fallback or ""),
+                    one.description,
+                )
+                for name, one in sorted(search_modules.modules().items())
+            ),
+        ),
+        "## Stages",
+        "What an entry passes, found by entry point `logchord.enhancers`, in this"
+        " order. A new revision makes a stage due, or the end of the one that it comes"
+        " after; what it does not read leaves it alone"
+        " ([write a stage](../how-to/write-a-stage.md)).",
+        table(
+            (
+                "stage",
+                "version",
+                "after",
+                "reads",
+                "writes",
+                "runs",
+                "what it does",
+            ),
+            (
+                (
+                    as_code(name),
+                    str(one.version),
+                    ", ".join(map(as_code, one.after)),
+                    ", ".join(map(as_code, one.reads)) or "the whole entry",
+                    one.writes,
+                    _runs(one),
+                    one.description,
+                )
+                for name, one in registered.known().items()
+            ),
+        ),
+    )
+
+
+def _runs(one: StageDescriptor) -> str:
+    if not one.is_optional:
+        return "always"
+    if one.find is None:
+        return "always; search does without it"
+    return "unless switched off" if one.is_on else "if switched on"
