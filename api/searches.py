@@ -36,6 +36,7 @@ from shared.results import finish
 from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
 from shared.text import facility
+from shared.text.facility import Facility
 from shared.uuid7 import uuid7
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Searches:
         self._max_wait_ms = settings.max_wait_ms
         self._limits = limits_of(settings)
         self._calendar = calendar_of(settings)
+        self.facility = facility_of(settings)
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -209,7 +211,7 @@ class Searches:
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
-        tools = Tools(lambda: self._pool, self._clock.now, self._signer)
+        tools = Tools(lambda: self._pool, self._clock.now, self._signer, self.facility)
         return finish.finish(tools, job, plan, arrived)
 
     async def _sent(self, send: Callable[[], _Sent], plan: Plan) -> _Sent:
@@ -277,12 +279,17 @@ def _ordering(settings: Settings) -> Ordering:
 
 def calendar_of(settings: Settings) -> Clock:
     """Return how the facility counts its days, without what is now."""
-    zone = settings.facility_timezone
     return Clock(
-        zone=zone,
+        zone=settings.facility_timezone,
         day_starts=time_of_day.fromisoformat(settings.day_starts),
-        shifts=facility.load(settings.analyser.facility_file, zone).shifts,
+        shifts=facility_of(settings).shifts,
     )
+
+
+def facility_of(settings: Settings) -> Facility:
+    """Return the facility's own words, as its file says them."""
+    path = settings.analyser.facility_file
+    return facility.load(path, settings.facility_timezone)
 
 
 def _body(kind: str, text: str) -> str:

@@ -96,7 +96,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
 
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
-    tools = finish.Tools(lambda: ctx.pool, ctx.clock.now, ctx.signer)
+    tools = finish.Tools(lambda: ctx.pool, ctx.clock.now, ctx.signer, ctx.facility)
     finished = finish.finish(tools, job, plan, kept.outcomes)
     metrics.job_ended(finished.ending.state)
     mailbox = ctx.headers.get("mailbox")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import textwrap
+import shutil
+import sys
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -10,11 +11,11 @@ import click
 
 from api.cli import http, output, search_debug
 from api.cli.output import CommandError
+from api.cli.passages import joined, marked_lines
 from api.cli.terminal import facility_zone, local, plain
 
-_WIDTH = 88
+_WIDTH, _LEAST_WIDTH = 88, 30
 _INDENT = "    "
-_MAX_PASSAGE_CHARS = 400
 _COLOURS = {
     "ok": "green",
     "empty": "green",
@@ -96,8 +97,9 @@ def _times(since: str | None, until: str | None) -> dict[str, str]:
 
 def _show(out: output.Output, answer: dict[str, Any]) -> None:
     zone = facility_zone()
+    width = _width()
     for result in answer["results"]:
-        out.data(_result(result, zone))
+        out.data(_result(result, zone, width))
     if not answer["results"]:
         out.data("Nothing was found.")
     for one in answer["diagnostics"]:
@@ -109,7 +111,13 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
             out.data(plain(line))
 
 
-def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
+def _width() -> int:
+    """Return how wide texts are shown: as the terminal is, within reason."""
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    return max(_LEAST_WIDTH, min(_WIDTH, columns)) - len(_INDENT)
+
+
+def _result(result: dict[str, Any], zone: ZoneInfo, width: int) -> str:
     title = plain(result["title"]) or "(no title)"
     head = (
         f"{result['rank']:>2}. {click.style(title, bold=True)}"
@@ -120,14 +128,15 @@ def _result(result: dict[str, Any], zone: ZoneInfo) -> str:
     facts = [local(result["entry_time"], zone), place, books, result["author"]]
     found_by = "found by " + ", ".join(result["found_by"])
     alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
-    about = " · ".join(plain(fact) for fact in (*facts, found_by, alike) if fact)
-    passage = " ".join(plain(result["content"]).split())
-    if len(passage) > _MAX_PASSAGE_CHARS:
-        passage = passage[:_MAX_PASSAGE_CHARS].rsplit(" ", 1)[0] + " ..."
-    text = textwrap.fill(
-        passage, _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT
-    )
-    return f"{head}\n{_INDENT}{click.style(about, dim=True)}\n{text}\n"
+    told = [plain(fact) for fact in (*facts, found_by, alike) if fact]
+    about = [click.style(line, dim=True) for line in _joined(told, width)]
+    text = marked_lines(result["highlights"], result["content"], width)
+    return "\n".join([head, *(f"{_INDENT}{line}" for line in (*about, *text)), ""])
+
+
+def _joined(facts: list[str], width: int) -> list[str]:
+    # For whoever reads lines, each hit is one.
+    return joined(facts, width if sys.stdout.isatty() else sys.maxsize)
 
 
 def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:

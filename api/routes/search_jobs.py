@@ -207,7 +207,7 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
 
 
 def _reader(ctx: ApiContext, caller: CallerInfo) -> Reader:
-    return Reader(lambda: ctx.pool, caller.scope, ctx.signer)
+    return Reader(lambda: ctx.pool, caller.scope, ctx.signer, ctx.searches.facility)
 
 
 def _json(body: Mapping[str, Any]) -> Response:

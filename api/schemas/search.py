@@ -242,7 +242,9 @@ class SearchHit(BaseModel):
     logbooks: list[str]
     tags: list[str]
     metadata: dict[str, Any]
-    highlights: list[str]
+    highlights: list[str] = Field(
+        description="Parts of it as escaped HTML; what was asked for in `<b>`."
+    )
     relevance_score: float
     confidence: Literal["high", "medium", "low", "none"]
     calibration: Literal[

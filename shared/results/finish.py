@@ -25,10 +25,11 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking import fold
-from shared.results import facts, paging
+from shared.results import facts, highlights, paging
 from shared.results.conclusion import Conclusion, conclude
 from shared.results.page import read_page
 from shared.results.response import render
+from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from shared.access.cursors import Signer
@@ -69,6 +70,8 @@ class Tools:
     # Epoch seconds by the broker's clock.
     now: Callable[[], float]
     signer: Callable[[], Signer]
+    # Whose words texts are read by.
+    facility: Facility = PLAIN
 
 
 def finish(
@@ -95,6 +98,8 @@ def finish(
     try:
         page = read_page(tools.pool, plan, runs, left_ms)
         following = paging.following(tools.signer, plan, job.job_id, runs, page)
+        branches = conclusion.branches
+        texts = highlights.reader(tools.pool, plan, branches, tools.facility)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return Finished(conclusion, None, exc)
     took = {
@@ -103,7 +108,7 @@ def finish(
         "hydrate": _ms(time.perf_counter() - ranked_at),
         "total": _ms(tools.now() - job.created),
     }
-    body = render(plan, job.job_id, conclusion, page, took, following)
+    body = render(plan, job.job_id, conclusion, page, took, following, texts)
     return Finished(conclusion, body, None)
 
 

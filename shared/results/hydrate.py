@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access.scope import Scope
+from shared.text.languages import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,18 @@ class Row:
     entry_time: datetime
     event_time: datetime | None
     thread_id: UUID | None
+    # In which its words were read; unknown until they are.
+    language: str = UNKNOWN
 
 
 _ROWS: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
            r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
-           e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id
+           e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
+           coalesce(t.language, 'unknown') AS language
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
        AND e.deleted_at IS NULL
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)

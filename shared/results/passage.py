@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
+
+from shared.results.marks import Mark
 
 # About what an encoder reads at once; a shorter text is shown whole.
 PASSAGE_CHARACTERS = 1500
 _STEP = PASSAGE_CHARACTERS // 2
-_WORD = re.compile(r"\w+")
 
 
-def passage(text: str, query: str, span: tuple[int, int] | None) -> str:
-    """Return the chunk a branch named, else the stretch with most of the words asked.
+def passage(
+    text: str, marks: Sequence[Mark], span: tuple[int, int] | None
+) -> tuple[int, int]:
+    """Return where the chunk is that a branch named, else the stretch that has most.
 
-    Of equal stretches the first is taken, so that the choice is always the same.
+    Of stretches with equally many parts of the question the first is taken, so that the
+    choice is always the same.
     """
     if span is not None and 0 <= span[0] < span[1] <= len(text):
-        return text[span[0] : span[1]]
+        return span
     if len(text) <= PASSAGE_CHARACTERS:
-        return text
-    words = {word.casefold() for word in _WORD.findall(query)}
+        return 0, len(text)
     starts = range(0, max(1, len(text) - _STEP), _STEP)
-    best = max(starts, key=lambda start: (_matched(text, start, words), -start))
-    return text[best : best + PASSAGE_CHARACTERS].strip()
+    best = max(starts, key=lambda start: (_answered(marks, start), -start))
+    return best, min(len(text), best + PASSAGE_CHARACTERS)
 
 
-def _matched(text: str, start: int, words: set[str]) -> int:
-    stretch = text[start : start + PASSAGE_CHARACTERS].casefold()
-    return sum(word in stretch for word in words)
+def _answered(marks: Sequence[Mark], start: int) -> int:
+    end = start + PASSAGE_CHARACTERS
+    return len({one.part for one in marks if start <= one.start and one.end <= end})

@@ -12,15 +12,15 @@ from uuid import UUID
 
 from shared.entries.identity import source_uri
 from shared.jobs.outcome import Outcome
-from shared.query.language import wording
+from shared.query.compiled.question import compiled
 from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.ranked import Order, Ranked
 from shared.results import explained
 from shared.results.conclusion import Conclusion
+from shared.results.highlights import Reader
 from shared.results.page import Page, Shown
-from shared.results.passage import passage
 from shared.retrieval.module import module
 
 HASH_DECIMALS = 6
@@ -33,11 +33,12 @@ def render(
     page: Page,
     took_ms: dict[str, float],
     next_cursor: str | None = None,
+    texts: Reader | None = None,
 ) -> dict[str, Any]:
     """Return the body of a search that ended `done` or `partial`."""
     searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     families = [module(outcome.name).search_mode for outcome in searched]
-    results = hits(plan, page)
+    results = hits(plan, page, texts)
     order = conclusion.order
     runs = fold.runs(order.items)
     whole = len(page) == len(runs) and _under(plan, searched)
@@ -77,9 +78,12 @@ def render(
     }
 
 
-def hits(plan: Plan, page: Page, first: int = 1) -> list[dict[str, Any]]:
+def hits(
+    plan: Plan, page: Page, texts: Reader | None = None, first: int = 1
+) -> list[dict[str, Any]]:
     """Return the hits of a page in their places, from the first one's on."""
-    return [_result(plan, place, shown) for place, shown in enumerate(page, first)]
+    read = texts or Reader(compiled(plan.tree, max_terms=plan.max_terms))
+    return [_result(plan, read, n, shown) for n, shown in enumerate(page, first)]
 
 
 def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:
@@ -140,16 +144,16 @@ def _thresholds(searched: Sequence[Outcome], order: Order) -> dict[str, float]:
     return {name: value for name, value in applied.items() if value is not None}
 
 
-def _result(plan: Plan, place: int, shown: Shown) -> dict[str, Any]:
+def _result(plan: Plan, texts: Reader, place: int, shown: Shown) -> dict[str, Any]:
     item, row = shown.item, shown.row
-    span = item.span if item.revision == row.revision else None
+    told = texts.told(row, item.span if item.revision == row.revision else None)
     return {
         "entry_id": item.entry_id,
         "chunk_id": item.chunk_id,
         "revision": row.revision,
         "kind": row.kind,
         "title": row.title,
-        "content": passage(row.text, wording.wanted_text(plan.tree), span),
+        "content": told.content,
         "source": row.source,
         "external_id": row.external_id,
         "source_uri": source_uri(plan.scope.tenant, row.source, row.external_id),
@@ -162,7 +166,7 @@ def _result(plan: Plan, place: int, shown: Shown) -> dict[str, Any]:
         "logbooks": row.logbooks,
         "tags": row.tags,
         "metadata": row.metadata,
-        "highlights": [],
+        "highlights": told.highlights,
         "relevance_score": item.relevance_score,
         "confidence": item.confidence,
         "calibration": item.calibration,

@@ -17,10 +17,11 @@ from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.rank import rank
 from shared.ranking.ranked import Order, Ranked, Suppressed
-from shared.results import facts, paging
+from shared.results import facts, highlights, paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import read_page
 from shared.results.response import hits, render, timestamp
+from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from shared.access.cursors import Signer
@@ -37,6 +38,8 @@ class Reader:
     pool: Callable[[], Pool]
     scope: Scope
     signer: Callable[[], Signer]
+    # Whose words texts are read by.
+    facility: Facility = PLAIN
 
 
 def job_body(
@@ -88,7 +91,8 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
     following = paging.following(reader.signer, plan, stored.id, runs, page)
-    return render(plan, stored.id, conclusion, page, took, following)
+    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    return render(plan, stored.id, conclusion, page, took, following, texts)
 
 
 def results(
@@ -100,17 +104,19 @@ def results(
     """
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
     plan = plan if limit is None else replace(plan, limit=limit)
-    runs, at, page = [], place, []
+    runs, at, page, texts = [], place, [], None
     if stored.state in _ANSWERED:
-        runs = fold.runs(_order(reader, stored, plan, _branches(stored)).items)
+        branches = _branches(stored)
+        runs = fold.runs(_order(reader, stored, plan, branches).items)
         page = read_page(reader.pool, plan, runs[place:], READ_MS)
         at = paging.place_after(runs, page)
+        texts = highlights.reader(reader.pool, plan, branches, reader.facility)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
-        "items": hits(plan, page, place + 1),
+        "items": hits(plan, page, texts, place + 1),
         # What the caller could see then, and not any more.
         "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
         "next_cursor": reader.signer().make([at], owned) if more else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,7 @@ from shared.postgres import Pool, connection, make_pool
 from shared.query.fault import Fault
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import fold
+from shared.results import highlights
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
 from shared.results.page import read_page
@@ -380,6 +382,47 @@ def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_first
     assert len(body["results"][0]["content"]) < 3000
     assert body["as_of"] is not None
     assert body["search_modes_used"] == ["keyword", "semantic", "hybrid"]
+
+
+def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
+    plan = replace(world.plan(query), branches=(name,))
+    branches = carried_out(world, plan, name)
+    ended = conclude(plan, {0: branches})
+    page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
+    texts = highlights.reader(lambda: world.pool, plan, branches)
+    body = render(plan, uuid7(), ended, page, {}, texts=texts)
+    return {one["external_id"]: one["highlights"] for one in body["results"]}
+
+
+@pytest.mark.requirement("S0-30")
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (
+            "trip OR hcm03",
+            {
+                "trip": ["RF cavity 3 <b>tripped</b> at noon"],
+                "vacuum": ["Vacuum pump <b>tripped</b>, beam was lost"],
+                "name": ["<b>HCM-03</b> was replaced"],
+            },
+        ),
+        ("pum* -RF", {"vacuum": ["Vacuum <b>pump</b> tripped, beam was lost"]}),
+        ("vacuun", {"vacuum": ["<b>Vacuum</b> pump tripped, beam was lost"]}),
+        ("absorber", {"long": [f"... {TAIL.replace('absorber', '<b>absorber</b>')}."]}),
+    ],
+    ids=["any, and a name", "a pattern", "misspelt", "in the tail"],
+)
+def test_a_highlight_is_the_same_whichever_engine_found_it(
+    both: World, query: str, expected: dict[str, list[str]]
+) -> None:
+    shown = {
+        name: {
+            key: [re.sub(r"^calm.*calm1199\.", "...", part) for part in parts]
+            for key, parts in highlighted(both, name, query).items()
+        }
+        for name in ("pg_fts", "os_bm25")
+    }
+    assert shown["pg_fts"] == shown["os_bm25"] == expected
 
 
 def hydrated(world: World, scope: Scope, names: Sequence[str]) -> set[str]:

@@ -20,7 +20,6 @@ from shared.jobs.outcome import Candidate, Diagnostic, Outcome
 from shared.query import budget
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.conclusion import conclude
-from shared.results.passage import PASSAGE_CHARACTERS, passage
 from shared.results.response import nothing_asked, render
 from shared.uuid7 import uuid7
 
@@ -118,21 +117,6 @@ def test_branches_end_before_the_api_gives_up_and_it_before_the_deadline(
     branch_end = budget.branch_end(deadline, deadline_ms)
     answer_end = budget.answer_end(deadline, deadline_ms)
     assert deadline - deadline_ms / 1000 < branch_end < answer_end < deadline
-
-
-def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
-    assert passage("0123456789abcdefghij", "x", (10, 14)) == "abcd"
-
-
-def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
-    text = "nothing here. " * 500 + "the klystron tripped. " + "and on it goes. " * 500
-    found = passage(text, "Klystron tripped", None)
-    assert "klystron tripped" in found
-    assert len(found) <= PASSAGE_CHARACTERS
-
-
-def test_a_span_that_does_not_fit_the_text_is_not_trusted() -> None:
-    assert passage("short", "x", (3, 99)) == "short"
 
 
 def test_what_a_newer_release_says_beside_the_rest_is_left_out() -> None:

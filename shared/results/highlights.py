@@ -1,0 +1,177 @@
+"""What of an entry answers a question: its best passage, and marked parts of it.
+
+Made for one page alone, by the analyser over the text as it is read. Either engine
+may have found them: the marks are the same.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.jobs.outcome import Outcome
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.query.compiled import expanding
+from shared.query.compiled.question import Question, compiled
+from shared.query.plan import Plan
+from shared.results.hydrate import Row
+from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
+from shared.results.passage import passage
+from shared.text.facility import PLAIN, Facility
+from shared.vocabulary import expand
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
+
+log = get_logger()
+
+MOST_PARTS = 3
+PART_CHARACTERS = 200
+# A text hardly longer than one part is one.
+_WHOLE_CHARACTERS = 300
+# For a whole page: what comes too late is shown without marks.
+SECONDS_A_PAGE = 0.2
+_LOOK_UP_MS = 100
+_BLANK = re.compile(r"\s")
+
+
+class Told(NamedTuple):
+    """What a result shows of its text: a passage, and parts as escaped HTML."""
+
+    content: str
+    highlights: list[str]
+
+
+class Reader:
+    """Reads the texts of one page for one question; languages are prepared once."""
+
+    def __init__(self, question: Question, facility: Facility = PLAIN) -> None:
+        self._question = question
+        self._facility = facility
+        self._wanted: dict[str, Wanted] = {}
+        self._until: float | None = None
+
+    def told(self, row: Row, span: tuple[int, int] | None) -> Told:
+        """Return what is shown of an entry whose chunk stands there, if one does."""
+        # The clock runs from the first text on: not while the page is read.
+        if self._until is None:
+            self._until = time.monotonic() + SECONDS_A_PAGE
+        marks = self._marks(row.text, row.language, span)
+        start, end = passage(row.text, marks, span)
+        parts = marked_parts(row.text, marks)
+        if not parts:
+            parts = marked_parts(row.title, self._marks(row.title, row.language, None))
+        return Told(row.text[start:end], parts)
+
+    def _marks(
+        self, text: str, language: str, span: tuple[int, int] | None
+    ) -> list[Mark]:
+        if self._until is None or time.monotonic() > self._until:
+            return []
+        wanted = self._wanted.get(language)
+        if wanted is None:
+            wanted = self._wanted[language] = Wanted(self._question, language)
+        start = 0
+        if len(text) > MAX_CHARACTERS:
+            start, end = span or (0, MAX_CHARACTERS)
+            text = text[start:end]
+        found = wanted.marks(text, self._facility)
+        return [Mark(a + start, b + start, part) for a, b, part in found]
+
+
+def reader(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    branches: Sequence[Outcome],
+    facility: Facility = PLAIN,
+) -> Reader:
+    """Return who reads the page, with what patterns and misspelt words stand for."""
+    asked = compiled(plan.tree, facility, max_terms=plan.max_terms)
+    wanted = expanding.patterns(plan.tree)
+    codes = {note.code for one in branches for note in one.diagnostics}
+    if "fuzzy_fallback" in codes:
+        wanted += expanding.words([guard.condition for guard in asked.guards])
+    if not wanted:
+        return Reader(asked, facility)
+    try:
+        with connection(pool()) as conn:
+            conn.execute(
+                "SELECT set_config('statement_timeout', %s, true)", (str(_LOOK_UP_MS),)
+            )
+            found = expand.expand(conn, plan.scope.tenant, wanted)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # A page without some of its marks is still the page.
+        log.warning("marks_not_looked_up", code=exc.error_code)
+        return Reader(asked, facility)
+    known = dict(zip(wanted, found, strict=True))
+    asked = compiled(plan.tree, facility, known=known, max_terms=plan.max_terms)
+    return Reader(asked, facility)
+
+
+def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:
+    """Return the parts that answer most, in the order of the text; of none, none.
+
+    Each is escaped HTML, `<b>` its only tag: without it, it is a part of the text.
+    """
+    if not marks:
+        return []
+    stretches = merged(marks)
+    if len(text) <= _WHOLE_CHARACTERS:
+        return [_written(text, 0, len(text), stretches)]
+    parts = sorted(_best(marks))
+    return [_written(text, *_widened(text, *part), stretches) for part in parts]
+
+
+def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
+    """Return where the parts are that answer most of the question, and apart."""
+    near: list[tuple[int, int, int]] = []
+    for number, first in enumerate(marks):
+        end, parts = first.end, set[int]()
+        for mark in marks[number : number + PART_CHARACTERS]:
+            if mark.start >= first.start + PART_CHARACTERS // 2:
+                break
+            end = max(end, min(mark.end, first.start + PART_CHARACTERS))
+            parts.add(mark.part)
+        near.append((-len(parts), first.start, end))
+    chosen: list[tuple[int, int]] = []
+    for _, start, end in sorted(near):
+        apart = all(abs(start - one) >= PART_CHARACTERS for one, _ in chosen)
+        if apart:
+            chosen.append((start, end))
+        if len(chosen) == MOST_PARTS:
+            break
+    return chosen
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the part with what stands around it, from blank to blank."""
+    room = max(0, PART_CHARACTERS - (end - start)) // 2
+    left, right = max(0, start - room), min(len(text), end + room)
+    if left > 0:
+        blank = _BLANK.search(text, left, start)
+        left = blank.end() if blank else start
+    if right < len(text):
+        blanks = [match.start() for match in _BLANK.finditer(text, end, right)]
+        right = blanks[-1] if blanks else end
+    return left, right
+
+
+def _written(
+    text: str, start: int, end: int, stretches: Sequence[tuple[int, int]]
+) -> str:
+    told: list[str] = []
+    at = start
+    for first, last in stretches:
+        if last <= start or first >= end:
+            continue
+        first, last = max(first, start), min(last, end)  # noqa: PLW2901 - cut to fit
+        told.append(html.escape(text[at:first]))
+        told.append(f"<b>{html.escape(text[first:last])}</b>")
+        at = last
+    told.append(html.escape(text[at:end]))
+    return "".join(told)

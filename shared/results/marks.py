@@ -1,0 +1,128 @@
+"""Which words of a text are what a question asks for, compared as engines compare."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from shared.query.compiled.question import Question
+from shared.query.compiled.terms import Clause, Leaf, OneOf, Places, leaves
+from shared.text.facility import Facility
+from shared.text.folding import STEMMED_LANGUAGES
+from shared.text.runs import Token
+from shared.text.tokens import scan
+from shared.vocabulary.expand import UNSTEMMED
+
+# Of a text that is longer only the beginning is read again, or the part that is shown.
+MAX_CHARACTERS = 100_000
+# A word that stands everywhere needs not be marked everywhere.
+MAX_MARKS = 2000
+
+
+class Mark(NamedTuple):
+    """A stretch of a text, and which part of the question it answers."""
+
+    start: int
+    end: int
+    part: int
+
+
+class _Phrase(NamedTuple):
+    """What is to follow, place by place, for a part of the question to be there."""
+
+    places: tuple[frozenset[str], ...]
+    part: int
+
+
+class _Begun(NamedTuple):
+    phrase: _Phrase
+    start: int
+    # How many of its places were found.
+    found: int
+
+
+class Wanted:
+    """What a question wants to find in texts of one language."""
+
+    def __init__(self, question: Question, language: str) -> None:
+        name = language if language in STEMMED_LANGUAGES else UNSTEMMED
+        found = (g.condition for g in question.guards if name in g.languages)
+        parts = dict.fromkeys(
+            leaf for one in found for leaf, is_wanted in leaves(one) if is_wanted
+        )
+        self._language = language
+        self._idents: dict[str, int] = {}
+        self._phrases: defaultdict[str, list[_Phrase]] = defaultdict(list)
+        for part, leaf in enumerate(parts):
+            for ident in _idents(leaf):
+                self._idents.setdefault(ident, part)
+            for places in _phrases(leaf):
+                for term in sorted(places[0]):
+                    self._phrases[term].append(_Phrase(places, part))
+
+    def marks(self, text: str, facility: Facility) -> list[Mark]:
+        """Return what of the text was asked for, in order; never what is negated."""
+        found: list[Mark] = []
+        for mark in self._found(text, scan(text, self._language, facility)):
+            found.append(mark)
+            if len(found) == MAX_MARKS:
+                break
+        return sorted(found)
+
+    def _found(self, text: str, tokens: Iterable[Token]) -> Iterator[Mark]:
+        if not self._idents and not self._phrases:
+            return
+        begun: list[_Begun] = []
+        for token in tokens:
+            for ident in token.idents:
+                part = self._idents.get(ident)
+                if part is not None:
+                    yield _of_ident(text, token, ident, part)
+            starts = self._phrases.get(token.term, ())
+            begun += [_Begun(phrase, token.start, 0) for phrase in starts]
+            going: list[_Begun] = []
+            for one in begun:
+                if token.term not in one.phrase.places[one.found]:
+                    continue
+                if one.found + 1 == len(one.phrase.places):
+                    yield Mark(one.start, token.end, one.phrase.part)
+                else:
+                    going.append(one._replace(found=one.found + 1))
+            begun = going
+
+
+def merged(marks: Sequence[Mark]) -> list[tuple[int, int]]:
+    """Return the stretches that are marked, each character in one at most."""
+    told: list[tuple[int, int]] = []
+    for start, end, _ in marks:
+        if told and start <= told[-1][1]:
+            told[-1] = (told[-1][0], max(end, told[-1][1]))
+        else:
+            told.append((start, end))
+    return told
+
+
+def _idents(leaf: Leaf) -> tuple[str, ...]:
+    return leaf.idents if isinstance(leaf, Clause | OneOf) else ()
+
+
+def _phrases(leaf: Leaf) -> list[tuple[frozenset[str], ...]]:
+    match leaf:
+        case Clause(lexemes=lexemes, also=also):
+            phrases = (lexemes, *also)
+            return [tuple(frozenset((x,)) for x in one) for one in phrases if one]
+        case OneOf(terms=terms):
+            return [(frozenset(terms),)] if terms else []
+        case Places(places=places):
+            return [tuple(map(frozenset, places))] if places else []
+        case _:
+            return []
+
+
+def _of_ident(text: str, token: Token, ident: str, part: int) -> Mark:
+    # A single character of a script without blanks stands in a pair.
+    at = text.find(ident, token.start, token.end) if len(ident) == 1 else -1
+    if at < 0 or token.kind is not None:
+        return Mark(token.start, token.end, part)
+    return Mark(at, at + 1, part)

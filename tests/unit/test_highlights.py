@@ -1,0 +1,180 @@
+"""What a result shows of its text: the best passage, and its marks as escaped HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.query.compiled.question import compiled
+from shared.query.language import grammar
+from shared.results import highlights
+from shared.results.highlights import MOST_PARTS, PART_CHARACTERS, Reader
+from shared.results.hydrate import Row
+from shared.results.marks import Wanted, merged
+from shared.results.passage import PASSAGE_CHARACTERS, passage
+from shared.text.facility import PLAIN, Facility
+from shared.vocabulary.expand import Expansion, Want
+
+_TAG = re.compile("</?b>")
+
+
+def marked(text: str, query: str, language: str = "en") -> str:
+    """Return the text with what answers the question between brackets."""
+    question = compiled(grammar.parse(query).tree)
+    told = text
+    for start, end in reversed(merged(Wanted(question, language).marks(text, PLAIN))):
+        told = f"{told[:start]}[{told[start:end]}]{told[end:]}"
+    return told
+
+
+def row(text: str, title: str = "", language: str = "en") -> Row:
+    return Row(
+        entry_id=UUID(int=1),
+        source="api",
+        external_id="E-1",
+        revision=1,
+        kind="logbook",
+        origin="human",
+        title=title,
+        text=text,
+        url=None,
+        authors=[],
+        logbooks=[],
+        tags=[],
+        metadata={},
+        entry_time=datetime(2026, 3, 2, tzinfo=UTC),
+        event_time=None,
+        thread_id=None,
+        language=language,
+    )
+
+
+def told(text: str, query: str, **fields: str) -> list[str]:
+    reader = Reader(compiled(grammar.parse(query).tree))
+    return reader.told(row(text, **fields), None).highlights
+
+
+@pytest.mark.requirement("S0-30")
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("The beams tripped twice.", "trip beam", "The [beams] [tripped] twice."),
+        ("RF or vacuum", "rf OR klystron", "[RF] or vacuum"),
+        ("HCM-03 and BPM-3", "HCM 3", "[HCM-03] and BPM-3"),
+        ("LOTO-2024-0312 is open", "0312", "[LOTO-2024-0312] is open"),
+        ("lost beam, beam lost", '"beam lost"', "lost beam, [beam lost]"),
+        ("pump and valve", "pump -valve", "[pump] and valve"),
+        ("pump and valve", "NOT pump", "pump and valve"),
+        ("beam beam up", '"beam up"', "beam [beam up]"),
+    ],
+)
+def test_what_was_asked_for_is_marked_and_what_is_negated_is_not(
+    text: str, query: str, expected: str
+) -> None:
+    assert marked(text, query) == expected
+
+
+def test_a_text_is_compared_in_its_own_language() -> None:
+    text = "Die Kühlwasserpumpen wurden getauscht"
+    assert marked(text, "kuehlwasserpumpe", "de") == (
+        "Die [Kühlwasserpumpen] wurden getauscht"
+    )
+    assert marked(text, "kuehlwasserpumpe", "en") == text
+
+
+def test_a_character_of_a_script_without_blanks_is_marked_alone() -> None:
+    assert marked("真空泄漏", "漏", "unknown") == "真空泄[漏]"
+
+
+def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
+    tree = grammar.parse("inject* cavvity").tree
+    known = {
+        Want("wildcard", "inject*"): Expansion(stems={"en": ("inject", "injector")}),
+        Want("typo", "cavvity"): Expansion(spellings=("cavity",)),
+    }
+    reader = Reader(compiled(tree, known=known))
+    parts = reader.told(row("Injection into cavity 3"), None).highlights
+    assert parts == ["<b>Injection</b> into <b>cavity</b> 3"]
+
+
+@pytest.mark.requirement("SEC6")
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "<script>alert('beam')</script>",
+        '<img src=x onerror="beam()">',
+        "</b></mark> beam <b>",
+        "javascript:beam",
+    ],
+)
+def test_what_strangers_wrote_stays_text(evil: str) -> None:
+    (part,) = told(f"{evil} tripped", "beam tripped")
+    left = _TAG.sub("", part)
+    assert not set(left) & set("<>\"'")
+    assert html.unescape(left) == f"{evil} tripped"
+
+
+def test_a_title_is_marked_where_the_text_has_nothing_of_the_question() -> None:
+    assert told("all quiet", "trip", title="RF trip") == ["RF <b>trip</b>"]
+    assert told("a trip", "trip", title="RF trip") == ["a <b>trip</b>"]
+    assert told("all quiet", "beam") == []
+
+
+def test_a_long_text_shows_the_parts_that_answer_most_in_their_order() -> None:
+    filler = "and nothing else was seen on this shift. " * 20
+    text = f"A cavity. {filler}The cavity tripped. {filler}It tripped. {filler}"
+    parts = told(text, "cavity tripped")
+    assert len(parts) <= MOST_PARTS
+    assert any("<b>cavity</b> <b>tripped</b>" in part for part in parts)
+    plain = [html.unescape(_TAG.sub("", part)) for part in parts]
+    assert [text.index(one) for one in plain] == sorted(map(text.index, plain))
+
+
+@pytest.mark.requirement("B22")
+@given(st.text(max_size=400), st.text(max_size=30), st.integers(0, 3))
+def test_without_its_tags_a_highlight_is_a_part_of_the_text(
+    text: str, query: str, repeats: int
+) -> None:
+    whole = f"{text} {query} " * (repeats + 1)
+    for part in told(whole, query):
+        plain = html.unescape(_TAG.sub("", part))
+        assert "<b>" in part
+        assert plain in whole
+        assert len(plain) <= max(300, 2 * PART_CHARACTERS + len(query))
+
+
+def test_a_glossary_form_is_marked_as_the_term_is() -> None:
+    facility = Facility(glossary=(("MPS", "machine protection system"),))
+    tree = grammar.parse("mps").tree
+    reader = Reader(compiled(tree, facility), facility)
+    (part,) = reader.told(row("The machine protection system fired"), None).highlights
+    assert part == "The <b>machine protection system</b> fired"
+
+
+def test_a_page_that_takes_too_long_is_shown_without_marks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
+    assert told("a trip", "trip") == []
+
+
+def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
+    assert passage("0123456789abcdefghij", [], (10, 14)) == (10, 14)
+
+
+def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
+    text = "nothing here. " * 500 + "the klystrons tripped. " + "and so on. " * 500
+    reader = Reader(compiled(grammar.parse("Klystron trip").tree))
+    found = reader.told(row(text), None).content
+    assert "klystrons tripped" in found
+    assert len(found) <= PASSAGE_CHARACTERS
+
+
+def test_a_span_that_does_not_fit_the_text_is_not_trusted() -> None:
+    assert passage("short", [], (3, 99)) == (0, 5)
