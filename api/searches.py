@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +25,7 @@ from shared.errors import CapacityError, SearchTimeoutError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
-from shared.jobs.job import Job
+from shared.jobs.job import Job, StoredJob
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import budget
@@ -36,6 +37,7 @@ from shared.results import finish
 from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
 from shared.text import facility
+from shared.text.analyser import version_of
 from shared.text.facility import Facility
 from shared.uuid7 import uuid7
 
@@ -55,6 +57,7 @@ T = TypeVar("T")
 DISPATCH_THREADS = 4
 # How long past its deadline a search may take to rank what is in.
 _LATE_SECONDS = 1.0
+_HASH_CHARACTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class Searches:
         self._limits = limits_of(settings)
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
+        self._config_hash = config_hash(settings, self.facility)
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -110,7 +114,19 @@ class Searches:
     def plan(self, question: Question, scope: Scope) -> Plan:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))
-        return planning.make_plan(question, scope, self._limits, clock)
+        plan = planning.make_plan(question, scope, self._limits, clock)
+        return replace(plan, config_hash=self._config_hash)
+
+    def again(self, job: StoredJob, scope: Scope) -> Plan:
+        """Return the plan of a job as it was, for whoever asks now."""
+        # Dates stay what they were; a fault that was asked for is not asked for again.
+        return replace(
+            Plan.from_values(job.plan),
+            scope=scope,
+            fault=None,
+            config_hash=self._config_hash,
+            replay_of=str(job.id),
+        )
 
     async def ask(
         self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
@@ -275,6 +291,16 @@ def _ordering(settings: Settings) -> Ordering:
         medium=search.confidence_medium,
         low=search.confidence_low,
     )
+
+
+def config_hash(settings: Settings, own: Facility) -> str:
+    """Return a digest of all that an order depends on beside its question."""
+    parts = ("search", "search_modules", "fusion", "reranking", "unified_search")
+    values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
+    values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
+    values["analyser"] = [version_of(own), own.whole_fingerprint]
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
 
 
 def calendar_of(settings: Settings) -> Clock:

@@ -14,6 +14,7 @@ pytest_plugins = (
     "tests.faults.fix_ledger",
     "tests.faults.fix_own_servers",
     "tests.faults.fix_proxy",
+    "tests.integration.fix_asking",
     "tests.integration.fix_celery",
     "tests.integration.fix_engines",
     "tests.integration.fix_sources",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 import click
 
 from api.cli import http, output
 from api.cli.terminal import facility_zone, local, plain
+from api.cli.why_not import why_not
 
 _PATH = "/v1/search/jobs"
+_WAIT_MS = 20_000
 
 
 @click.group()
@@ -82,6 +85,38 @@ def cancel(*, job_id: object) -> None:
     with http.open_client(out) as client:
         job = http.call(client, "DELETE", f"{_PATH}/{job_id}")
     _tell(out, job)
+
+
+@jobs.command("why-not")
+@click.argument("job_id", type=click.UUID)
+@click.argument("ref")
+@click.pass_context
+def why_not_job(ctx: click.Context, *, job_id: UUID, ref: str) -> None:
+    """Say why a search did not return an entry."""
+    ctx.invoke(why_not, job_id=job_id, ref=ref)
+
+
+@jobs.command()
+@click.argument("job_id", type=click.UUID)
+def replay(*, job_id: UUID) -> None:
+    """Ask the same again, and say what is not as it was."""
+    out = output.current()
+    with http.open_client(out) as client:
+        again = http.call(client, "POST", f"{_PATH}/{job_id}/replay")
+        job: dict[str, Any] = {"ended_at": None}
+        while job["ended_at"] is None:
+            where = f"{_PATH}/{again['job_id']}"
+            job = http.call(client, "GET", where, params={"wait_ms": _WAIT_MS})
+    if out.as_json:
+        out.document(job)
+        return
+    _tell(out, job)
+    found = job["replay"]
+    out.data(f"{'hashes':<10}{found['old_hash']}\n{'':<10}{found['new_hash']}")
+    out.data(f"{'same':<10}{'yes' if found['same'] else 'no'}")
+    for one in found["changed"]:
+        told = f"{one['input']}: {one['from'] or 'none'} -> {one['to'] or 'none'}"
+        out.data(f"{'changed':<10}{plain(told)}")
 
 
 def _tell(out: output.Output, job: dict[str, Any]) -> None:

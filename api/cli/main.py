@@ -34,6 +34,9 @@ COMMANDS = {
     "show": Entry("api.cli.show", "Show an entry."),
     "thread": Entry("api.cli.show", "Show what an entry answers, and what answers it."),
     "jobs": Entry("api.cli.jobs", "See, watch and end your searches."),
+    "why-not": Entry(
+        "api.cli.why_not", "Say why a search did not return an entry.", "why_not"
+    ),
     "tokens": Entry("api.cli.tokens", "Show what becomes of a text, and why."),
     "ingest": Entry("api.cli.ingest", "Read sources now."),
     "source": Entry("api.cli.source", "See, check and run the sources."),

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from api.cli import http, output, search_debug
+from api.cli import absent, http, output, search_debug
 from api.cli.output import CommandError
 from api.cli.passages import joined, marked_lines
 from api.cli.terminal import facility_zone, local, plain
@@ -101,7 +101,8 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
     for result in answer["results"]:
         out.data(_result(result, zone, width))
     if not answer["results"]:
-        out.data("Nothing was found.")
+        for line in absent.lines(answer, width):
+            out.data(line)
     for one in answer["diagnostics"]:
         out.say(f"{one['level']}: {one['message']}")
     out.data(_closing(answer, zone))
@@ -145,6 +146,7 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     lines = [
         f"branches  {branches or 'none'}",
         f"as of     {as_of}",
+        f"job       {answer['job_id']}",
         f"took      {answer['search_duration_ms']:.0f} ms, {answer['method_used']}",
     ]
     left_out = answer["suppressed"]["count"]

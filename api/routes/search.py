@@ -11,7 +11,8 @@ from api import metrics
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
-from api.schemas.search import JobAccepted, SearchRequest, SearchResponse
+from api.schemas.jobs import JobAccepted
+from api.schemas.search import SearchRequest, SearchResponse
 from shared.errors import AccessError
 from shared.jobs.job import Job as RunningJob
 from shared.log import get_logger
@@ -50,7 +51,7 @@ async def post_query(
     metrics.search_done(plan.method, time.perf_counter() - began)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
-    return _accepted(request, reply)
+    return accepted(request, reply)
 
 
 @router.post(
@@ -66,7 +67,7 @@ async def post_job(
     """Store the search as a job; it always ends by its deadline."""
     plan = _plan(body, request, caller, ctx)
     job = await ctx.searches.submit(plan, caller.trace)
-    return _accepted(request, job)
+    return accepted(request, job)
 
 
 def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
@@ -96,7 +97,8 @@ def fault_of(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:
     return faults.parse(header)
 
 
-def _accepted(request: Request, job: RunningJob) -> Response:
+def accepted(request: Request, job: RunningJob) -> Response:
+    """Answer with a job that goes on by itself, and where to look after it."""
     where = request.url_for("get_job", job_id=str(job.job_id)).path
     links = {"self": where, "events": f"{where}/events", "cancel": where}
     body = {

@@ -19,17 +19,17 @@ from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.job_events import POLL_SECONDS, Seen
-from api.schemas.search import Job, JobPage, JobResults
+from api.schemas.jobs import Job, JobPage, JobResults
 from shared import patience
 from shared.access.cursors import Binding
-from shared.errors import CapacityError
+from shared.errors import CapacityError, NotFoundError
 from shared.jobs import closing, progress
 from shared.jobs import job as jobs
 from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.results import paging, stored
+from shared.results import paging, replay, stored
 from shared.results.stored import Reader
 
 log = get_logger()
@@ -193,7 +193,25 @@ def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
     found = _own(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
-    return stored.job_body(_reader(ctx, caller), found, told)
+    body = stored.job_body(_reader(ctx, caller), found, told)
+    return {**body, "replay": _replay(ctx, caller, found)}
+
+
+def _replay(
+    ctx: ApiContext, caller: CallerInfo, found: StoredJob
+) -> dict[str, Any] | None:
+    """Return how it compares with the job that it repeats, once it has ended."""
+    of = found.plan.get("replay_of")
+    if of is None or found.ended_at is None:
+        return None
+    try:
+        with connection(ctx.pool) as conn:
+            first = jobs.own(conn, caller.scope, UUID(of))
+            return replay.compare(conn, caller.scope, first, found)
+    except NotFoundError:
+        # It is kept no longer: there is nothing to compare with.
+        unknown = dict.fromkeys(("same", "old_hash"))
+        return {"of": of, **unknown, "new_hash": replay.hash_of(found), "changed": []}
 
 
 def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:

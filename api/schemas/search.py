@@ -15,6 +15,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
+from api.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.schemas.times import SearchTime
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
@@ -336,6 +337,10 @@ class SearchResponse(BaseModel):
     suppressed: LeftOut
     thresholds_applied: dict[str, float]
     stability_hash: str
+    config_hash: str = Field("", description="Of the settings that it depends on.")
+    replayable: bool = Field(
+        default=False, description="Not where a deadline cut the search."
+    )
     deterministic: bool
     reranked: bool
     vector_model: str | None
@@ -343,56 +348,12 @@ class SearchResponse(BaseModel):
     score_trace: list[dict[str, Any]] | None = Field(
         None, description="Only with `debug`."
     )
+    coverage: Coverage | None = Field(
+        None, description="What was searched, where nothing was found."
+    )
+    relaxation: Relaxation | None = None
+    context_answer: ContextAnswer | None = Field(
+        None, description="What an empty answer means."
+    )
     answer: str | None
     citations: list[dict[str, Any]]
-
-
-class JobLinks(BaseModel):
-    """Where to look after a job, and where to end it (DELETE)."""
-
-    self: str
-    events: str
-    cancel: str
-
-
-class JobAccepted(BaseModel):
-    """A search that has not ended yet."""
-
-    job_id: str
-    state: Literal["queued", "running"]
-    deadline_at: str
-    links: JobLinks
-
-
-class Job(BaseModel):
-    """A submitted or finished search."""
-
-    job_id: str
-    state: Literal["queued", "running", "done", "partial", "failed"]
-    cancelled: bool
-    queue_position: int | None
-    created_at: str
-    deadline_at: str
-    ended_at: str | None
-    request: dict[str, Any]
-    branches: list[BranchOutcome]
-    response: SearchResponse | None
-    error: dict[str, Any] | None
-
-
-class JobPage(BaseModel):
-    """One's own jobs, the newest first, without their answers."""
-
-    items: list[Job]
-    next_cursor: str | None
-
-
-class JobResults(BaseModel):
-    """A page of a job's one ranked window."""
-
-    job_id: str
-    state: Literal["running", "done", "partial", "failed"]
-    items: list[SearchHit]
-    removed: int = Field(description="Hits of this page that are gone since.")
-    next_cursor: str | None
-    error: dict[str, Any] | None

@@ -140,10 +140,10 @@ def _with_what_is_in(
 
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
-    # Ranked hits hold what the branches found; without a ranking theirs are kept, and
-    # the vector that ranking them takes.
+    # Ranked hits hold what the branches found; without a ranking theirs are kept. The
+    # vector stays: it says how near an entry was that was not returned.
     ranked = ending.ranked is not None
-    without: dict[str, object] = {"hits": [], "vector": None} if ranked else {}
+    without: dict[str, object] = {"hits": []} if ranked else {}
     branches = [{**asdict(outcome), **without} for outcome in ending.branches]
     return {
         "id": job_id,

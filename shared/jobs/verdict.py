@@ -55,6 +55,11 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
     )
 
 
+def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a search can come out the same: what its deadline cut cannot."""
+    return state == "done" and not any(one.status == "timeout" for one in outcomes)
+
+
 def _good(outcome: Outcome) -> bool:
     if outcome.status == "skipped":
         return outcome.reason != _CIRCUIT_OPEN

@@ -86,6 +86,12 @@ class Plan:
     debug: bool = False
     # When hits were written, and by which words.
     times: tuple[Applied, ...] = ()
+    # Of the facility's clocks, for what is said of times.
+    zone: str = "UTC"
+    # Of the settings that an order depends on.
+    config_hash: str = ""
+    # The job that is asked again.
+    replay_of: str | None = None
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
@@ -154,6 +160,7 @@ def make_plan(
         tree=asked,
         debug=question.debug,
         times=_times(given, lifted, clock),
+        zone=clock.zone,
     )
     if wording.wanted_text(asked):
         return plan

@@ -15,6 +15,8 @@ from shared.ranking.ranked import Order, Ranked, Suppressed
 from shared.ranking.rerank import COSINE, linear
 
 SCORE_DECIMALS = 12
+# Of what scores too low, so many are remembered.
+MISSED = 3
 
 
 class _Scored(NamedTuple):
@@ -46,12 +48,12 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         ),
     )
     items = [_ranked(fused[n], scored, n, facts, plan, exact=exact) for n in places]
-    kept, suppressed = _cut(items, plan)
+    kept, left_out, suppressed = _cut(items, plan)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.branches == (LISTING_MODULE,) else ordering.source_share
     window = fold.arranged(kept, plan.window, plan.limit, share)
-    return Order(window, reranked, suppressed, notes)
+    return Order(window, reranked, suppressed, notes, tuple(left_out[:MISSED]))
 
 
 def _scored(
@@ -136,12 +138,14 @@ def _ranked(
     )
 
 
-def _cut(items: Sequence[Ranked], plan: Plan) -> tuple[list[Ranked], Suppressed]:
+def _cut(
+    items: Sequence[Ranked], plan: Plan
+) -> tuple[list[Ranked], list[Ranked], Suppressed]:
     """Leave out what scores too low, and what strictness does not trust enough."""
     ordering = plan.ordering
     least = ordering.min_relevance_score
     if plan.branches == (LISTING_MODULE,) or (least is None and not ordering.strict):
-        return list(items), Suppressed()
+        return list(items), [], Suppressed()
     kept: list[Ranked] = []
     left_out: list[Ranked] = []
     for item in items:
@@ -149,11 +153,12 @@ def _cut(items: Sequence[Ranked], plan: Plan) -> tuple[list[Ranked], Suppressed]
         doubtful = ordering.strict and item.confidence in {"low", "none"}
         (left_out if too_low or doubtful else kept).append(item)
     strict_at = ordering.medium if ordering.strict else 0.0
-    return kept, Suppressed(
+    suppressed = Suppressed(
         len(left_out),
         max((item.relevance_score for item in left_out), default=None),
         max(least or 0.0, strict_at),
     )
+    return kept, left_out, suppressed
 
 
 def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:

@@ -57,3 +57,5 @@ class Order:
     reranked: bool = False
     suppressed: Suppressed = Suppressed()
     notes: tuple[Diagnostic, ...] = ()
+    # The best of what was left out.
+    missed: tuple[Ranked, ...] = ()

@@ -25,7 +25,7 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking import fold
-from shared.results import facts, highlights, paging
+from shared.results import beside, facts, paging
 from shared.results.conclusion import Conclusion, conclude
 from shared.results.page import read_page
 from shared.results.response import render
@@ -54,10 +54,11 @@ class Finished:
     def ending(self) -> Ending:
         """Return what is stored of it."""
         error = self.error.body()["error"] if self.error else None
+        told = (self.body or {}).get("stability_hash")
         return Ending(
             "failed" if error else self.conclusion.state,
             self.conclusion.branches,
-            self.conclusion.window,
+            {**self.conclusion.window, "stability_hash": told},
             error,
         )
 
@@ -98,8 +99,8 @@ def finish(
     try:
         page = read_page(tools.pool, plan, runs, left_ms)
         following = paging.following(tools.signer, plan, job.job_id, runs, page)
-        branches = conclusion.branches
-        texts = highlights.reader(tools.pool, plan, branches, tools.facility)
+        left_ms = max(LATE_READ_MS, int((job.deadline - tools.now()) * 1000))
+        said = beside.read(tools.pool, plan, conclusion, page, tools.facility, left_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return Finished(conclusion, None, exc)
     took = {
@@ -108,7 +109,7 @@ def finish(
         "hydrate": _ms(time.perf_counter() - ranked_at),
         "total": _ms(tools.now() - job.created),
     }
-    body = render(plan, job.job_id, conclusion, page, took, following, texts)
+    body = render(plan, job.job_id, conclusion, page, took, following, said)
     return Finished(conclusion, body, None)
 
 

@@ -51,7 +51,7 @@ class Reader:
     """Reads the texts of one page for one question; languages are prepared once."""
 
     def __init__(self, question: Question, facility: Facility = PLAIN) -> None:
-        self._question = question
+        self.question = question
         self._facility = facility
         self._wanted: dict[str, Wanted] = {}
         self._until: float | None = None
@@ -75,7 +75,7 @@ class Reader:
             return []
         wanted = self._wanted.get(language)
         if wanted is None:
-            wanted = self._wanted[language] = Wanted(self._question, language)
+            wanted = self._wanted[language] = Wanted(self.question, language)
         start = 0
         if len(text) > MAX_CHARACTERS:
             start, end = span or (0, MAX_CHARACTERS)

@@ -11,13 +11,14 @@ from typing import Any
 from uuid import UUID
 
 from shared.entries.identity import source_uri
+from shared.jobs import verdict
 from shared.jobs.outcome import Outcome
-from shared.query.compiled.question import compiled
 from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.ranked import Order, Ranked
-from shared.results import explained
+from shared.results import beside, explained
+from shared.results.beside import Beside
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.page import Page, Shown
@@ -33,11 +34,12 @@ def render(
     page: Page,
     took_ms: dict[str, float],
     next_cursor: str | None = None,
-    texts: Reader | None = None,
+    told: Beside | None = None,
 ) -> dict[str, Any]:
     """Return the body of a search that ended `done` or `partial`."""
     searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     families = [module(outcome.name).search_mode for outcome in searched]
+    texts, absent = told or beside.unread(plan, conclusion)
     results = hits(plan, page, texts)
     order = conclusion.order
     runs = fold.runs(order.items)
@@ -69,21 +71,23 @@ def render(
         "timings_ms": took_ms,
         "search_duration_ms": took_ms.get("total", 0.0),
         "stability_hash": stability_hash([shown.item for shown in page]),
+        "config_hash": plan.config_hash,
+        "replayable": verdict.is_replayable(conclusion.state, conclusion.branches),
         "deterministic": True,
         "reranked": order.reranked,
         "vector_model": next((b.model for b in searched if b.model), None),
+        "coverage": absent.coverage,
+        "relaxation": absent.relaxation,
+        "context_answer": absent.context_answer,
         "answer": None,
         "citations": [],
         **(explained.told(plan, conclusion, page) if plan.debug else {}),
     }
 
 
-def hits(
-    plan: Plan, page: Page, texts: Reader | None = None, first: int = 1
-) -> list[dict[str, Any]]:
+def hits(plan: Plan, page: Page, texts: Reader, first: int = 1) -> list[dict[str, Any]]:
     """Return the hits of a page in their places, from the first one's on."""
-    read = texts or Reader(compiled(plan.tree, max_terms=plan.max_terms))
-    return [_result(plan, read, n, shown) for n, shown in enumerate(page, first)]
+    return [_result(plan, texts, n, shown) for n, shown in enumerate(page, first)]
 
 
 def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:

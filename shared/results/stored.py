@@ -17,7 +17,7 @@ from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.rank import rank
 from shared.ranking.ranked import Order, Ranked, Suppressed
-from shared.results import facts, highlights, paging
+from shared.results import beside, facts, highlights, paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import read_page
 from shared.results.response import hits, render, timestamp
@@ -46,11 +46,12 @@ def job_body(
     reader: Reader, stored: StoredJob, running: Sequence[Outcome]
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
-    branches = _branches(stored) if stored.ended_at else list(running)
+    branches = branches_of(stored) if stored.ended_at else list(running)
     return {
         **job_line(stored, is_running=bool(running)),
         "branches": [branch.summary() for branch in branches],
         "response": response(reader, stored),
+        "replay": None,
     }
 
 
@@ -76,10 +77,10 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
-    branches = _branches(stored)
+    branches = branches_of(stored)
     # Who asks now decides what is seen, not who asked then.
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
-    order = _order(reader, stored, plan, branches)
+    order = order_of(reader, stored, plan, branches)
     conclusion = Conclusion(
         cast("State", stored.state),
         tuple(branches),
@@ -91,8 +92,8 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
     following = paging.following(reader.signer, plan, stored.id, runs, page)
-    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
-    return render(plan, stored.id, conclusion, page, took, following, texts)
+    said = beside.read(reader.pool, plan, conclusion, page, reader.facility, READ_MS)
+    return render(plan, stored.id, conclusion, page, took, following, said)
 
 
 def results(
@@ -104,13 +105,13 @@ def results(
     """
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
     plan = plan if limit is None else replace(plan, limit=limit)
-    runs, at, page, texts = [], place, [], None
+    branches = branches_of(stored)
+    runs, at, page = [], place, []
     if stored.state in _ANSWERED:
-        branches = _branches(stored)
-        runs = fold.runs(_order(reader, stored, plan, branches).items)
+        runs = fold.runs(order_of(reader, stored, plan, branches).items)
         page = read_page(reader.pool, plan, runs[place:], READ_MS)
         at = paging.place_after(runs, page)
-        texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
     return {
@@ -124,13 +125,15 @@ def results(
     }
 
 
-def _branches(stored: StoredJob) -> list[Outcome]:
+def branches_of(stored: StoredJob) -> list[Outcome]:
+    """Return what the branches of a job came to."""
     return outcome.from_json(json.dumps(stored.branches or []))
 
 
-def _order(
+def order_of(
     reader: Reader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
 ) -> Order:
+    """Return the order that a job ended with."""
     if stored.ranked is None:
         return rank(branches, facts.read(reader.pool, plan, branches, READ_MS), plan)
     return read_order(stored.ranked)
@@ -143,6 +146,7 @@ def read_order(values: Mapping[str, Any]) -> Order:
         reranked=values.get("reranked", False),
         suppressed=Suppressed(**values.get("suppressed", {})),
         notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
+        missed=tuple(_ranked(item) for item in values.get("missed", ())),
     )
 
 

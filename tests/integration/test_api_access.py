@@ -77,6 +77,8 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/search/jobs/{job_id}/results": ("search", {}, 404),
     "GET /v1/search/jobs/{job_id}/events": ("search", {}, 404),
     "DELETE /v1/search/jobs/{job_id}": ("search", {}, 404),
+    "GET /v1/search/jobs/{job_id}/why-not": ("search", {"params": {"entry": "x"}}, 404),
+    "POST /v1/search/jobs/{job_id}/replay": ("search", {}, 404),
     # Nobody's here: only a key of every facility may.
     "GET /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),
     "DELETE /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),

@@ -33,7 +33,7 @@ from shared.postgres import Pool, connection, make_pool
 from shared.query.fault import Fault
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import fold
-from shared.results import highlights
+from shared.results import beside
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
 from shared.results.page import read_page
@@ -45,6 +45,7 @@ from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Ask, Tools, module, modules
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
+from shared.text.facility import PLAIN
 from shared.uuid7 import uuid7
 
 ENCODER = HashingEncoder()
@@ -389,8 +390,8 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     branches = carried_out(world, plan, name)
     ended = conclude(plan, {0: branches})
     page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
-    texts = highlights.reader(lambda: world.pool, plan, branches)
-    body = render(plan, uuid7(), ended, page, {}, texts=texts)
+    told = beside.read(lambda: world.pool, plan, ended, page, PLAIN, 1000)
+    body = render(plan, uuid7(), ended, page, {}, told=told)
     return {one["external_id"]: one["highlights"] for one in body["results"]}
 
 

@@ -1,0 +1,81 @@
+"""What an answer says that found nothing, as the contract words it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+
+class Domain(BaseModel):
+    """One kind of entries that was searched."""
+
+    domain: str
+    entries: int
+    candidates: int
+    ready: bool
+
+
+class SearchedSource(BaseModel):
+    """How far back and forth a source is complete; null where nobody knows."""
+
+    source: str
+    complete_from: str | None
+    complete_to: str | None
+    lag_seconds: float | None = Field(description="Since its newest entry.")
+    gaps: list[dict[str, Any]]
+
+
+class UnknownTime(BaseModel):
+    """A time of which it is not known whether there is anything."""
+
+    # `from` is a word of Python.
+    start: str | None = Field(alias="from")
+    to: str | None
+    source: str
+    why: Literal["lag", "history", "gap"]
+
+
+class NearMiss(BaseModel):
+    """An entry that came near, and the gate that kept it out."""
+
+    entry_id: str
+    source_uri: str
+    source: str
+    external_id: str
+    title: str
+    gate: str
+    value: float | None
+    limit: float | None
+
+
+class Coverage(BaseModel):
+    """What was searched, over what time, and what of that is unknown."""
+
+    domains: list[Domain]
+    sources: list[SearchedSource]
+    entries_in_window: int | None = Field(
+        description="Entries that pass the filters; null: not counted in time."
+    )
+    unknown: list[UnknownTime]
+    nearest: list[NearMiss]
+
+
+class Relaxation(BaseModel):
+    """What the filters kept out, of what answers the question."""
+
+    count_outside: int = Field(description="1000: as many at least.")
+    widen_to: dict[str, str] | None
+
+
+class ContextAnswer(BaseModel):
+    """What an empty answer means, in words."""
+
+    status: Literal["grounded", "clarify", "insufficient"]
+    code: str
+    summary: str
+    reason: str
+    grade: Literal["A", "B", "C", "D"]
+    evidence: list[dict[str, Any]]
+    citations: list[str]
+    questions: list[str]

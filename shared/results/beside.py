@@ -1,0 +1,52 @@
+"""What an answer says beside its hits: who marks their texts, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from shared.query.compiled.question import compiled
+from shared.query.plan import Plan
+from shared.results import absence, highlights
+from shared.results.absence import PRESENT, Absence
+from shared.results.conclusion import Conclusion
+from shared.results.highlights import Reader
+from shared.results.near_misses import NearMisses
+from shared.results.page import Page
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
+    from shared.text.facility import Facility
+
+
+class Beside(NamedTuple):
+    """What one answer needs that its hits do not hold."""
+
+    texts: Reader
+    absence: Absence = PRESENT
+
+
+def read(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    conclusion: Conclusion,
+    page: Page,
+    facility: Facility,
+    timeout_ms: int,
+) -> Beside:
+    """Return it; why a page is empty is read only where one is."""
+    texts = highlights.reader(pool, plan, conclusion.branches, facility)
+    if page:
+        return Beside(texts)
+    if not plan.branches:
+        return unread(plan, conclusion)
+    said = absence.read(pool, plan, conclusion, texts.question, timeout_ms)
+    return Beside(texts, said)
+
+
+def unread(plan: Plan, conclusion: Conclusion) -> Beside:
+    """Return what is known without asking anybody."""
+    texts = Reader(compiled(plan.tree, max_terms=plan.max_terms))
+    if conclusion.ranked:
+        return Beside(texts)
+    return Beside(texts, absence.told(plan, conclusion, None, NearMisses()))

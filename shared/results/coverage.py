@@ -1,0 +1,219 @@
+"""What was searched when nothing was found: how much, since when, and what is unknown.
+
+What a source has not brought yet is unknown, and no proof that there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.entries.narrowing import NARROWED
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import translated_errors
+from shared.query.plan import Plan
+
+log = get_logger()
+
+MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
+# Counting takes longer the more there is: without the number an answer is one too.
+COUNT_MS = 150
+
+_COUNTS: LiteralString = (
+    """
+    SELECT e.source, e.kind, count(*) AS entries
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
+     GROUP BY e.source, e.kind
+     ORDER BY e.source, e.kind
+     LIMIT 1000"""
+)
+# A source that is read by itself says how far it has come; its history is on its way
+# as long as that kind of run is due or at work.
+_STANDINGS: LiteralString = """
+    SELECT s.source, s.complete_from, s.complete_to, s.gaps,
+           EXISTS (SELECT FROM source_schedule c
+                    WHERE c.source = s.source AND c.kind = 'backfill'
+                      AND (c.next_run_at IS NOT NULL
+                           OR c.leased_until > statement_timestamp())) AS is_loading,
+           (SELECT e.entry_time FROM entry e
+             WHERE e.tenant = %(tenant)s AND e.source = s.source
+               AND e.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+               AND (e.readers IS NULL OR e.readers && %(principals)s)
+               AND (e.visible_from IS NULL OR e.visible_from <= now())
+             ORDER BY e.entry_time DESC, e.id DESC
+             LIMIT 1) AS newest,
+           statement_timestamp() AS now
+      FROM source_state s
+     WHERE s.tenant = %(tenant)s
+       AND (%(only_sources)s::text[] IS NULL OR s.source = ANY (%(only_sources)s))
+     ORDER BY s.source
+     LIMIT %(most)s"""
+_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far back and forth a source is complete."""
+
+    source: str
+    complete_from: datetime | None
+    complete_to: datetime | None
+    gaps: list[dict[str, Any]]
+    is_loading: bool
+    newest: datetime | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A time of which it is not known whether there is anything; None: no end."""
+
+    source: str
+    since: datetime | None
+    until: datetime | None
+    # The source is behind, its history is on its way, or it could not be read.
+    why: Literal["lag", "history", "gap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a search looked through."""
+
+    # By source and kind; None: they could not be counted in time.
+    counts: dict[tuple[str, str], int] | None
+    standings: tuple[Standing, ...]
+    unknown: tuple[Unknown, ...]
+
+    @property
+    def entries(self) -> int | None:
+        """How many entries there are that pass the filters."""
+        return None if self.counts is None else sum(self.counts.values())
+
+    def body(self) -> dict[str, Any]:
+        """Return it in the words of the contract."""
+        kinds: Counter[str] = Counter()
+        for (_, kind), entries in (self.counts or {}).items():
+            kinds[kind] += entries
+        most = sorted(kinds.items(), key=lambda one: (-one[1], one[0]))
+        return {
+            "domains": [
+                {"domain": kind, "entries": n, "candidates": 0, "ready": n > 0}
+                for kind, n in most[:MOST_DOMAINS]
+            ],
+            "sources": self._sources(),
+            "entries_in_window": self.entries,
+            "unknown": [
+                {
+                    "from": _told(one.since),
+                    "to": _told(one.until),
+                    "source": one.source,
+                    "why": one.why,
+                }
+                for one in self.unknown
+            ],
+        }
+
+    def _sources(self) -> list[dict[str, Any]]:
+        known = {one.source: _standing(one) for one in self.standings}
+        for source in sorted({source for source, _ in self.counts or {}}):
+            # It is pushed to: nobody but who pushes knows what is missing.
+            nothing = dict.fromkeys(("complete_from", "complete_to", "lag_seconds"))
+            known.setdefault(source, {"source": source, **nothing, "gaps": []})
+        return [known[name] for name in sorted(known)][:MOST_SOURCES]
+
+
+def read(conn: Connection[Any], plan: Plan) -> Coverage:
+    """Return what a plan looks through; what takes too long to count is left open."""
+    values = {**plan.scope.params, **plan.filters.params, "most": MOST_SOURCES}
+    with conn.cursor(row_factory=class_row(Standing)) as cur:
+        standings = cur.execute(_STANDINGS, values).fetchall()
+    since, until = _time(plan.filters.since), _time(plan.filters.until)
+    found = [one for s in standings for one in unknown(s, since, until)]
+    counts = _counts(conn, values)
+    return Coverage(counts, tuple(standings), tuple(found[:MOST_UNKNOWN]))
+
+
+def unknown(
+    standing: Standing, since: datetime | None, until: datetime | None
+) -> Iterator[Unknown]:
+    """Yield what a source has not told of an interval yet; of no end, up to now."""
+    name, now = standing.source, standing.now
+    end = now if until is None else min(until, now)
+    if since is not None and since >= end:
+        return
+    first, last = standing.complete_from, standing.complete_to
+    if last is None:
+        yield Unknown(name, since, end, "history" if standing.is_loading else "lag")
+        return
+    is_asked_before = since is not None and (first is None or since < first)
+    if is_asked_before or (since is None and standing.is_loading):
+        yield Unknown(name, since, end if first is None else min(first, end), "history")
+    if last < end:
+        yield Unknown(name, last if since is None else max(last, since), end, "lag")
+    for gap in standing.gaps:
+        start, stop = _time(gap.get("start")), _time(gap.get("end"))
+        if _meet(start, stop, since, end):
+            yield Unknown(name, start, stop, "gap")
+
+
+def _meet(
+    start: datetime | None,
+    stop: datetime | None,
+    since: datetime | None,
+    end: datetime,
+) -> bool:
+    if start is None and stop is None:
+        return False
+    begins_in_time = start is None or start < end
+    return begins_in_time and (stop is None or since is None or stop > since)
+
+
+def _counts(
+    conn: Connection[Any], values: dict[str, Any]
+) -> dict[tuple[str, str], int] | None:
+    try:
+        with translated_errors(), conn.transaction():
+            conn.execute(_IN_TIME, {"ms": str(COUNT_MS)})
+            rows: Sequence[Any] = conn.execute(_COUNTS, values).fetchall()
+    except DatabaseQueryError as exc:
+        log.warning("coverage_not_counted", code=exc.error_code)
+        return None
+    return {(source, kind): entries for source, kind, entries in rows}
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    lag = None if one.newest is None else (one.now - one.newest).total_seconds()
+    return {
+        "source": one.source,
+        "complete_from": _told(one.complete_from),
+        "complete_to": _told(one.complete_to),
+        "lag_seconds": None if lag is None else round(max(0.0, lag), 1),
+        "gaps": one.gaps,
+    }
+
+
+def _time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _told(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

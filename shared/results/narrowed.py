@@ -1,0 +1,68 @@
+"""Which of a search's filters keeps an entry out, by the name that the request uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+
+from shared.access.scope import Scope
+from shared.entries.narrowing import NARROWED
+from shared.query.filters import HAS_ATTACHMENT, Filters
+
+OUTSIDE_WINDOW = "outside_window"
+_NOTHING = Filters()
+# As requests call them, where filters are kept under another name.
+_NAMES = {
+    "sources": "source",
+    "logbooks": "logbook",
+    "people": "author",
+    "happened_since": "event_from",
+    "happened_until": "event_to",
+    "ids": "id",
+    "not_ids": "exclude_entry_ids",
+}
+_FACT_NAMES = {"has": HAS_ATTACHMENT}
+_WINDOW = ("since", "until")
+
+_PASSES: LiteralString = (
+    """
+    SELECT EXISTS (
+           SELECT FROM entry e
+            WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""  # noqa: S608
+    + NARROWED
+    + ")"
+)
+
+
+def gate(
+    conn: Connection[Any], scope: Scope, filters: Filters, entry_id: UUID
+) -> str | None:
+    """Return the first gate of the filters that an entry fails; None: it passes all."""
+    for name, alone in _each(filters):
+        values = {**scope.params, **alone.params, "entry_id": entry_id}
+        row = conn.execute(_PASSES, values).fetchone()
+        if row is not None and not row[0]:
+            return name
+    return None
+
+
+def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
+    """Yield every filter alone, the time first."""
+    window = replace(_NOTHING, since=filters.since, until=filters.until)
+    if window:
+        yield OUTSIDE_WINDOW, window
+    for one in fields(Filters):
+        value = getattr(filters, one.name)
+        if one.name in _WINDOW or value == getattr(_NOTHING, one.name):
+            continue
+        if one.name == "facts":
+            for fact in filters.facts:
+                called = _FACT_NAMES.get(fact.field, fact.field)
+                yield f"filter:{called}", replace(_NOTHING, facts=(fact,))
+            continue
+        name = _NAMES.get(one.name, one.name)
+        yield f"filter:{name}", replace(_NOTHING, **{one.name: value})

@@ -1,0 +1,176 @@
+"""What nearly answered a question that nothing answers, and what kept it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding import vectors
+from shared.entries import identity
+from shared.query.compiled.question import Question
+from shared.query.plan import Plan
+from shared.ranking.ranked import Ranked
+from shared.results import narrowed
+from shared.results.conclusion import Conclusion
+from shared.results.hydrate import Row, hydrate
+from shared.retrieval import questions
+from shared.retrieval.query_vectors import unpacked
+from shared.text.folding import STEMMED_LANGUAGES
+
+MOST = 3
+# Of what lies outside of the filters, so many are counted.
+MOST_OUTSIDE = 1000
+
+# As the question is asked, whatever the filters say; rights always hold.
+_OUTSIDE: LiteralString = """
+    SELECT e.id, e.entry_time
+      FROM jsonb_to_recordset(%(queries)s::jsonb)
+           AS q (languages text[], gate text, query text)
+      JOIN entry_text t
+        ON t.tsv @@ q.query::tsquery
+       AND (t.language = ANY (q.languages)
+            OR '*' = ANY (q.languages) AND t.language <> ALL (%(stemmed)s))
+      JOIN entry e ON e.id = t.entry_id
+     WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+     ORDER BY e.entry_time DESC, e.id DESC
+     LIMIT %(most)s"""
+
+
+class Missed(NamedTuple):
+    """An entry that came near, the gate that kept it out, and by how much."""
+
+    entry_id: str
+    gate: str
+    value: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NearMisses:
+    """What came near, as far as the caller may see it."""
+
+    missed: tuple[tuple[Missed, Row], ...] = ()
+    # How many answer the question and are kept out by filters alone; None: no filters.
+    outside: int | None = None
+    # An interval that takes in the nearest of these.
+    wider: tuple[datetime, datetime] | None = None
+
+    def items(self, tenant: str) -> list[dict[str, Any]]:
+        """Return what came near, as answers show it."""
+        return [
+            {
+                "entry_id": one.entry_id,
+                "source_uri": identity.source_uri(tenant, row.source, row.external_id),
+                "source": row.source,
+                "external_id": row.external_id,
+                "title": row.title,
+                "gate": one.gate,
+                "value": one.value,
+                "limit": one.limit,
+            }
+            for one, row in self.missed
+        ]
+
+
+def read(
+    conn: Connection[TupleRow],
+    plan: Plan,
+    conclusion: Conclusion,
+    question: Question,
+    timeout_ms: int,
+) -> NearMisses:
+    """Return the nearest: cut by the score, else by filters, else by its meaning."""
+    missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
+    outside: int | None = None
+    wider = None
+    if not missed and plan.filters:
+        found = _outside(conn, plan, question)
+        outside, wider = len(found), _wider(plan, [time for _, time in found])
+        missed = [
+            Missed(str(entry_id), gate)
+            for entry_id, _ in found[:MOST]
+            if (gate := narrowed.gate(conn, plan.scope, plan.filters, entry_id))
+        ]
+    if not missed:
+        missed = _by_meaning(conn, plan, conclusion)
+    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, timeout_ms)
+    shown = ((one, rows.get(UUID(one.entry_id))) for one in missed)
+    kept = tuple((one, row) for one, row in shown if row is not None)
+    return NearMisses(kept, outside, wider)
+
+
+def _cut(item: Ranked, plan: Plan) -> Missed:
+    least = plan.ordering.min_relevance_score
+    if least is not None and item.relevance_score < least:
+        return Missed(item.entry_id, "below_min_relevance", item.relevance_score, least)
+    limit = plan.ordering.medium
+    return Missed(item.entry_id, "below_confidence", item.relevance_score, limit)
+
+
+def _outside(
+    conn: Connection[TupleRow], plan: Plan, question: Question
+) -> list[tuple[UUID, datetime]]:
+    values = {
+        **plan.scope.params,
+        "stemmed": sorted(STEMMED_LANGUAGES),
+        "most": MOST_OUTSIDE,
+    }
+    for asked in dict.fromkeys((question, question.relaxed())):
+        if not asked.finds:
+            return []
+        values["queries"] = questions.queries(asked)
+        rows: list[tuple[UUID, datetime]]
+        rows = conn.execute(_OUTSIDE, values).fetchall()
+        if rows:
+            return list(dict.fromkeys(rows))
+    return []
+
+
+def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | None:
+    """Return the interval of the request, stretched to the nearest match outside."""
+    ends = (plan.filters.since, plan.filters.until)
+    if not times or ends == (None, None):
+        return None
+    since, until = (end and datetime.fromisoformat(end) for end in ends)
+
+    def off(time: datetime) -> float:
+        before = (since - time).total_seconds() if since else 0.0
+        after = (time - until).total_seconds() if until else 0.0
+        return max(before, after)
+
+    nearest = min(times, key=lambda time: (off(time), time))
+    return min(since or nearest, nearest), max(until or nearest, nearest)
+
+
+def _by_meaning(
+    conn: Connection[TupleRow], plan: Plan, conclusion: Conclusion
+) -> list[Missed]:
+    asked = next((b for b in conclusion.branches if b.model and b.vector), None)
+    if asked is None or asked.floor is None:
+        return []
+    model = vectors.registered(conn, asked.model or "")
+    if model is None:
+        return []
+    near = vectors.nearest(
+        conn,
+        model.table_name,
+        plan.scope,
+        unpacked(asked.vector or ""),
+        MOST,
+        filters=plan.filters.params,
+    )
+    # What is above the floor was excluded by the question itself.
+    return [
+        Missed(str(one.entry_id), "below_similarity", one.cosine, asked.floor)
+        for one in near
+        if one.cosine < asked.floor
+    ]

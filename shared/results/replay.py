@@ -1,0 +1,122 @@
+"""A search asked again: the same order, or which of its inputs has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.jobs.job import StoredJob
+from shared.jobs.outcome import Outcome
+from shared.ranking import fold
+from shared.results import stored
+from shared.results.response import stability_hash
+
+# Anything at all, whoever may see it: what nobody sees moves scores, too.
+_WRITTEN: LiteralString = """
+    SELECT EXISTS (SELECT FROM entry e
+                    WHERE e.tenant = %(tenant)s AND e.modified_at >= %(since)s)"""
+_SEEN: LiteralString = """
+    SELECT e.id::text
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id::text = ANY (%(ids)s)
+       AND e.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s)
+       AND (e.visible_from IS NULL OR e.visible_from <= now())
+     LIMIT 1000"""
+
+
+def compare(
+    conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
+) -> dict[str, Any]:
+    """Return whether both came to the same, and what changed between them."""
+    hashes = (hash_of(old), hash_of(new))
+    same = None not in hashes and hashes[0] == hashes[1]
+    return {
+        "of": str(old.id),
+        "same": same,
+        "old_hash": hashes[0],
+        "new_hash": hashes[1],
+        "changed": [
+            {"input": name, "from": before, "to": after}
+            for name, before, after in _changed(conn, scope, old, new, same=same)
+        ],
+    }
+
+
+def hash_of(job: StoredJob) -> str | None:
+    """Return the hash that a job ended with; None: it has no order."""
+    if job.ranked is None:
+        return None
+    kept: str | None = job.ranked.get("stability_hash")
+    # A release before kept none: that of the order as it was ranked.
+    return kept or stability_hash(_page(job))
+
+
+_Change = tuple[str, str | None, str | None]
+
+
+def _changed(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    old: StoredJob,
+    new: StoredJob,
+    *,
+    same: bool,
+) -> Iterator[_Change]:
+    told = [stored.branches_of(job) for job in (old, new)]
+    configs = [job.plan.get("config_hash") or None for job in (old, new)]
+    if configs[0] != configs[1]:
+        yield "config", configs[0], configs[1]
+    models = [next((b.model for b in one if b.model), None) for one in told]
+    if models[0] != models[1]:
+        yield "model", models[0], models[1]
+    cut = [_cut(one) for one in told]
+    if cut[0] != cut[1]:
+        yield "deadline", cut[0], cut[1]
+    marks = [min((b.as_of for b in one if b.as_of), default=None) for one in told]
+    entries = list(_entries(conn, scope, old, new))
+    yield from entries
+    # What was not searched yet then may be by now; where both are the same, only what
+    # was written since counts.
+    since = old.created_at if same or not marks[0] else datetime.fromisoformat(marks[0])
+    row = conn.execute(_WRITTEN, {"tenant": scope.tenant, "since": since}).fetchone()
+    if entries or (row is not None and row[0]):
+        yield "index_watermark", marks[0], marks[1]
+
+
+def _entries(
+    conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
+) -> Iterator[_Change]:
+    """Yield the entries of the page that were edited, came or went."""
+    pages = [
+        {item.entry_id: item.revision for item in _page(job)} for job in (old, new)
+    ]
+    before, after = pages
+    values = {**scope.params, "ids": sorted({*before, *after})}
+    seen = {entry_id for (entry_id,) in conn.execute(_SEEN, values)}
+    for entry_id in sorted({*before, *after}):
+        revisions = (before.get(entry_id), after.get(entry_id))
+        if revisions[0] == revisions[1] or (
+            entry_id not in before and entry_id not in seen
+        ):
+            continue
+        first, second = (r and f"{entry_id}@{r}" for r in revisions)
+        yield "entry", first, second
+
+
+def _page(job: StoredJob) -> list[Any]:
+    if job.ranked is None:
+        return []
+    runs = fold.runs(stored.read_order(job.ranked).items)
+    return [run[0] for run in runs[: job.plan["limit"]]]
+
+
+def _cut(branches: Sequence[Outcome]) -> str | None:
+    late = sorted(one.name for one in branches if one.status == "timeout")
+    return ", ".join(late) or None

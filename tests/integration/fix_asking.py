@@ -1,0 +1,143 @@
+"""Searches of a small logbook in Postgres, from a question to its answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.access.cursors import Signer
+from shared.access.scope import Scope
+from shared.embedding import of_entry
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.jobs import job as jobs
+from shared.jobs.job import Job, StoredJob
+from shared.jobs.outcome import Outcome
+from shared.postgres import Pool, connection, make_pool
+from shared.query.language.calendar import Clock
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.ranking import fold
+from shared.results import beside, facts, finish
+from shared.results.conclusion import Conclusion, conclude
+from shared.results.page import read_page
+from shared.results.response import render
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Tools
+from shared.retrieval.query_vectors import QueryVectors
+from shared.text.facility import PLAIN
+from shared.uuid7 import uuid7
+
+ENCODER = HashingEncoder()
+SIGNER = Signer(b"test", 60)
+ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
+ELSEWHERE = Scope("elsewhere", "anna")
+CLOCK = Clock(zone="Europe/Berlin")
+
+
+@dataclass
+class Asking:
+    """Entries that are written at once, and answers to questions about them."""
+
+    pool: Pool
+    tools: Tools
+
+    def write(self, *drafts: EntryDraft, tenant: str = "default") -> dict[str, UUID]:
+        """Save entries as every stage would leave them; return their ids by name."""
+        with connection(self.pool) as conn:
+            saved = save_page(conn, tenant, list(drafts), stages=[], editor="test")
+            table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+            ids = {one.external_id: one.entry_id for one in saved}
+            contents = reading.contents(conn, tenant, list(ids.values()))
+            for content in contents.values():
+                metadata.store(conn, content, metadata.extract(content, "en"))
+                of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+            conn.execute("DELETE FROM work")
+        return ids
+
+    def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
+        """Return the plan of a question; by words unless it says otherwise."""
+        question = Question(query, **{"mode": "keyword", **fields})
+        return make_plan(question, scope, Limits(opensearch=False), CLOCK)
+
+    def carried_out(self, plan: Plan) -> dict[int, list[Outcome]]:
+        """Return what its branches come to."""
+        ends = time.monotonic() + 5
+        return {
+            number: attempt.carry_out(
+                Branch(plan, name, ends, time.monotonic), lambda: self.tools
+            )
+            for number, name in enumerate(plan.branches)
+        }
+
+    def conclude(self, plan: Plan, told: dict[int, list[Outcome]]) -> Conclusion:
+        """Return how the search ends."""
+        heard: Sequence[Outcome] = [one for branch in told.values() for one in branch]
+        return conclude(plan, told, facts.read(lambda: self.pool, plan, heard, 1000))
+
+    def answer(self, plan: Plan, told: dict[int, list[Outcome]]) -> dict[str, Any]:
+        """Return the body that a caller gets."""
+        ended = self.conclude(plan, told)
+        page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), 1000)
+        said = beside.read(lambda: self.pool, plan, ended, page, PLAIN, 1000)
+        return render(plan, uuid7(), ended, page, {}, told=said)
+
+    def ended(
+        self,
+        plan: Plan,
+        told: dict[int, list[Outcome]] | None = None,
+    ) -> StoredJob:
+        """Ask a question as a job, and return how it is stored."""
+        now = time.time()
+        job = Job(
+            job_id=uuid7(),
+            tenant=plan.scope.tenant,
+            subject=plan.scope.subject,
+            key_id=None,
+            plan=plan.to_json(),
+            branches=len(plan.branches),
+            created=now,
+            deadline=now + 5,
+            submitted=False,
+        )
+        arrived = self.carried_out(plan) if told is None else told
+        tools = finish.Tools(lambda: self.pool, time.time, lambda: SIGNER)
+        finished = finish.finish(tools, job, plan, arrived)
+        finish.store(lambda: self.pool, job, finished)
+        with connection(self.pool) as conn:
+            return jobs.own(conn, plan.scope, job.job_id)
+
+    def ask(self, query: str, scope: Scope = ANNA, **fields: Any) -> dict[str, Any]:
+        """Ask a question and return the answer."""
+        plan = self.plan(query, scope, **fields)
+        return self.answer(plan, self.carried_out(plan))
+
+
+@pytest.fixture
+def asking(database: str) -> Iterator[Asking]:
+    pool = make_pool(database, application="test", size=4)
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: None,
+        index="none",
+        similarity_threshold=0.05,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: ENCODER,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    yield Asking(pool, tools)
+    pool.close()

@@ -1,0 +1,178 @@
+"""Nothing was found: what was searched, and what came near, for each who may see it."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.entries.draft import EntryDraft
+from shared.errors import OpenSearchError
+from shared.jobs import outcome
+from shared.postgres import connection
+from shared.results import coverage
+from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
+
+MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
+
+
+def draft(name: str, text: str, **fields: Any) -> EntryDraft:
+    given = {"source": "operations", "entry_time": MARCH, **fields}
+    return EntryDraft(external_id=name, text=text, **given)
+
+
+@pytest.fixture
+def logbook(asking: Asking) -> Asking:
+    asking.write(
+        draft("trip", "RF cavity 3 tripped at noon", logbooks=("rf",)),
+        draft("pump", "Vacuum pump replaced", kind="maintenance"),
+        draft("quiet", "Nothing of note", source="shift"),
+        draft("secret", "klystron of the secret project", readers=("ben",)),
+        draft("closed", "klystron nobody may read", readers=()),
+        draft(
+            "later", "klystron tomorrow", visible_from=datetime(2999, 1, 1, tzinfo=UTC)
+        ),
+    )
+    asking.write(draft("theirs", "klystron elsewhere"), tenant="elsewhere")
+    return asking
+
+
+def near(body: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["external_id"], one["gate"]) for one in body["coverage"]["nearest"]]
+
+
+@pytest.mark.requirement("I05", "C48")
+def test_an_empty_answer_says_among_what_it_looked(logbook: Asking) -> None:
+    body = logbook.ask("unheardof")
+    assert body["results"] == []
+    assert (body["degraded"], body["answer"]) == (False, None)
+    covered = body["coverage"]
+    assert covered["entries_in_window"] == 3
+    kinds = {one["domain"]: one["entries"] for one in covered["domains"]}
+    assert kinds == {"logbook": 2, "maintenance": 1}
+    assert [one["source"] for one in covered["sources"]] == ["operations", "shift"]
+    said = body["context_answer"]
+    assert (said["status"], said["code"]) == ("insufficient", "no_results")
+    assert said["summary"] == "Nothing was found among 3 entries."
+
+
+def test_an_answer_that_found_something_says_nothing_of_absence(
+    logbook: Asking,
+) -> None:
+    body = logbook.ask("cavity")
+    assert [one["external_id"] for one in body["results"]] == ["trip"]
+    assert {body[n] for n in ("coverage", "relaxation", "context_answer")} == {None}
+
+
+@pytest.mark.requirement("P10", "U21")
+def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
+    """By counts, by sources, by what came near."""
+    filters = {"source": "shift"}
+    told = {
+        who.subject + who.tenant: logbook.ask("klystron", who, filters=filters)
+        for who in (ANNA, BEN, ELSEWHERE)
+    }
+    nobody, ben, elsewhere = told.values()
+    assert near(nobody) == []
+    assert nobody["relaxation"] == {"count_outside": 0, "widen_to": None}
+    assert near(ben) == [("secret", "filter:source")]
+    assert ben["relaxation"]["count_outside"] == 1
+    assert near(elsewhere) == [("theirs", "filter:source")]
+    assert elsewhere["coverage"]["entries_in_window"] == 0
+    assert elsewhere["coverage"]["sources"] == []
+    for word in ("secret", "closed", "later", "theirs"):
+        assert word not in json.dumps(nobody)
+
+
+@pytest.mark.requirement("I05", "C38")
+def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
+    logbook: Asking,
+) -> None:
+    given = {"date_from": "2026-03-03", "date_to": "2026-03-09"}
+    body = logbook.ask("tripped", filters=given)
+    assert near(body) == [("trip", "outside_window")]
+    assert body["relaxation"]["count_outside"] == 1
+    # From the day that was asked for back to the entry.
+    assert body["relaxation"]["widen_to"]["from"] == MARCH.isoformat()
+    assert body["coverage"]["entries_in_window"] == 0
+    assert (
+        "written from 2026-03-03 00:00 CET (03-02 23:00 UTC)"
+        in (body["context_answer"]["summary"])
+    )
+
+
+def test_what_scored_too_low_came_near(logbook: Asking) -> None:
+    plan = logbook.plan("cavity tripped")
+    strict = logbook.plan("cavity tripped", ordering={"min_relevance_score": 1.0})
+    score = logbook.answer(plan, logbook.carried_out(plan))["results"][0]
+    body = logbook.answer(strict, logbook.carried_out(strict))
+    (one,) = body["coverage"]["nearest"]
+    assert (one["external_id"], one["gate"], one["limit"]) == (
+        "trip",
+        "below_min_relevance",
+        1.0,
+    )
+    assert one["value"] == pytest.approx(score["relevance_score"])
+    assert body["context_answer"]["code"] == "below_threshold"
+
+
+def test_what_is_too_far_in_meaning_came_near(logbook: Asking) -> None:
+    given = {"similarity_threshold": 0.999}
+    body = logbook.ask("cavity tripping", mode="semantic", ordering=given)
+    assert body["results"] == []
+    gates = {gate for _, gate in near(body)}
+    assert gates == {"below_similarity"}
+    assert all(o["value"] < 0.999 == o["limit"] for o in body["coverage"]["nearest"])
+
+
+@pytest.mark.requirement("I05")
+def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> None:
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
+            "         now() - interval '30 d', now() - interval '38 min')"
+        )
+        conn.execute(
+            "INSERT INTO source_schedule (source, kind, every_seconds)"
+            " VALUES ('operations', 'backfill', 60)"
+        )
+    body = logbook.ask("unheardof")
+    why = [(o["why"], o["from"] is None) for o in body["coverage"]["unknown"]]
+    assert why == [("history", True), ("lag", False)]
+    said = body["context_answer"]
+    assert said["code"] == "source_lagging"
+    assert "operations is 38 min behind" in said["summary"]
+    assert "operations is not loaded to" in said["summary"]
+    # Whoever asks for another source is told nothing of this one.
+    other = logbook.ask("unheardof", filters={"source": "shift"})
+    assert other["coverage"]["unknown"] == []
+    elsewhere = logbook.ask("unheardof", ELSEWHERE)
+    assert "operations is" not in json.dumps(elsewhere)
+
+
+@pytest.mark.requirement("I05")
+def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> None:
+    plan = logbook.plan("unheardof", mode="hybrid")
+    told = logbook.carried_out(plan)
+    told[1] = [outcome.failure("semantic", "cosine", OpenSearchError())]
+    body = logbook.answer(plan, told)
+    assert body["state"] == "partial"
+    assert body["context_answer"]["code"] == "branches_failed"
+    assert body["context_answer"]["summary"].startswith(
+        "Not everything could be searched: semantic (opensearch_unavailable)."
+    )
+
+
+def test_what_cannot_be_counted_in_time_is_left_open(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = coverage._COUNTS.replace("count(*)", "count(pg_sleep(0.01))")
+    monkeypatch.setattr(coverage, "_COUNTS", slow)
+    monkeypatch.setattr(coverage, "COUNT_MS", 5)
+    body = logbook.ask("unheardof", filters={"date_from": str(MARCH - timedelta(1))})
+    assert body["coverage"]["entries_in_window"] is None
+    assert "could not be counted in time" in body["context_answer"]["summary"]

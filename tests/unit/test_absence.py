@@ -1,0 +1,168 @@
+"""What an empty answer says: how much was searched, and what is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.access.scope import Scope
+from shared.jobs.outcome import Outcome
+from shared.query.language.calendar import Clock
+from shared.query.plan import Limits, Question, make_plan
+from shared.ranking.ranked import Order, Suppressed
+from shared.results import absence
+from shared.results.conclusion import Conclusion
+from shared.results.coverage import Coverage, Standing, Unknown, unknown
+from shared.results.near_misses import NearMisses
+
+NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+LIVE = Standing(
+    source="operations",
+    complete_from=NOW - 1000 * HOUR,
+    complete_to=NOW - timedelta(seconds=20),
+    gaps=[],
+    is_loading=False,
+    newest=NOW - HOUR,
+    now=NOW,
+)
+EMPTY = Outcome("os_bm25", "empty", "bm25")
+DOWN = Outcome("os_bm25", "error", "bm25", error_code="opensearch_unavailable")
+FOUND_NOTHING = Conclusion("done", (EMPTY,), Order(), degraded=False)
+PLAN = make_plan(
+    Question("klystron", mode="keyword", filters={"date_from": "2026-03-01"}),
+    Scope("default", "anna"),
+    Limits(),
+    Clock(now=NOW, zone="Europe/Berlin"),
+)
+
+
+def covered(*standings: Standing, entries: int = 12) -> Coverage:
+    found = [one for s in standings for one in unknown(s, None, None)]
+    return Coverage({("operations", "logbook"): entries}, standings, tuple(found))
+
+
+def told(
+    conclusion: Conclusion = FOUND_NOTHING, *standings: Standing
+) -> tuple[str, str]:
+    near = NearMisses()
+    said = absence.told(PLAN, conclusion, covered(*standings), near).context_answer
+    assert said is not None
+    return said["code"], said["summary"]
+
+
+def spans(
+    standing: Standing, since: datetime | None, until: datetime | None
+) -> list[tuple[str, datetime | None, datetime | None]]:
+    return [(o.why, o.since, o.until) for o in unknown(standing, since, until)]
+
+
+@pytest.mark.requirement("I05")
+def test_what_a_lagging_source_has_not_brought_is_unknown() -> None:
+    late = replace(LIVE, complete_to=NOW - timedelta(minutes=38))
+    assert spans(late, NOW - HOUR, None) == [("lag", late.complete_to, NOW)]
+    assert spans(late, None, NOW - HOUR) == []
+    code, summary = told(FOUND_NOTHING, late)
+    assert code == "source_lagging"
+    assert "operations is 38 min behind: from 2026-03-05 12:22 CET" in summary
+
+
+@pytest.mark.requirement("I05")
+def test_what_half_a_backfill_has_not_reached_is_unknown() -> None:
+    half = replace(LIVE, complete_from=NOW - 10 * HOUR, is_loading=True)
+    assert spans(half, None, NOW - HOUR) == [("history", None, half.complete_from)]
+    asked = (NOW - 20 * HOUR, NOW - 15 * HOUR)
+    assert spans(half, *asked) == [("history", *asked)]
+    code, summary = told(FOUND_NOTHING, half)
+    assert code == "source_lagging"
+    assert "operations is not loaded to 2026-03-05 03:00 CET" in summary
+
+
+def test_a_source_that_was_never_read_says_nothing_of_any_time() -> None:
+    new = replace(LIVE, complete_from=None, complete_to=None, is_loading=True)
+    assert spans(new, None, None) == [("history", None, NOW)]
+
+
+def test_a_gap_is_unknown_where_it_was_asked_for() -> None:
+    at = (NOW - 5 * HOUR, NOW - 4 * HOUR)
+    gap = {"start": at[0].isoformat(), "end": at[1].isoformat(), "reason": "404"}
+    holed = replace(LIVE, gaps=[gap])
+    assert spans(holed, NOW - 6 * HOUR, NOW - 3 * HOUR) == [("gap", *at)]
+    assert spans(holed, NOW - 3 * HOUR, NOW - 2 * HOUR) == []
+
+
+def test_where_all_is_known_there_is_nothing() -> None:
+    code, summary = told(FOUND_NOTHING, LIVE)
+    assert code == "absence_covered"
+    assert "Nothing was found among 12 entries written from 2026-03-01 00:00 CET" in (
+        summary
+    )
+    # Facility time first, UTC beside it.
+    assert "(02-28 23:00 UTC)" in summary
+
+
+@pytest.mark.requirement("I05")
+def test_what_could_not_be_searched_is_never_said_to_be_empty() -> None:
+    partial = Conclusion("partial", (DOWN,), Order(), degraded=True)
+    code, summary = told(partial, LIVE)
+    assert code == "branches_failed"
+    assert summary.startswith(
+        "Not everything could be searched: os_bm25 (opensearch_unavailable)."
+    )
+    instead = Outcome("pg_fts", "empty", "ts_rank", fallback_for="os_bm25")
+    whole = Conclusion("done", (DOWN, instead), Order(), degraded=True)
+    assert told(whole, LIVE)[0] == "absence_covered"
+
+
+def test_what_scored_too_low_is_told() -> None:
+    order = Order(suppressed=Suppressed(2, 0.47, 0.5))
+    code, summary = told(replace(FOUND_NOTHING, order=order), LIVE)
+    assert code == "below_threshold"
+    assert "2 scored below 0.50, the best 0.47." in summary
+
+
+def test_nothing_asked_is_not_nothing_found() -> None:
+    blank = make_plan(Question(""), Scope("default", "anna"), Limits())
+    nothing = Conclusion("done", (), Order(), degraded=False)
+    said = absence.told(blank, nothing, None, NearMisses()).context_answer
+    assert said is not None
+    assert (said["code"], said["summary"]) == ("empty_query", "Nothing was asked for.")
+
+
+TIMES = st.one_of(
+    st.none(), st.integers(-3000, 3000).map(lambda hours: NOW + hours * HOUR)
+)
+
+
+@given(TIMES, TIMES, TIMES, TIMES, st.booleans())
+def test_no_moment_that_is_asked_for_is_called_known_where_it_is_not(
+    first: datetime | None,
+    last: datetime | None,
+    since: datetime | None,
+    until: datetime | None,
+    loading: bool,  # noqa: FBT001
+) -> None:
+    standing = replace(LIVE, complete_from=first, complete_to=last, is_loading=loading)
+    found: list[Unknown] = [*unknown(standing, since, until)]
+    for one in found:
+        assert one.since is None or one.until is None or one.since <= one.until
+    begin = since or NOW - 4000 * HOUR
+    end = min(until or NOW, NOW)
+    for step in range(11):
+        moment = begin + (end - begin) * step / 11
+        if not begin <= moment < end:
+            continue
+        is_known = last is not None and moment < last
+        is_known &= first is not None and moment >= first
+        # An open beginning reaches as far back as the source does.
+        is_known |= since is None and not loading and last is not None and moment < last
+        said = any(
+            (o.since is None or o.since <= moment)
+            and (o.until is None or moment < o.until)
+            for o in found
+        )
+        assert is_known or said
