@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search
+.PHONY: help setup lock check fix test faults faults-all soak shown-enrich demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search bench-enrich
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entri
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py
 
+shown-enrich: setup ## A logbook enriched from nothing amid deaths (SHOWN_ENTRIES, SHOWN_SEED)
+	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/shown-enrich.xml tests/faults/shown_enrich.py
+
 demo: setup ## Start everything with a sample logbook, until Ctrl-C
 	@exec $(BIN)/logchord up --demo
 
@@ -63,7 +66,7 @@ requirements: ## Which requirements have a passing test in the last results
 	  $(PYTHON) ../shared/tools/requirements.py --junit test-results/junit.xml; \
 	else echo "requirements: the specification's folder ../shared is not beside this clone"; fi
 
-bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search ## Every measurement there is
+bench: bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search bench-enrich ## Every measurement there is
 
 bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its own
 	@$(BIN)/python -m bench.spine
@@ -88,3 +91,6 @@ bench-quality: setup ## How well searches find, by judged collections; BENCH=--q
 
 bench-search: setup ## How long searches take, beside the bare engines; BENCH="--entries 100000"
 	@$(BIN)/python -m bench.search $(BENCH)
+
+bench-enrich: setup ## How fast entries are enriched, and how soon found; BENCH=--quick is shorter
+	@$(BIN)/python -m bench.enrich $(BENCH)

@@ -16,9 +16,6 @@ import numpy as np
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
-from local.opensearch import EmbeddedOpenSearch
-from local.place import Place
-from local.server import free_port
 from shared.embedding import of_entry
 from shared.embedding.chunks import Chunk, cut
 from shared.embedding.encoders import DEFAULT_MODEL, Encoder, Vectors, load_encoder
@@ -40,7 +37,6 @@ from shared.settings import Settings
 
 VECTORS = Path(__file__).parent / "results" / "vectors"
 TENANT, PAGE = "default", 500
-READY_SECONDS = 120.0
 ENGLISH = "bare-english"
 # Nobody waits for the bench, and its machine may be busy.
 PATIENT = {"request_timeout": 60}
@@ -113,19 +109,11 @@ def filled(collection: Collection) -> Iterator[Engines]:
     """Start servers of the bench's own and put the collection into them."""
     cache = Settings.load({}).cache
     encoder = load_encoder(DEFAULT_MODEL, cache)
-    with rig.servers() as ground:
-        place = Place(home=ground.home, cache=cache)
-        server = EmbeddedOpenSearch(place, free_port())
-        server.start()
-        try:
-            server.wait_ready(READY_SECONDS)
-            client = make_client(Settings.load({"OPENSEARCH_URL": server.url}))
-            assert client is not None
-            pool = make_pool(ground.url, application="bench", size=4)
+    with rig.servers() as ground, rig.with_opensearch(ground) as url:
+        client = make_client(Settings.load({"OPENSEARCH_URL": url}))
+        assert client is not None
+        with make_pool(ground.url, application="bench", size=4) as pool:
             yield _fill(collection, encoder, pool, client)
-            pool.close()
-        finally:
-            server.stop()
 
 
 def _fill(

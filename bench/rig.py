@@ -20,6 +20,7 @@ import psutil
 import psycopg
 
 from local import service_user
+from local.opensearch import EmbeddedOpenSearch
 from local.postgres import EmbeddedPostgres
 from local.server import EmbeddedServer, Place, free_port
 from local.valkey import EmbeddedValkey
@@ -28,6 +29,7 @@ from shared.access.keys import create_key
 from shared.settings import Settings
 
 READY_SECONDS = 60.0
+_INDEX_READY_SECONDS = 150.0
 _POLL_SECONDS = 0.1
 _BIN = Path(sys.executable).parent
 # Far above what a bench asks for: the limiter counts, and never refuses.
@@ -63,7 +65,8 @@ def serving(commands: Sequence[Sequence[str]], ground: Ground) -> Iterator[Rig]:
         settings = Settings.load(ground.environment)
         url = f"http://{settings.host}:{settings.port}"
         named = zip(commands, children, strict=True)
-        processes = ground.processes | {c[1]: child for c, child in named}
+        # A worker by its queues: there may be several.
+        processes = ground.processes | {c[-1]: child for c, child in named}
         made = Rig(settings, url, _key(ground.url), processes)
         _wait_ready(made, ground.url, len(commands) - 1)
         yield made
@@ -100,6 +103,22 @@ def servers(**extra: str) -> Iterator[Ground]:
         pids = {server.name: server.pid for server in started}
         processes = {n: psutil.Process(pid) for n, pid in pids.items() if pid}
         yield Ground(home, postgres.url, environment, processes)
+
+
+@contextmanager
+def with_opensearch(ground: Ground) -> Iterator[str]:
+    """Start OpenSearch beside the other servers, and tell later processes of it."""
+    cache = Settings.load(ground.environment).cache
+    server = EmbeddedOpenSearch(Place(home=ground.home, cache=cache), free_port())
+    server.start()
+    try:
+        server.wait_ready(_INDEX_READY_SECONDS)
+        ground.environment["OPENSEARCH_URL"] = server.url
+        if server.pid:
+            ground.processes[server.name] = psutil.Process(server.pid)
+        yield server.url
+    finally:
+        server.stop()
 
 
 def cpu_seconds(one: psutil.Process) -> float:

@@ -22,8 +22,6 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import rig, search_corpus
-from local.opensearch import EmbeddedOpenSearch
-from local.server import Place, free_port
 from shared.embedding.encoders import DEFAULT_MODEL, load_encoder
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
@@ -40,7 +38,6 @@ ENTRIES, QUICK_ENTRIES = 10_000, 1000
 SAMPLES, QUICK_SAMPLES, WARM_UP = 100, 20, 10
 CLIENTS = (1, 4, 16, 64)
 THROUGHPUT_SECONDS = 5.0
-READY_SECONDS = 150.0
 # A reader asks, reads, and asks again.
 PAUSE_SECONDS = 0.02
 _COMMANDS = (("serve", "api"), ("serve", "worker", "search"))
@@ -111,25 +108,20 @@ def main() -> None:
 
 @contextmanager
 def _stack(entries: int) -> Iterator[Stack]:
-    cache = Settings.load({}).cache
-    with rig.servers(LOGCHORD_FAULT_INJECTION="true") as ground:
-        server = EmbeddedOpenSearch(Place(home=ground.home, cache=cache), free_port())
-        server.start()
-        try:
-            server.wait_ready(READY_SECONDS)
-            ground.environment["OPENSEARCH_URL"] = server.url
-            settings = Settings.load(ground.environment)
-            client = make_client(settings)
-            assert client is not None
-            encoder = load_encoder(DEFAULT_MODEL, cache)
-            with make_pool(ground.url, application="bench", size=4) as pool:
-                table = search_corpus.fill(settings, pool, client, encoder, entries)
-                with rig.serving(_COMMANDS, ground) as made:
-                    index = mapping.read_alias(settings.opensearch_index)
-                    engines = (pool, client, index, table, encoder)
-                    yield Stack(made.url, made.key, *engines, entries)
-        finally:
-            server.stop()
+    with (
+        rig.servers(LOGCHORD_FAULT_INJECTION="true") as ground,
+        rig.with_opensearch(ground),
+    ):
+        settings = Settings.load(ground.environment)
+        client = make_client(settings)
+        assert client is not None
+        encoder = load_encoder(DEFAULT_MODEL, settings.cache)
+        with make_pool(ground.url, application="bench", size=4) as pool:
+            table = search_corpus.fill(settings, pool, client, encoder, entries)
+            with rig.serving(_COMMANDS, ground) as made:
+                index = mapping.read_alias(settings.opensearch_index)
+                engines = (pool, client, index, table, encoder)
+                yield Stack(made.url, made.key, *engines, entries)
 
 
 def _questions(stack: Stack) -> dict[str, Callable[[], dict[str, Any]]]:

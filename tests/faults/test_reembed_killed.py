@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
-from typing import Any, LiteralString, Self
+from typing import Any, LiteralString
 
 import httpx
 import psycopg
 import pytest
 from psycopg import sql
 
+from tests.faults.asking import Searching, has_ended
 from tests.faults.ledger import Ledger
 from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N, times
 from tests.fix_system import System
@@ -25,36 +25,6 @@ _LOST: LiteralString = """
            SELECT FROM {table} v WHERE v.entry_id = e.id AND v.revision = e.revision)"""
 _DOUBLED: LiteralString = """
     SELECT count(*) - count(DISTINCT entry_id) FROM {table}"""
-
-
-class Searching:
-    """Searches by meaning without a pause, and what became of each."""
-
-    def __init__(self, client: httpx.Client) -> None:
-        self._client = client
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self.answered = 0
-        self.failed: list[Any] = []
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._ends.set()
-        self._thread.join(timeout=30)
-
-    def _run(self) -> None:
-        body = {"query": "beam dump vacuum", "mode": "semantic", "limit": 5}
-        while not self._ends.is_set():
-            answer = self._client.post("/v1/search/query", json=body)
-            found = answer.json()
-            branches = {one["status"] for one in found.get("branches", ())}
-            if branches == {"ok"} and found["results"]:
-                self.answered += 1
-            else:
-                self.failed.append((answer.status_code, found))
 
 
 @pytest.mark.requirement("C47", "P1", "P2")
@@ -120,11 +90,6 @@ def replaced(
             what=f"the model to be replaced: {system.tail('chores')}",
         )
     return ended, searching
-
-
-def has_ended(admin: httpx.Client, chore: str) -> dict[str, Any] | None:
-    found: dict[str, Any] = admin.get(f"/v1/maintenance/{chore}").json()
-    return found if found["ended_at"] else None
 
 
 def standing(system: System, ids: list[str]) -> dict[str, tuple[bool, int, int]]:

@@ -1,0 +1,176 @@
+"""How fast entries are enriched: every stage, the whole of them, and what waits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+
+import psutil
+from rich.console import Console
+
+from bench import (
+    analyser,
+    enrich_embed,
+    enrich_latency,
+    enrich_pipeline,
+    enrich_site,
+    enrich_stages,
+    enrich_tables,
+    enrich_texts,
+    rig,
+)
+from bench.enrich_embed import Embedding, Insert
+from bench.enrich_latency import Latency
+from bench.enrich_pipeline import Run
+from bench.enrich_stages import Rate
+from bench.rig import Ground
+from shared.embedding import names
+from shared.embedding.encoders import Encoder, load_encoder
+from shared.opensearch import mapping
+from shared.opensearch.client import make_client
+from shared.settings import Settings
+
+RESULTS = Path(__file__).parent / "results" / "enrich.json"
+PARTS = ("analyser", "stages", "embedding", "pipeline", "latency")
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much a run moves, and for how long it looks."""
+
+    analysed: int
+    entries: int
+    texts: int
+    # Vectors that are there before; and those inserted in each order.
+    standing: int
+    inserted: int
+    pipeline: int
+    latency_seconds: float
+
+
+SIZES = {
+    "full": Size(20_000, 10_000, 4_000, 10_000, 2_000, 10_000, 30),
+    "quick": Size(2_000, 2_000, 800, 2_000, 1_000, 1_000, 8),
+    "tiny": Size(50, 40, 16, 20, 20, 40, 0.2),
+}
+
+
+@dataclass
+class Found:
+    """Everything one run measured."""
+
+    load: tuple[float, float, float]
+    analysed: list[analyser.Rate] = field(default_factory=list)
+    pieces: dict[str, float] = field(default_factory=dict)
+    stages: list[Rate] = field(default_factory=list)
+    embedding: list[Embedding] = field(default_factory=list)
+    inserts: list[Insert] = field(default_factory=list)
+    run: Run | None = None
+    latencies: list[Latency] = field(default_factory=list)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure on servers of our own, print tables, keep the numbers as JSON."""
+    asked = _options(arguments)
+    found = measure(SIZES[asked.size], asked.part or PARTS, entries=asked.entries)
+    enrich_tables.show(Console(), found)
+    if asked.keep:
+        _keep(found, asked.size)
+
+
+def measure(
+    size: Size,
+    parts: Sequence[str],
+    *,
+    entries: int | None = None,
+    extra: Mapping[str, str] = MappingProxyType({}),
+) -> Found:
+    """Measure the parts named, one after the other."""
+    found = Found(psutil.getloadavg())
+    if "analyser" in parts:
+        found.analysed = [
+            one
+            for one in analyser.measure(size.analysed, None)
+            if one.name.startswith("analyse")
+        ]
+    if {"stages", "embedding"} & {*parts}:
+        with _ground(extra) as ground, enrich_site.opened(ground) as site:
+            found.pieces = enrich_texts.measured(site.encoder, size.entries)
+            if "stages" in parts:
+                found.stages = enrich_stages.stages(site, size.entries)
+            if "embedding" in parts:
+                found.embedding = enrich_embed.embedding(
+                    site, size.standing, size.texts
+                )
+                found.inserts = enrich_embed.inserts(site, size.inserted)
+    if {"pipeline", "latency"} & {*parts}:
+        with _ground(extra) as ground:
+            _by_workers(found, ground, entries or size.pipeline, size, parts)
+    return found
+
+
+@contextmanager
+def _ground(extra: Mapping[str, str]) -> Iterator[Ground]:
+    with rig.servers(**extra) as ground, rig.with_opensearch(ground):
+        yield ground
+
+
+def _by_workers(
+    found: Found, ground: Ground, count: int, size: Size, parts: Sequence[str]
+) -> None:
+    settings = Settings.load(ground.environment)
+    encoder: Encoder = load_encoder(names.first(settings), settings.cache)
+    with rig.serving(enrich_pipeline.COMMANDS, ground) as made:
+        drafts = enrich_texts.drafts(encoder, count, name="p")
+        # Without it the latencies begin with an empty system, which none is for long.
+        found.run = enrich_pipeline.run(made, ground.url, drafts, count)
+        if "latency" in parts:
+            client = make_client(settings)
+            assert client is not None
+            more = enrich_texts.drafts(encoder, 10**6, name="l", seed=2)
+            index = mapping.read_alias(settings.opensearch_index)
+            found.latencies = enrich_latency.latencies(
+                made, ground.url, client, index, more, size.latency_seconds
+            )
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.enrich", description=__doc__)
+    sizes = parser.add_mutually_exclusive_group()
+    for name in ("quick", "tiny"):
+        text = f"a {name} run, which says little of a full one"
+        sizes.add_argument(
+            f"--{name}", dest="size", action="store_const", const=name, help=text
+        )
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this one")
+    parser.add_argument(
+        "--entries", type=int, help="how many go through the whole pipeline"
+    )
+    parser.add_argument(
+        "--no-keep", dest="keep", action="store_false", help="write no JSON"
+    )
+    parser.set_defaults(size="full")
+    return parser.parse_args(arguments)
+
+
+def _keep(found: Found, size: str) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    told = {
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "cores": psutil.cpu_count(),
+        "size": size,
+        **asdict(found),
+    }
+    RESULTS.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

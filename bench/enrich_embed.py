@@ -1,0 +1,219 @@
+"""The stage of vectors beside the bare encoder, and what the index of vectors costs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import numpy as np
+from psycopg import sql
+
+from bench import enrich_texts
+from bench.enrich_site import TENANT, Site
+from shared.broker import embed_stage
+from shared.embedding import tables, vectors
+from shared.embedding.chunks import Chunk
+from shared.embedding.encoders import Vectors
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.postgres import connection, make_pool
+from workers.enhance import EMBED_BATCH, embed_entries
+from workers.kinds import kind_of
+
+# What a worker of vectors has.
+THREADS = kind_of(("enhance.embed",)).concurrency
+# Pieces of a text and the two marks around it are what the model reads.
+_MARKS = 2
+# By length and way: the share of the bare encoder that is aimed at, in percent.
+AIMS = {
+    (256, "live index"): 90,
+    (60, "live index"): 70,
+    (256, "index afterwards"): 90,
+    (60, "index afterwards"): 90,
+}
+_COME, _NEAR = "as they come", "neighbours together"
+ORDERS = ((1, _COME), (8, _COME), (64, _COME), (500, _COME), (500, _NEAR))
+_DIRECTIONS = 300
+_BUILD_SECONDS = 3600
+_NEVER_MS = 1000 * _BUILD_SECONDS
+
+_INDEX: LiteralString = """
+    CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)"""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The stage on texts of one length, and the bare encoder on the same."""
+
+    pieces: int
+    way: str
+    texts: int
+    seconds: float
+    bare_seconds: float
+    # To make the index of all rows, where it is made afterwards.
+    build_seconds: float
+    rows: int
+
+    @property
+    def percent(self) -> float:
+        """Return the stage's share of the bare encoder's rate."""
+        return 100 * self.bare_seconds / max(self.seconds, 1e-9)
+
+
+@dataclass(frozen=True)
+class Insert:
+    """How fast vectors go into a table with a live index, so many at a commit."""
+
+    batch: int
+    order: str
+    rows: int
+    seconds: float
+
+
+def embedding(site: Site, standing: int, texts: int) -> list[Embedding]:
+    """Measure every length, with the index live and with it made afterwards."""
+    table = _stand(site, standing)
+    found = []
+    for at, (pieces, way) in enumerate(AIMS):
+        # A text of 256 pieces takes four times as long as one of 60.
+        count = texts if pieces < 100 else texts // 4  # noqa: PLR2004
+        found.append(_one(site, table, pieces, way, count, seed=100 + at))
+    return found
+
+
+def _one(
+    site: Site, table: str, pieces: int, way: str, count: int, *, seed: int
+) -> Embedding:
+    name = f"{pieces}-{seed}"
+    drafts = list(
+        enrich_texts.drafts(
+            site.encoder, count, pieces=pieces - _MARKS, name=name, seed=seed
+        )
+    )
+    texts = [draft.text for draft in drafts]
+    stage = embed_stage(site.model)
+    site.save(iter(drafts), [stage])
+    if way != "live index":
+        _patiently(site, "DROP INDEX {index}", table)
+    # Half before and half after, so that a machine that slows down hurts both.
+    half = len(texts) // 2
+    bare = _bare(site, texts[:half])
+    took = site.drained(
+        stage, lambda: embed_entries(site.ctx, site.model), threads=THREADS
+    )
+    bare += _bare(site, texts[half:])
+    build = 0.0
+    if way != "live index":
+        began = time.perf_counter()
+        _patiently(site, _INDEX, table)
+        build = time.perf_counter() - began
+    return Embedding(pieces, way, count, took, bare, build, _rows(site, table))
+
+
+def _bare(site: Site, texts: Sequence[str]) -> float:
+    """Encode the texts on as many threads, and do nothing else."""
+    cut = [texts[at : at + EMBED_BATCH] for at in range(0, len(texts), EMBED_BATCH)]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for _ in pool.map(site.encoder.encode, cut):
+            pass
+    return time.perf_counter() - began
+
+
+def inserts(site: Site, rows: int) -> list[Insert]:
+    """Insert as many rows one by one, in batches, and in batches of neighbours."""
+    table = _stand(site, 0)
+    found = []
+    for at, (batch, order) in enumerate(ORDERS):
+        made = _vectors(site, rows, seed=50 + at)
+        if order == _NEAR:
+            made = made[np.argsort(_cluster(made), kind="stable")]
+        found.append(_inserted(site, table, made, batch, order))
+    return found
+
+
+def _inserted(site: Site, table: str, made: Vectors, batch: int, order: str) -> Insert:
+    (entry_id,) = _entries(site, 1)
+    total = 0.0
+    for at in range(0, len(made), batch):
+        some = made[at : at + batch]
+        began = time.perf_counter()
+        with connection(site.ctx.pool) as conn:
+            vectors.store(conn, table, TENANT, entry_id, 1, _chunks(at, some), some)
+        total += time.perf_counter() - began
+        # What stands is replaced; so each batch has an entry of its own.
+        (entry_id,) = _entries(site, 1)
+    return Insert(batch, order, len(made), total)
+
+
+def _stand(site: Site, rows: int) -> str:
+    """Have a table with so many vectors in it, so that its index has some depth."""
+    encoder = site.encoder
+    prefix = site.ctx.settings.vector_table_prefix
+    with connection(site.ctx.pool) as conn:
+        table = tables.ensure_table(conn, prefix, site.model, encoder.dimension)
+    for at in range(0, rows, 1000):
+        made = _vectors(site, min(1000, rows - at), seed=at)
+        (entry_id,) = _entries(site, 1)
+        with connection(site.ctx.pool) as conn:
+            vectors.store(conn, table, TENANT, entry_id, 1, _chunks(0, made), made)
+    return table
+
+
+def _directions(dimension: int) -> Any:
+    return np.random.default_rng(7).normal(size=(_DIRECTIONS, dimension))
+
+
+def _vectors(site: Site, rows: int, *, seed: int) -> Vectors:
+    """Return vectors near a few hundred directions, as those of a logbook are."""
+    luck = np.random.default_rng(seed)
+    centres = _directions(site.encoder.dimension)
+    made = centres[luck.integers(_DIRECTIONS, size=rows)]
+    made = made + luck.normal(0, 0.6, made.shape)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _cluster(made: Vectors) -> Any:
+    """Return to which of the directions each is nearest."""
+    return np.argmax(made @ _directions(made.shape[1]).T, axis=1)
+
+
+def _chunks(first: int, made: Vectors) -> list[Chunk]:
+    return [Chunk(first + at, 0, 1, "") for at in range(len(made))]
+
+
+_number: Iterator[int] = iter(range(10**9))
+
+
+def _entries(site: Site, count: int) -> list[UUID]:
+    drafts = [EntryDraft("api", f"v-{next(_number)}", "x") for _ in range(count)]
+    with connection(site.ctx.pool) as conn:
+        saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
+    return [one.entry_id for one in saved]
+
+
+def _patiently(site: Site, statement: LiteralString, table: str) -> None:
+    """Run a statement of the table's index, however long it takes."""
+    named = {
+        "table": sql.Identifier(table),
+        "index": sql.Identifier(f"{table}_nearest"),
+    }
+    with (
+        make_pool(
+            site.ground.url,
+            application="bench",
+            size=1,
+            statement_timeout_ms=_NEVER_MS,
+        ) as pool,
+        connection(pool) as conn,
+    ):
+        conn.execute(sql.SQL(statement).format(**named))
+
+
+def _rows(site: Site, table: str) -> int:
+    with connection(site.ctx.pool) as conn:
+        return vectors.embedded_entries(conn, table, TENANT)

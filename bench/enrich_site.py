@@ -1,0 +1,85 @@
+"""What a bench of the stages works with: the tasks themselves, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import LiteralString
+
+from bench.rig import Ground
+from shared.broker import make_app
+from shared.embedding import names
+from shared.embedding.encoders import Encoder
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.postgres import connection
+from shared.settings import Settings
+from workers.context import Context, Resources
+
+TENANT, PAGE = "default", 500
+
+_FREE: LiteralString = """
+    SELECT count(*) FROM (
+        SELECT FROM work WHERE stage = %(stage)s AND claim IS NULL LIMIT 1) AS one"""
+_LEFT: LiteralString = "SELECT count(*) FROM work WHERE stage = %(stage)s"
+
+
+@dataclass(frozen=True)
+class Site:
+    """One process of workers without Celery: its context, and the model in use."""
+
+    ground: Ground
+    ctx: Context
+    model: str
+
+    @property
+    def encoder(self) -> Encoder:
+        """The model itself, as the worker of vectors has it."""
+        return self.ctx.encoder(self.model)
+
+    def save(self, drafts: Iterator[EntryDraft], stages: Sequence[str]) -> int:
+        """Store entries and make these stages due; return how many there are."""
+        saved = 0
+        while page := list(islice(drafts, PAGE)):
+            with connection(self.ctx.pool) as conn:
+                save_page(conn, TENANT, page, stages=stages, editor="bench")
+            saved += len(page)
+        return saved
+
+    def count(self, statement: LiteralString, stage: str) -> int:
+        """Return the one number that is asked of a stage's work."""
+        with connection(self.ctx.pool) as conn:
+            row = conn.execute(statement, {"stage": stage}).fetchone()
+        return int(row[0]) if row else 0
+
+    def drained(self, stage: str, run: Callable[[], None], threads: int = 1) -> float:
+        """Run a stage's task until none of its work is left; return the seconds."""
+
+        def work() -> None:
+            while self.count(_FREE, stage):
+                run()
+
+        began = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            for one in [pool.submit(work) for _ in range(threads)]:
+                one.result()
+        took = time.perf_counter() - began
+        if left := self.count(_LEFT, stage):
+            message = f"{left} rows of {stage} are still due: an entry failed."
+            raise RuntimeError(message)
+        return took
+
+
+@contextmanager
+def opened(ground: Ground) -> Iterator[Site]:
+    """Give what the workers of these servers would have, in this process."""
+    settings = Settings.load(ground.environment)
+    resources = Resources(settings, make_app(settings), "bench")
+    try:
+        yield Site(ground, Context(resources, {}), names.first(settings))
+    finally:
+        resources.close()

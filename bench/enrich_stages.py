@@ -1,0 +1,120 @@
+"""Each stage's task in one process, and for the index the bare client beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+from opensearchpy import helpers
+
+from bench import enrich_texts
+from bench.enrich_site import TENANT, Site
+from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.due import rows
+from shared.opensearch import documents, mapping
+from shared.opensearch.documents import Document
+from shared.postgres import connection
+from workers.duplicates import place_entries
+from workers.enhance import extract_metadata
+from workers.index import INDEX_BATCH, index_entries
+
+AIM_INDEX, AIM_INDEX_PERCENT = 3_000, 50
+_BARE = "bench-bare"
+_BULK = 1_000
+_PATIENT_SECONDS = 60
+
+_IDS: LiteralString = """
+    SELECT id FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL
+     ORDER BY id LIMIT 1000000"""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast one stage, or what it is held against, went through the entries."""
+
+    name: str
+    entries: int
+    seconds: float
+
+    @property
+    def per_second(self) -> float:
+        """Entries a second."""
+        return self.entries / max(self.seconds, 1e-9)
+
+
+def stages(site: Site, count: int) -> list[Rate]:
+    """Run metadata, duplicates and index over entries as a control room writes them."""
+    site.save(enrich_texts.drafts(site.encoder, count), [METADATA_STAGE])
+    ctx = site.ctx
+    found = [
+        Rate(
+            METADATA_STAGE,
+            count,
+            site.drained(METADATA_STAGE, lambda: extract_metadata(ctx)),
+        ),
+        Rate(
+            DUPLICATES_STAGE,
+            count,
+            site.drained(DUPLICATES_STAGE, lambda: place_entries(ctx)),
+        ),
+    ]
+    ids = _ids(site)
+    # Once to have the server warm, as one is that has run for a while.
+    site.drained(INDEX_STAGE, lambda: index_entries(ctx))
+    known = [one for batch in _loaded(site, ids) for one in batch]
+    bare = _bare(site, known, size=_BULK)
+    like_ours = _bare(site, known, size=INDEX_BATCH)
+    _touch(site, ids)
+    took = site.drained(INDEX_STAGE, lambda: index_entries(ctx))
+    bare = (bare + _bare(site, known, size=_BULK)) / 2
+    found.append(Rate(INDEX_STAGE, len(ids), took))
+    found.append(Rate(f"bare helpers.bulk, {_BULK} a call", len(ids), bare))
+    found.append(Rate(f"the same, {INDEX_BATCH} a call", len(ids), like_ours))
+    return found
+
+
+def _ids(site: Site) -> list[UUID]:
+    with connection(site.ctx.pool) as conn:
+        return [row[0] for row in conn.execute(_IDS, {"tenant": TENANT}).fetchall()]
+
+
+def _touch(site: Site, ids: list[UUID]) -> None:
+    """Have every document written once more, of a newer version, as an edit does."""
+    for at in range(0, len(ids), _BULK):
+        some = ids[at : at + _BULK]
+        with connection(site.ctx.pool) as conn:
+            conn.execute(
+                "UPDATE entry SET doc_version = doc_version + 1 WHERE id = ANY(%s)",
+                (some,),
+            )
+            rows.add(conn, TENANT, some, [INDEX_STAGE])
+
+
+def _loaded(site: Site, ids: list[UUID]) -> Iterator[list[Document]]:
+    for at in range(0, len(ids), _BULK):
+        with connection(site.ctx.pool) as conn:
+            yield documents.load(conn, TENANT, ids[at : at + _BULK])
+
+
+def _bare(site: Site, known: list[Document], *, size: int) -> float:
+    """Write the same documents to an index of the same mapping by the bare client."""
+    client = site.ctx.opensearch
+    assert client is not None
+    client.indices.delete(index=_BARE, params={"ignore_unavailable": "true"})
+    client.indices.create(index=_BARE, body=mapping.body())
+    actions: Iterator[dict[str, Any]] = (
+        {"_index": _BARE, "_id": str(one.entry_id), "_source": one.body}
+        for one in known
+    )
+    began = time.perf_counter()
+    done, _ = helpers.bulk(
+        client, actions, chunk_size=size, request_timeout=_PATIENT_SECONDS
+    )
+    took = time.perf_counter() - began
+    if done != len(known):
+        message = f"the bare client wrote {done} of {len(known)} documents"
+        raise RuntimeError(message)
+    return took
