@@ -65,12 +65,13 @@ def real(folder: Path = REAL) -> Iterator[Body]:
     if events.exists():
         with gzip.open(events, "rt", encoding="utf-8") as lines:
             for number, line in enumerate(lines):
-                one = json.loads(line)
-                yield _real("operations", number, one["event_text"] or "")
+                if text := json.loads(line)["event_text"]:
+                    yield _real("operations", number, text)
     if orders.exists():
         with orders.open(encoding="utf-8") as rows:
             for number, row in enumerate(csv.DictReader(rows)):
-                yield _real("maintenance", number, row["OriginalShorttext"])
+                if text := row["OriginalShorttext"]:
+                    yield _real("maintenance", number, text)
 
 
 def _real(source: str, number: int, text: str) -> Body:
