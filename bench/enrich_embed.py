@@ -20,7 +20,7 @@ from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
-from shared.postgres import connection, make_pool
+from shared.postgres import connection
 from workers.enhance import EMBED_BATCH, embed_entries
 from workers.kinds import kind_of
 
@@ -38,8 +38,6 @@ AIMS = {
 _COME, _NEAR = "as they come", "neighbours together"
 ORDERS = ((1, _COME), (8, _COME), (64, _COME), (500, _COME), (500, _NEAR))
 _DIRECTIONS = 300
-_BUILD_SECONDS = 3600
-_NEVER_MS = 1000 * _BUILD_SECONDS
 
 _INDEX: LiteralString = """
     CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)"""
@@ -142,8 +140,7 @@ def _inserted(site: Site, table: str, made: Vectors, batch: int, order: str) -> 
     for at in range(0, len(made), batch):
         some = made[at : at + batch]
         began = time.perf_counter()
-        with connection(site.ctx.pool) as conn:
-            vectors.store(conn, table, TENANT, entry_id, 1, _chunks(at, some), some)
+        _put(site, table, entry_id, at, some)
         total += time.perf_counter() - began
         # What stands is replaced; so each batch has an entry of its own.
         (entry_id,) = _entries(site, 1)
@@ -159,9 +156,15 @@ def _stand(site: Site, rows: int) -> str:
     for at in range(0, rows, 1000):
         made = _vectors(site, min(1000, rows - at), seed=at)
         (entry_id,) = _entries(site, 1)
-        with connection(site.ctx.pool) as conn:
-            vectors.store(conn, table, TENANT, entry_id, 1, _chunks(0, made), made)
+        _put(site, table, entry_id, 0, made)
     return table
+
+
+def _put(site: Site, table: str, entry_id: UUID, first: int, made: Vectors) -> None:
+    # By a connection without a time limit: the machine may be busy.
+    chunks = [Chunk(first + at, 0, 1, "") for at in range(len(made))]
+    with site.patient() as conn:
+        vectors.store(conn, table, TENANT, entry_id, 1, chunks, made)
 
 
 def _directions(dimension: int) -> Any:
@@ -182,10 +185,6 @@ def _cluster(made: Vectors) -> Any:
     return np.argmax(made @ _directions(made.shape[1]).T, axis=1)
 
 
-def _chunks(first: int, made: Vectors) -> list[Chunk]:
-    return [Chunk(first + at, 0, 1, "") for at in range(len(made))]
-
-
 _number: Iterator[int] = iter(range(10**9))
 
 
@@ -202,15 +201,7 @@ def _patiently(site: Site, statement: LiteralString, table: str) -> None:
         "table": sql.Identifier(table),
         "index": sql.Identifier(f"{table}_nearest"),
     }
-    with (
-        make_pool(
-            site.ground.url,
-            application="bench",
-            size=1,
-            statement_timeout_ms=_NEVER_MS,
-        ) as pool,
-        connection(pool) as conn,
-    ):
+    with site.patient() as conn:
         conn.execute(sql.SQL(statement).format(**named))
 
 

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import LiteralString
 
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
 from bench.rig import Ground
 from shared.broker import make_app
 from shared.embedding import names
@@ -35,11 +39,19 @@ class Site:
     ground: Ground
     ctx: Context
     model: str
+    # A connection without time limits.
+    unbound: Connection[TupleRow]
 
     @property
     def encoder(self) -> Encoder:
         """The model itself, as the worker of vectors has it."""
         return self.ctx.encoder(self.model)
+
+    @contextmanager
+    def patient(self) -> Iterator[Connection[TupleRow]]:
+        """Give a transaction that may take as long as it takes."""
+        with self.unbound.transaction():
+            yield self.unbound
 
     def save(self, drafts: Iterator[EntryDraft], stages: Sequence[str]) -> int:
         """Store entries and make these stages due; return how many there are."""
@@ -80,6 +92,7 @@ def opened(ground: Ground) -> Iterator[Site]:
     settings = Settings.load(ground.environment)
     resources = Resources(settings, make_app(settings), "bench")
     try:
-        yield Site(ground, Context(resources, {}), names.first(settings))
+        with psycopg.connect(ground.url, autocommit=True) as unbound:
+            yield Site(ground, Context(resources, {}), names.first(settings), unbound)
     finally:
         resources.close()
