@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
 
+from api.answers import as_json
 from api.schemas.entries import entry_out
 from shared.embedding import in_use
 from shared.entries import attachments, found, links, revisions
@@ -77,7 +77,7 @@ def answer(
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
     body["findings"] = found.of_entry(conn, scope, entry.entry_id, entry.revision)
-    return Response(json.dumps(body), media_type="application/json", headers=headers)
+    return as_json(body, headers=headers)
 
 
 def names(header: str | None, tag: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
+from api.answers import as_json
 from shared.errors import (
     CODES,
     AccessError,
@@ -101,12 +101,7 @@ def answer(error: LogchordError, state: Any) -> Response:
         told = body["error"]
         fields = (told.get("details") or {}).get("fields")
         body = {"detail": fields or f"{told['message']} ({told['id']})", **body}
-    return Response(
-        json.dumps(body),
-        status_code=error.status,
-        media_type="application/json",
-        headers=headers,
-    )
+    return as_json(body, error.status, headers)
 
 
 def tell_detail(state: Any) -> None:

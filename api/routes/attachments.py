@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
@@ -15,6 +14,7 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
+from api.answers import as_json
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import CarriedError, documented
@@ -78,7 +78,7 @@ def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
             raise GoneError
         found = attachments.of_entries(conn, caller.scope.tenant, [entry_id])
     items = [attachment_out(one) for one in found.get(entry_id, [])]
-    return _json({"items": items, "next_cursor": None})
+    return as_json({"items": items, "next_cursor": None})
 
 
 @router.post(
@@ -105,7 +105,7 @@ async def post_attachment(
     async with _sent(request) as sent:
         taken = await ctx.uploads.take(caller.scope, entry_id, sent, idempotency_key)
     headers = {"Idempotency-Replayed": "true"} if taken.replayed else None
-    return _json(taken.body, taken.status, headers)
+    return as_json(taken.body, taken.status, headers)
 
 
 @router.get(
@@ -205,11 +205,3 @@ def _disposition(filename: str) -> str:
     )
     whole = quote(filename[:1000], safe="", errors="replace")
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}"
-
-
-def _json(
-    body: Any, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    return Response(
-        json.dumps(body), status, media_type="application/json", headers=headers
-    )

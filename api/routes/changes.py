@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import chain, repeat
@@ -12,6 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.entry_bodies import bodies
@@ -78,7 +78,7 @@ async def list_changes(
             break
         await asyncio.sleep(min(next(pauses), left))
     body = {"items": items, "next_after": await asyncio.to_thread(feed.close, place)}
-    return Response(json.dumps(body), media_type="application/json")
+    return as_json(body)
 
 
 class _Feed:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from fastapi import APIRouter, Depends, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -42,7 +40,7 @@ def get_embed_models(ctx: Ctx) -> Response:
     """From the registry; each table is counted."""
     with connection(ctx.pool) as conn:
         found = [embed_model_out(one) for one in registry.listing(conn)]
-    return _json({"models": found}, 200)
+    return as_json({"models": found}, 200)
 
 
 # A name may hold slashes: a folder's path, a provider's model.
@@ -77,7 +75,7 @@ def _ask(
     with connection(ctx.pool) as conn:
         if body.dry_run:
             missing = registry.missing(conn, model)
-            return _json({"model": model, "missing": missing}, 200)
+            return as_json({"model": model, "missing": missing}, 200)
         maintenance_id = asking.ask(
             conn, model, batch=body.batch, activate=activate, force=body.force
         )
@@ -88,8 +86,4 @@ def _ask(
         activate=activate,
         subject=caller.scope.subject,
     )
-    return _json({"maintenance_id": str(maintenance_id)}, 202)
-
-
-def _json(body: Any, status: int) -> Response:
-    return Response(json.dumps(body), status_code=status, media_type="application/json")
+    return as_json({"maintenance_id": str(maintenance_id)}, 202)

@@ -11,6 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from api import line_push, pushes, until_indexed
+from api.answers import as_json
 from api.context import Caller, Ctx, caller, context, needs
 from api.door_route import DoorRequest, DoorRoute, Handler, check_media_type
 from api.entry_bodies import MAX_REVISION, answer, bodies, names
@@ -135,12 +136,7 @@ async def post_entries(
     if wait_for is not None and verdict.entry_ids:
         answer["indexed"] = await until_indexed.wait(ctx, verdict.entry_ids, wait_ms)
     headers = {"Idempotency-Replayed": "true"} if replayed else None
-    return Response(
-        json.dumps(answer),
-        status_code=verdict.status,
-        media_type="application/json",
-        headers=headers,
-    )
+    return as_json(answer, verdict.status, headers)
 
 
 @router.get(
@@ -199,7 +195,7 @@ def list_entries(
         "next_cursor": next_cursor,
         "total": count,
     }
-    return _json(body)
+    return as_json(body)
 
 
 @router.get(
@@ -260,7 +256,7 @@ def list_revisions(
     next_cursor = None
     if len(found) > limit:
         next_cursor = ctx.signer().make([found[limit].number], binding)
-    return _json({"items": items, "next_cursor": next_cursor})
+    return as_json({"items": items, "next_cursor": next_cursor})
 
 
 @router.delete(
@@ -297,7 +293,3 @@ def delete_entry(
     for stage in gone:
         ctx.nudger.nudge(stage, [entry_id])
     return Response(status_code=204)
-
-
-def _json(body: Any) -> Response:
-    return Response(json.dumps(body), media_type="application/json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -11,6 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from api import edits, until_indexed
+from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -139,9 +139,4 @@ async def _written(
     answer: dict[str, Any] = dict(verdict.body)
     if wait_ms is not None:
         answer["indexed"] = await until_indexed.wait(ctx, verdict.entry_ids, wait_ms)
-    return Response(
-        json.dumps(answer),
-        status_code=verdict.status,
-        media_type="application/json",
-        headers={"ETag": f'"r{answer["revision"]}"'},
-    )
+    return as_json(answer, verdict.status, {"ETag": f'"r{answer["revision"]}"'})

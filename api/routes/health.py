@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from typing import Any, Literal
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from api import metrics
+from api.answers import as_json
 from api.callers import is_forwarded, is_loopback
 from api.context import ApiContext, Ctx
 from api.door_route import DoorRoute
@@ -82,7 +82,7 @@ async def ready(ctx: Ctx) -> Response:
     found = await ctx.probes.all()
     checks = {name: _state(name, one) for name, one in found.items()}
     well = all(checks[name] == "ok" for name in _NEEDED)
-    return _json({"ready": well, "checks": checks}, 200 if well else 503)
+    return as_json({"ready": well, "checks": checks}, 200 if well else 503)
 
 
 @router.get(
@@ -105,7 +105,7 @@ async def health(ctx: Ctx) -> Response:
         "vector_db": {"collections": [{"name": name} for name in names]},
         "keyword_engine": "connected" if connected else "disconnected",
     }
-    return _json(body, 503 if down else 200)
+    return as_json(body, 503 if down else 200)
 
 
 @router.get(
@@ -169,7 +169,3 @@ def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
         # This process's own figures matter most when Postgres is away.
         log.warning("metrics_without_postgres", code=exc.error_code)
         return None
-
-
-def _json(body: Any, status: int) -> Response:
-    return Response(json.dumps(body), status_code=status, media_type="application/json")

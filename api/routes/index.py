@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from fastapi import APIRouter, Depends, Response
 
+from api.answers import as_json
 from api.context import Caller, Ctx
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -42,5 +41,4 @@ def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
         full=body.full,
         subject=caller.scope.subject,
     )
-    told = json.dumps({"maintenance_id": str(maintenance_id)})
-    return Response(told, status_code=202, media_type="application/json")
+    return as_json({"maintenance_id": str(maintenance_id)}, 202)

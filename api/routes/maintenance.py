@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Response
 
+from api.answers import as_json
 from api.context import Caller, Ctx
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.maintenance import MaintenanceOut, maintenance_out
 from shared.due import maintenance
-from shared.due.maintenance import Maintenance
 from shared.errors import AccessError
 from shared.log import get_logger
 from shared.postgres import connection
@@ -48,7 +47,7 @@ router = APIRouter(
 def get_maintenance(maintenance_id: UUID, ctx: Ctx) -> Response:
     """From its row; one that has ended is told for 30 days."""
     with connection(ctx.pool) as conn:
-        return _json(maintenance.find(conn, maintenance_id))
+        return as_json(maintenance_out(maintenance.find(conn, maintenance_id)))
 
 
 @router.delete(
@@ -68,8 +67,4 @@ def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Respon
         state=found.state,
         subject=caller.scope.subject,
     )
-    return _json(found)
-
-
-def _json(one: Maintenance) -> Response:
-    return Response(json.dumps(maintenance_out(one)), media_type="application/json")
+    return as_json(maintenance_out(found))

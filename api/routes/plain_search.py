@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 from fastapi import APIRouter, Depends, Request, Response
 
 from api import errors, metrics
+from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute, Handler
 from api.routes.search import fault_of, planned
@@ -104,7 +105,7 @@ async def post_search(
     headers = {"X-Logchord-Job": found["job_id"]}
     if found["degraded"]:
         headers["X-Logchord-Degraded"] = "true"
-    return Response(json.dumps(answer), media_type="application/json", headers=headers)
+    return as_json(answer, headers=headers)
 
 
 def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entry]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -86,7 +87,7 @@ def list_quarantine(
     if len(found) > limit:
         next_cursor = ctx.signer().make([str(page[-1].id)], binding)
     body = {"items": [aside_out(one) for one in page], "next_cursor": next_cursor}
-    return _json(body)
+    return as_json(body)
 
 
 @router.get(
@@ -99,7 +100,7 @@ def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """With the whole error, its technical part included."""
     with connection(ctx.pool) as conn:
         _, found = _find(conn, caller, quarantine_id)
-        return _json(aside_out(found))
+        return as_json(aside_out(found))
 
 
 @router.post(
@@ -241,7 +242,7 @@ def _released(
     with connection(ctx.pool) as conn:
         kept = idempotency.begin(conn, once) if once is not None else None
         if kept is not None:
-            return _json(kept, 202, {"Idempotency-Replayed": "true"})
+            return as_json(kept, 202, {"Idempotency-Replayed": "true"})
         released = release(conn)
         answer = released_out(released)
         if once is not None:
@@ -255,19 +256,8 @@ def _released(
         resumed=released.resumed,
         by=_who(caller),
     )
-    return _json(answer, 202)
+    return as_json(answer, 202)
 
 
 def _who(caller: CallerInfo) -> str:
     return caller.scope.key_id or caller.scope.subject
-
-
-def _json(
-    body: Any, status: int = 200, headers: dict[str, str] | None = None
-) -> Response:
-    return Response(
-        json.dumps(body),
-        status_code=status,
-        media_type="application/json",
-        headers=headers,
-    )

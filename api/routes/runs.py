@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api.answers import as_json
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -59,7 +60,7 @@ def list_runs(
             ctx.signer().make([str(page[-1].id)], binding) if more else None
         ),
     }
-    return Response(json.dumps(body), media_type="application/json")
+    return as_json(body)
 
 
 @router.get(
@@ -77,4 +78,4 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     if found is None:
         raise NotFoundError
     body = run_out(found, admin="admin" in scope.allowed)
-    return Response(json.dumps(body), media_type="application/json")
+    return as_json(body)

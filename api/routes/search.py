@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from api import metrics
+from api.answers import as_json
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -107,9 +107,4 @@ def accepted(request: Request, job: RunningJob) -> Response:
         "deadline_at": timestamp(job.deadline_at),
         "links": links,
     }
-    return Response(
-        json.dumps(body),
-        status_code=202,
-        media_type="application/json",
-        headers={"Location": where},
-    )
+    return as_json(body, 202, {"Location": where})

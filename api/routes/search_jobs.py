@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
 from api import job_events
+from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -71,7 +71,7 @@ def list_jobs(
             ctx.signer().make([str(page[-1].id)], binding) if more else None
         ),
     }
-    return _json(body)
+    return as_json(body)
 
 
 @router.get(
@@ -94,7 +94,7 @@ async def get_job(
         body = await asyncio.to_thread(_look, ctx, caller, job_id)
         left = until - time.monotonic()
         if body["ended_at"] is not None or left <= 0:
-            return _json(body)
+            return as_json(body)
         pause = POLL_SECONDS[min(turn, len(POLL_SECONDS) - 1)]
         turn += 1
         await asyncio.sleep(min(pause, left))
@@ -124,7 +124,7 @@ def get_results(
         size = found.plan["limit"] if limit is None else limit
         owned = paging.binding(caller.scope, job_id, size)
         place = int(ctx.signer().open(cursor, owned)[0])
-    return _json(stored.results(_reader(ctx, caller), found, place, limit))
+    return as_json(stored.results(_reader(ctx, caller), found, place, limit))
 
 
 @router.get(
@@ -168,7 +168,7 @@ def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
             is_cancelled = closing.cancel(conn, found, arrived or {})
         log.info("job_cancelled", job_id=str(job_id), first=is_cancelled)
         _forget(ctx, job_id)
-    return _json(_look(ctx, caller, job_id))
+    return as_json(_look(ctx, caller, job_id))
 
 
 def _forget(ctx: ApiContext, job_id: UUID) -> None:
@@ -226,7 +226,3 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
 
 def _reader(ctx: ApiContext, caller: CallerInfo) -> Reader:
     return Reader(lambda: ctx.pool, caller.scope, ctx.signer, ctx.searches.facility)
-
-
-def _json(body: Mapping[str, Any]) -> Response:
-    return Response(json.dumps(body), media_type="application/json")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -52,7 +52,7 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     with connection(ctx.pool) as conn:
         found = overview.read(conn, caller.scope, ctx.settings.sources)
     admin = _is_admin(caller.scope)
-    return _json({"items": [source_out(one, admin=admin) for one in found]})
+    return as_json({"items": [source_out(one, admin=admin) for one in found]})
 
 
 @router.post(
@@ -74,7 +74,7 @@ def reload_sources(caller: Caller, ctx: Ctx) -> Response:
         changed=result.changed,
         removed=result.removed,
     )
-    return _json(
+    return as_json(
         {
             "added": result.added,
             "changed": result.changed,
@@ -116,7 +116,7 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
             source=source,
             reason=found.reason,
         )
-    return _json(
+    return as_json(
         {
             "ok": True,
             "took_ms": round(found.took_seconds * 1000, 1),
@@ -149,7 +149,7 @@ def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> R
         subject=caller.scope.subject,
     )
     _nudge(ctx, source, asked.kind)
-    return _json({"run_id": str(run_id)}, status_code=202)
+    return as_json({"run_id": str(run_id)}, 202)
 
 
 @router.post(
@@ -240,7 +240,7 @@ def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
         found = overview.read(conn, scope, ctx.settings.sources, name)
     if not found:
         raise NotFoundError
-    return _json(source_out(found[0], admin=_is_admin(scope)))
+    return as_json(source_out(found[0], admin=_is_admin(scope)))
 
 
 def _sample(draft: EntryDraft) -> dict[str, Any]:
@@ -257,9 +257,3 @@ def _sample(draft: EntryDraft) -> dict[str, Any]:
 
 def _is_admin(scope: Scope) -> bool:
     return "admin" in scope.allowed
-
-
-def _json(body: Any, *, status_code: int = 200) -> Response:
-    return Response(
-        json.dumps(body), status_code=status_code, media_type="application/json"
-    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Depends, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -69,7 +70,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
         "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
         "problems": [*seen.problems, *_source_problems(sources)],
     }
-    return _json(body)
+    return as_json(body)
 
 
 @router.get(
@@ -91,7 +92,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
         }
         for name, one in found.items()
     }
-    return _json({"version": VERSION, "components": components, **known})
+    return as_json({"version": VERSION, "components": components, **known})
 
 
 def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
@@ -160,7 +161,3 @@ def _source_problems(sources: list[SourceView]) -> list[str]:
 
 def _is_admin(caller: Caller) -> bool:
     return "admin" in caller.scope.allowed
-
-
-def _json(body: Any) -> Response:
-    return Response(json.dumps(body), media_type="application/json")
