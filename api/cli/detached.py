@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,13 +24,12 @@ from shared.settings import Settings
 if TYPE_CHECKING:
     from api.cli.output import Output
 
+_THIS_PROGRAM = (sys.executable, "-m", "api.cli.main")
 _POLL_SECONDS, _STOP_SECONDS = 0.1, 90.0
 
 
 def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) -> int:
     """Start a stack that outlives us, and return once it is up."""
-    from api.cli.stack import program
-
     pid = stack.running_pid(home)
     if pid is not None:
         message = f"A stack runs in {home} already (process {pid}); see `status`."
@@ -38,7 +38,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"
     arguments = [
-        *program(),
+        *_THIS_PROGRAM,
         "--no-color",
         "up",
         "--no-echo",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
@@ -49,8 +48,3 @@ def down() -> int:
         return detached.stop(out, Settings.load(os.environ))
     except ServerError as exc:
         raise CommandError(str(exc)) from exc
-
-
-def program() -> list[str]:
-    """Return the command line that starts this program again."""
-    return [sys.executable, "-m", "api.cli.main"]
