@@ -37,7 +37,11 @@ class Peaks:
     def _run(self) -> None:
         while not self._stop.wait(0.05):
             self.parent = max(self.parent, _peak_bytes(self._parent.pid))
-            for child in self._parent.children():
+            try:
+                children = self._parent.children()
+            except psutil.NoSuchProcess:
+                return
+            for child in children:
                 self.child = max(self.child, _peak_bytes(child.pid))
                 self.children.add(child.pid)
 

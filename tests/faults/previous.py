@@ -12,8 +12,9 @@ from typing import Any
 
 from tests.fix_system import ROOT
 
-# Until a release carries a tag: the state that this schema came after.
-_BEFORE = "migrations/0007_pre_take_in_sources.sql"
+# Until a release carries a tag: the first state that reads of the plans and outcomes of
+# a newer one what it knows, and so can stand beside it.
+_READS_NEWER = "shared/jobs/releases.py"
 _TAGS = "v[0-9]*"
 
 
@@ -32,11 +33,11 @@ def find() -> str | None:
     if tag is not None:
         return tag.decode().strip()
     # In a shallow clone its oldest commit seems to have added everything.
-    added = _git("log", "-1", "--diff-filter=A", "--format=%H", "--", _BEFORE)
+    added = _git("log", "-1", "--diff-filter=A", "--format=%H", "--", _READS_NEWER)
     if not added:
         return None
-    commit = f"{added.decode().strip()}^"
-    known = _git("rev-parse", "--verify", "--quiet", "--short=12", f"{commit}^{{tree}}")
+    commit = added.decode().strip()
+    known = _git("rev-parse", "--verify", "--quiet", "--short=12", f"{commit}^")
     return None if known is None else commit
 
 

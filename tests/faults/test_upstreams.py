@@ -45,7 +45,7 @@ SENTENCES: Mapping[Trouble, str] = {
     "wrong_length": "broke off its answer",
     "redirect_loop": "redirects in a circle",
     "endless": "it was cut off",
-    "garbage": "no JSON",
+    "garbage": "instead of JSON",
     "tls": "certificate",
 }
 _HISTORIES: LiteralString = """
