@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
@@ -60,7 +60,7 @@ def get_why_not(
     found = _own(ctx, caller, job_id)
     reader = Reader(lambda: ctx.pool, caller.scope, ctx.signer, ctx.searches.facility)
     said = why_not.explain(reader, _tools(ctx), found, door.admit(entry, "entry"))
-    return Response(json.dumps(said.body()), media_type="application/json")
+    return as_json(said.body())
 
 
 @router.post(
