@@ -8,6 +8,7 @@ from typing import Any
 
 from api.cli.terminal import plain
 
+_TITLE = 40
 _GATES = {
     "below_min_relevance": "scored too low",
     "below_confidence": "is doubtful",
@@ -26,7 +27,7 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
 
 
 def _near(one: dict[str, Any]) -> str:
-    title = one["title"] or "(no title)"
+    title = textwrap.shorten(one["title"], _TITLE) if one["title"] else "(no title)"
     why = _GATES.get(one["gate"], f"kept out by {one['gate']}")
     numbers = ""
     if one["value"] is not None:

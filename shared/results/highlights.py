@@ -32,12 +32,13 @@ log = get_logger()
 
 MOST_PARTS = 3
 PART_CHARACTERS = 200
-# A text hardly longer than one part is one.
-_WHOLE_CHARACTERS = 300
+# A text hardly longer than two parts is shown whole.
+WHOLE_CHARACTERS = 400
 # For a whole page: what comes too late is shown without marks.
 SECONDS_A_PAGE = 0.2
 _LOOK_UP_MS = 100
 _BLANK = re.compile(r"\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
 class Told(NamedTuple):
@@ -121,7 +122,7 @@ def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:
     if not marks:
         return []
     stretches = merged(marks)
-    if len(text) <= _WHOLE_CHARACTERS:
+    if len(text) <= WHOLE_CHARACTERS:
         return [_written(text, 0, len(text), stretches)]
     parts = sorted(_best(marks))
     return [_written(text, *_widened(text, *part), stretches) for part in parts]
@@ -149,15 +150,16 @@ def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
 
 
 def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the part with what stands around it, from blank to blank."""
+    """Return the part with what stands around it: whole sentences, or else words."""
     room = max(0, PART_CHARACTERS - (end - start)) // 2
     left, right = max(0, start - room), min(len(text), end + room)
     if left > 0:
-        blank = _BLANK.search(text, left, start)
-        left = blank.end() if blank else start
+        before = _SENTENCE.search(text, left, start) or _BLANK.search(text, left, start)
+        left = before.end() if before else start
     if right < len(text):
-        blanks = [match.start() for match in _BLANK.finditer(text, end, right)]
-        right = blanks[-1] if blanks else end
+        ends = [one.start() for one in _SENTENCE.finditer(text, end, right)]
+        ends = ends or [one.start() for one in _BLANK.finditer(text, end, right)]
+        right = ends[-1] if ends else end
     return left, right
 
 

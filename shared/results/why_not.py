@@ -115,6 +115,8 @@ def explain(reader: stored.Reader, tools: Tools, job: StoredJob, ref: str) -> Wh
     said = _of_window(tools, plan, entry, order)
     if said is not None:
         return said
+    if not plan.branches:
+        return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
     asking = Asking(plan, tools, entry.id, SECONDS)
     kept = tuple(gates.of_branch(asking, name, branches) for name in plan.branches)
     if any(one.gate is None for one in kept):

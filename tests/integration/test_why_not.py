@@ -234,6 +234,15 @@ def test_what_was_written_after_the_search_is_said_to_be(logbook: Asking) -> Non
     assert why(logbook, job, "later")["gate"] == "not_indexed"
 
 
+def test_nothing_asked_is_no_match(logbook: Asking) -> None:
+    said = asked(logbook, "", "trip")
+    assert (said["gate"], said["explanation"]) == ("no_match", "Nothing was asked for.")
+    # A question of negations alone is a listing, and keeps to them.
+    said = asked(logbook, "-tripped", "trip")
+    assert said["gate"] == "no_match"
+    assert said["explanation"] == "It has 'tripped', which is excluded."
+
+
 def test_a_bare_number_that_two_entries_have_is_refused(logbook: Asking) -> None:
     logbook.write(draft("trip", "another", source="shift"))
     with pytest.raises(InvalidRequestError, match="operations/trip, shift/trip"):

@@ -14,7 +14,12 @@ from hypothesis import strategies as st
 from shared.query.compiled.question import compiled
 from shared.query.language import grammar
 from shared.results import highlights
-from shared.results.highlights import MOST_PARTS, PART_CHARACTERS, Reader
+from shared.results.highlights import (
+    MOST_PARTS,
+    PART_CHARACTERS,
+    WHOLE_CHARACTERS,
+    Reader,
+)
 from shared.results.hydrate import Row
 from shared.results.marks import Wanted, merged
 from shared.results.passage import PASSAGE_CHARACTERS, passage
@@ -136,6 +141,13 @@ def test_a_long_text_shows_the_parts_that_answer_most_in_their_order() -> None:
     assert [text.index(one) for one in plain] == sorted(map(text.index, plain))
 
 
+def test_a_part_is_whole_sentences_where_they_are_short() -> None:
+    filler = "Nothing else was seen on this shift, and nobody came. " * 10
+    text = f"{filler}The cavity tripped. {filler}"
+    sentence = "Nothing else was seen on this shift, and nobody came."
+    assert told(text, "cavity") == [f"{sentence} The <b>cavity</b> tripped. {sentence}"]
+
+
 @pytest.mark.requirement("B22")
 @given(st.text(max_size=400), st.text(max_size=30), st.integers(0, 3))
 def test_without_its_tags_a_highlight_is_a_part_of_the_text(
@@ -146,7 +158,7 @@ def test_without_its_tags_a_highlight_is_a_part_of_the_text(
         plain = html.unescape(_TAG.sub("", part))
         assert "<b>" in part
         assert plain in whole
-        assert len(plain) <= max(300, 2 * PART_CHARACTERS + len(query))
+        assert len(plain) <= max(WHOLE_CHARACTERS, 2 * PART_CHARACTERS + len(query))
 
 
 def test_a_glossary_form_is_marked_as_the_term_is() -> None:
