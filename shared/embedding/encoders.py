@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,9 @@ class Encoder(Protocol):
     def max_tokens(self) -> int:
         """How many pieces of a text one vector can hold; the rest would be cut."""
 
+    def within(self, seconds: float, /) -> Self:
+        """Return the same encoder; where it asks a server, it gives up by then."""
+
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""
 
@@ -77,6 +80,10 @@ class HashingEncoder:
     def __init__(self, dimension: int = 384) -> None:
         self.dimension = dimension
         self.model = f"hashing-{dimension}"
+
+    def within(self, _: float, /) -> Self:
+        """Return this one: it waits for nobody."""
+        return self
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""

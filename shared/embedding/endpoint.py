@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import math
 import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -32,10 +35,9 @@ if TYPE_CHECKING:
 
 # Of 32 vectors of 4,000 numbers, written out.
 MOST_BYTES = 16_000_000
-# A question cannot wait for longer; one text is all that it has.
-ONE_SECONDS = 5.0
-# After a silence: whoever asks next does not wait as long again for nothing.
-REST_SECONDS = 5.0
+# After a silence: whoever asks next does not wait as long again for nothing. One that a
+# question had no more time for says little of the server.
+REST_SECONDS, SILENCE_SECONDS = 5.0, 1.0
 # Without the model's own tokenizer: in no language are there fewer to a piece.
 CHARACTERS_A_PIECE = 2
 # What any model can embed: if it fails, too, the text was not the reason.
@@ -47,6 +49,14 @@ _WRONG_KEY = frozenset({401, 403})
 _TEXT_REFUSED = frozenset({400, 413, 422})
 _BROKEN = 500
 _ANSWERS = frozenset(range(200, 600)) - failures.REDIRECTS
+
+
+@dataclass
+class _Learnt:
+    """What the server has shown of itself, to everybody who asks it from here."""
+
+    dimension: int | None = None
+    rests_until: float = 0.0
 
 
 class EndpointEncoder:
@@ -69,17 +79,23 @@ class EndpointEncoder:
         self._provider = provider
         self._settings = settings
         self._url = settings.base_url.rstrip("/") + "/embeddings"
-        self._dimension: int | None = None
+        self._learnt = _Learnt()
         self._allowed = AllowList(provider, settings.base_url)
-        self._rests_until = 0.0
+        self._ends_at = math.inf
 
     @property
     def dimension(self) -> int:
         """The length of every vector; the first to ask asks the server."""
-        if self._dimension is None:
+        if self._learnt.dimension is None:
             self._asked([_HARMLESS])
-        assert self._dimension is not None
-        return self._dimension
+        assert self._learnt.dimension is not None
+        return self._learnt.dimension
+
+    def within(self, seconds: float, /) -> Self:
+        """Return one that gives up by then, and knows and learns what this one does."""
+        made = copy.copy(self)
+        vars(made)["_ends_at"] = time.monotonic() + seconds
+        return made
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text, however long the server made it."""
@@ -87,7 +103,7 @@ class EndpointEncoder:
         most = self._settings.embedding_batch
         for first in range(0, len(texts), most):
             rows += self._asked(texts[first : first + most])
-        dimension = self._dimension or self.dimension
+        dimension = self.dimension
         return checked(rows, len(texts), dimension, self.model)
 
     def count_tokens(self, text: str) -> int:
@@ -132,13 +148,15 @@ class EndpointEncoder:
 
     def _answer(self, texts: Sequence[str]) -> tuple[int, bytes, int | None]:
         """Return status, body, and the seconds that the server wants to be left."""
-        if time.monotonic() < self._rests_until:
+        now = time.monotonic()
+        if now < self._learnt.rests_until:
             raise self._outage("the server was silent a moment ago")
         asked = {"model": self._remote, "input": list(texts)}
-        seconds = self._settings.timeout_seconds
-        if len(texts) == 1:
-            seconds = min(seconds, ONE_SECONDS)
-        patience = Patience(seconds, time.monotonic() + seconds, lambda: False)
+        whole = self._settings.timeout_seconds
+        seconds = min(whole, self._ends_at - now)
+        if seconds <= 0:
+            raise self._outage("there was no time left to ask")
+        patience = Patience(seconds, now + seconds, lambda: False)
         try:
             with closing(self._asker()) as asker:
                 url = asker.admit(self._url)
@@ -149,8 +167,8 @@ class EndpointEncoder:
                     read = b"".join(answers.pieces(answer.response, MOST_BYTES))
         except SourceUnreachableError as exc:
             is_silent = exc.reason == "timeout"
-            if is_silent:
-                self._rests_until = time.monotonic() + REST_SECONDS
+            if is_silent and seconds >= min(whole, SILENCE_SECONDS):
+                self._learnt.rests_until = time.monotonic() + REST_SECONDS
             raise self._outage(exc.technical or exc.message) from exc
         except IngestionError as exc:
             key = f"api.providers.{self._provider}.base_url"
@@ -175,7 +193,7 @@ class EndpointEncoder:
 
     def _unit(self, row: Any) -> Vectors:
         # The first answer says how long they are; what fills a table may not change.
-        wanted = self._dimension = self._dimension or len(row)
+        wanted = self._learnt.dimension = self._learnt.dimension or len(row)
         if len(row) != wanted or not len(row):
             message = (
                 f"The model {self.model} gives vectors of length {len(row)} now, and"

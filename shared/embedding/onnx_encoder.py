@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import onnxruntime
@@ -51,6 +52,10 @@ class OnnxEncoder:
             self.model = manifest.model
             self.max_tokens = manifest.max_tokens
             self.dimension = manifest.dimension
+
+    def within(self, _: float, /) -> Self:
+        """Return this one: it waits for nobody."""
+        return self
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return one finite unit vector a text; the same text, the same vector."""

@@ -81,12 +81,13 @@ def look(client: OpenSearch, base: str) -> Indices:
 
 
 def ensure_index(
-    client: OpenSearch, base: str, on_new: Callable[[], None] = lambda: None
+    client: OpenSearch, base: str, on_new: Callable[[], bool | None] = lambda: None
 ) -> Indices:
     """Make the index and its aliases if they are missing; many may call at once.
 
-    `on_new` makes everything due that the new index lacks; it runs before the aliases
-    open the index for writing, so that dying between the two loses nothing.
+    `on_new` makes everything due that the new index lacks, and says False where it may
+    not be searched before it has that. It runs before the aliases open the index for
+    writing, so that dying between the two loses nothing.
     """
     found = look(client, base)
     if not (found.read or found.write):
@@ -100,14 +101,16 @@ def ensure_index(
     return found
 
 
-def _make_first(client: OpenSearch, base: str, on_new: Callable[[], None]) -> Indices:
+def _make_first(
+    client: OpenSearch, base: str, on_new: Callable[[], bool | None]
+) -> Indices:
     name = name_of(base, f"{time.time_ns()}-{secrets.token_hex(3)}")
     with translated_errors():
         client.indices.create(index=name, body=body(), params=_PATIENT)
-    on_new()
+    aliased = _opening(base, name, is_whole=on_new() is not False)
     try:
         with translated_errors():
-            client.indices.update_aliases(body=_opening(base, name), params=_PATIENT)
+            client.indices.update_aliases(body=aliased, params=_PATIENT)
     except OpenSearchError:
         delete(client, name)
         # Somebody else was first: an alias has one index to write to.
@@ -115,7 +118,7 @@ def _make_first(client: OpenSearch, base: str, on_new: Callable[[], None]) -> In
         if found.write is None:
             raise
         return found
-    return Indices(base, name, name, ())
+    return look(client, base)
 
 
 def name_of(base: str, unique: str) -> str:
@@ -125,12 +128,17 @@ def name_of(base: str, unique: str) -> str:
 
 def is_left_over(base: str, name: str) -> bool:
     """Tell a bare index that nobody uses from one that is being made for first use."""
-    unique = name.removeprefix(f"{base}-v").partition("-")[2]
-    if len(unique) == len(UUID(int=0).hex) and "-" not in unique:
-        # A rebuild's; whoever asks has seen that none is under way.
+    if is_of_rebuild(base, name):
+        # Whoever asks has seen that none is under way.
         return True
-    made_at = unique.partition("-")[0]
+    made_at = _unique(base, name).partition("-")[0]
     return made_at.isdigit() and time.time_ns() - int(made_at) > _FIRST_USE_NS
+
+
+def is_of_rebuild(base: str, name: str) -> bool:
+    """Tell an index that a rebuild fills from one made because there was none."""
+    unique = _unique(base, name)
+    return len(unique) == len(UUID(int=0).hex) and "-" not in unique
 
 
 def make(client: OpenSearch, name: str) -> None:
@@ -179,11 +187,14 @@ def _move(client: OpenSearch, old: str | None, added: dict[str, Any]) -> None:
         client.indices.update_aliases(body={"actions": actions}, params=_PATIENT)
 
 
-def _opening(base: str, name: str) -> dict[str, Any]:
+def _opening(base: str, name: str, *, is_whole: bool) -> dict[str, Any]:
     added = {"index": name, "alias": write_alias(base), "is_write_index": True}
-    return {
-        "actions": [{"add": {"index": name, "alias": read_alias(base)}}, {"add": added}]
-    }
+    searched = [{"add": {"index": name, "alias": read_alias(base)}}] if is_whole else []
+    return {"actions": [*searched, {"add": added}]}
+
+
+def _unique(base: str, name: str) -> str:
+    return name.removeprefix(f"{base}-v").partition("-")[2]
 
 
 def _version(name: str) -> int:

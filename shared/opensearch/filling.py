@@ -15,7 +15,8 @@ from opensearchpy import OpenSearch
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import maintenance
+from shared.broker import INDEX_STAGE
+from shared.due import behind, maintenance
 from shared.due.maintenance import RECONCILE_INDEX
 from shared.due.rows import Claim
 from shared.errors import OpenSearchError
@@ -31,6 +32,13 @@ _LOADED_AT_ONCE = 50
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
     UPDATE installation SET index_missed_at = now() WHERE index_missed_at IS NULL"""
+# Of a new installation everything is still to be indexed.
+_WAS_INDEXED: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM entry e
+         WHERE NOT EXISTS (SELECT FROM work w
+                            WHERE w.entry_id = e.id
+                              AND w.stage = ANY ('{metadata,index}')))"""
 # A reconcile that began a moment ago will not be begun again and again: it may be that
 # the worker of chores was started without OpenSearch, and notes it once more.
 _TAKE_MISSED: LiteralString = """
@@ -82,7 +90,22 @@ def catch_up(pool: Pool) -> None:
             maintenance.start_over(conn, RECONCILE_INDEX)
 
 
-def _reconcile(pool: Pool, base: str) -> None:
+def is_filled(conn: Connection[TupleRow]) -> bool:
+    """Tell whether what a new index lacked when it was made is in it by now."""
+    last = maintenance.last_of(conn, RECONCILE_INDEX)
+    if last is None or (last.ended_at is not None and last.state != "done"):
+        maintenance.start_over(conn, RECONCILE_INDEX)
+        return False
+    return last.ended_at is not None and not behind.is_left(
+        conn, INDEX_STAGE, last.ended_at
+    )
+
+
+def _reconcile(pool: Pool, base: str) -> bool:
     log.warning("index_made", index=mapping.write_alias(base))
     with connection(pool) as conn:
         maintenance.start_over(conn, RECONCILE_INDEX)
+        row = conn.execute(_WAS_INDEXED).fetchone()
+    # One that was lost holds nothing of what was in it: searched before it is filled,
+    # it would say that there is nothing.
+    return row is not None and not row[0]

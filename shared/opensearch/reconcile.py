@@ -14,7 +14,7 @@ from shared.due import behind
 from shared.due.maintenance import Progress
 from shared.entries import amount
 from shared.log import get_logger
-from shared.opensearch import compare, erase, mapping
+from shared.opensearch import aliases, compare, erase, mapping
 from shared.opensearch.compare import Differences, Sides
 from shared.postgres import Pool, connection
 
@@ -35,8 +35,10 @@ def prepare(
     came = cursor or {"walk": None, "made_due": 0, "removed": 0}
     if total is None:
         total = count(pool)
-    # Of two while one is made anew, the one that is searched.
-    sides = Sides(client, mapping.read_alias(base), pool)
+    # Of two while one is made anew, the one that is searched; or will be, once filled.
+    is_searched = aliases.look(client, base).read is not None
+    alias = mapping.read_alias(base) if is_searched else mapping.write_alias(base)
+    sides = Sides(client, alias, pool)
     found = compare.look(sides, came["walk"])
     remove(sides, found)
     make_last_due = make_due_but_last(pool, found)

@@ -9,7 +9,7 @@ from opensearchpy import OpenSearch
 from shared.due import maintenance
 from shared.due.maintenance import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
 from shared.log import get_logger
-from shared.opensearch import aliases, asking
+from shared.opensearch import aliases, asking, filling
 from shared.opensearch.aliases import Indices
 from shared.postgres import Pool, connection
 
@@ -34,8 +34,12 @@ def tidy(client: OpenSearch, base: str, pool: Pool) -> None:
             maintenance.open_chore(conn, REBUILD_INDEX)
             return
         if found.read is None and found.write is not None:
-            # What it lacks, being half a copy, is found by a comparison.
-            maintenance.start_over(conn, RECONCILE_INDEX)
+            if not aliases.is_of_rebuild(base, found.write):
+                if not filling.is_filled(conn):
+                    return
+            else:
+                # What it lacks, being half a copy, is found by a comparison.
+                maintenance.start_over(conn, RECONCILE_INDEX)
     _take_back(client, found)
 
 

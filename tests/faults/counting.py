@@ -114,6 +114,11 @@ _SLOWEST: LiteralString = """
 _VERSIONS: LiteralString = """
     SELECT id::text, doc_version, deleted_at IS NOT NULL FROM entry
      WHERE id NOT IN (SELECT entry_id FROM quarantine WHERE entry_id IS NOT NULL)"""
+# Of what is not embedded as it is now: of an older text, or of what is gone.
+_OLD_VECTORS: LiteralString = """
+    SELECT count(*) FROM {vectors} v
+      JOIN entry e ON e.id = v.entry_id
+     WHERE v.revision <> e.revision OR e.deleted_at IS NOT NULL"""
 _SET_ASIDE: LiteralString = """
     SELECT entry_id::text FROM quarantine WHERE entry_id IS NOT NULL"""
 REASONS: LiteralString = """
@@ -178,7 +183,7 @@ def recovery_s(conn: Conn, fault: Fault) -> float:
 
 
 def drift(conn: Conn, url: str, base: str) -> int:
-    """Return how many documents are missing, too many, or not of the right version."""
+    """Return how much is not as Postgres has it: documents by version, and vectors."""
     epoch = documents.current_epoch(conn)
     wanted = {
         entry_id: (documents.version_of(epoch, version), deleted)
@@ -188,9 +193,10 @@ def drift(conn: Conn, url: str, base: str) -> int:
     for (entry_id,) in conn.execute(_SET_ASIDE).fetchall():
         # What was put aside may be there or not.
         found.pop(entry_id, None)
-    return sum(
+    apart = sum(
         wanted.get(entry_id) != found.get(entry_id) for entry_id in wanted | found
     )
+    return apart + int(number(conn, _OLD_VECTORS))
 
 
 def _indexed(url: str, alias: str) -> dict[str, tuple[int, bool]]:

@@ -21,6 +21,8 @@ from tests.waiting import until
 
 # In one request as many as fit well into a claim or two, so that work begins at once.
 POSTED_AT_ONCE = 50
+# P6: how long after the last fault the index may differ.
+CONVERGE_SECONDS = 60.0
 _WORDS = [
     *("beam", "dump", "vacuum", "klystron", "cavity", "arc", "interlock", "water"),
     *("flow", "valve", "pump", "orbit", "feedback", "kicker", "septum", "undulator"),
@@ -76,9 +78,7 @@ class Ledger:
         found = self._post(client, self.entry(number, text))
         if found is None:
             return None
-        answer = found.json()
-        self._keep(answer)
-        return str(answer["entry_id"])
+        return self.keep(found.json())
 
     def post_many(
         self,
@@ -99,8 +99,7 @@ class Ledger:
                 continue
             for item in found.json()["items"]:
                 assert item.get("error") is None, item
-                self._keep(item)
-                ids.append(item["entry_id"])
+                ids.append(self.keep(item))
         return ids
 
     def post_until_accepted(self, client: httpx.Client, number: int) -> str:
@@ -108,6 +107,12 @@ class Ledger:
         found = until(lambda: self.post(client, number), within_seconds=30)
         assert found is not None
         return found
+
+    def keep(self, item: dict[str, Any]) -> str:
+        """Remember what the API has answered of an entry, and return its id."""
+        self.times[item["entry_id"]] = time.time()
+        self.edits += item["status"] == "updated"
+        return str(item["entry_id"])
 
     def note_deleted(self, entry_id: str) -> None:
         """Remember that an entry's end is its tombstone; it stays accepted."""
@@ -151,6 +156,13 @@ class Ledger:
         )
         return self.count()
 
+    def converge(self, *, within_seconds: float = CONVERGE_SECONDS) -> Line:
+        """Wait until nothing is due and the index is as Postgres is; count."""
+        ends = time.monotonic() + within_seconds
+        until(self._is_equal, within_seconds=within_seconds, what="an equal index")
+        print(f"{self.experiment} equal with {ends - time.monotonic():.0f} s to spare")
+        return self.count()
+
     def count(self) -> Line:
         """Count as it stands, print and return the line."""
         with psycopg.connect(self.system.database, autocommit=True) as conn:
@@ -162,18 +174,27 @@ class Ledger:
                 print("put aside:", *reason)
             for again in conn.execute(counting.EXTRA_BY_STAGE).fetchall():
                 print("stage, runs, how many, seconds apart:", *again)
-            url = self.system.environment["OPENSEARCH_URL"]
-            base = self.system.environment["OPENSEARCH_INDEX"]
             line = Line(
                 experiment=self.experiment,
                 seed=self.seed,
                 accepted=len(self.times),
                 recovery_s=round(max(recoveries, default=0.0), 2),
-                drift=None if url == "off" else counting.drift(conn, url, base),
+                drift=self._drift(),
                 **found,
             )
         record(line)
         return line
+
+    def _is_equal(self) -> bool:
+        return self.due() == 0 and self._drift() == 0
+
+    def _drift(self) -> int | None:
+        url = self.system.environment["OPENSEARCH_URL"]
+        base = self.system.environment["OPENSEARCH_INDEX"]
+        if url == "off":
+            return None
+        with psycopg.connect(self.system.database, autocommit=True) as conn:
+            return counting.drift(conn, url, base)
 
     def _post(
         self, client: httpx.Client, body: dict[str, Any]
@@ -191,10 +212,6 @@ class Ledger:
         code = answer.json()["error"]["code"]
         self.refused.append((answer.status_code, code, "retry-after" in answer.headers))
         return None
-
-    def _keep(self, item: dict[str, Any]) -> None:
-        self.times[item["entry_id"]] = time.time()
-        self.edits += item["status"] == "updated"
 
 
 def words(rng: random.Random, least: int = 20, most: int = 40) -> str:

@@ -25,6 +25,7 @@ class Script:
     keys: list[str | None] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
     port: int = 0
+    late_seconds: float = 0.0
 
     @property
     def url(self) -> str:
@@ -72,6 +73,8 @@ def _answer(
         return
     if does == "hangs":
         script.released.wait(20)
+    if does == "late":
+        script.released.wait(script.late_seconds)
     if does in {"hangs", "resets"}:
         handler.close_connection = True
         return

@@ -18,7 +18,15 @@ from shared.due.maintenance import EXPIRE, RECONCILE_INDEX, Progress
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import OpenSearchError
-from shared.opensearch import buckets, compare, documents, filling, mapping
+from shared.opensearch import (
+    aliases,
+    buckets,
+    compare,
+    documents,
+    filling,
+    mapping,
+    tidying,
+)
 from shared.settings import Settings
 from shared.uuid7 import uuid7
 from workers import chores
@@ -381,6 +389,8 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     monkeypatch.setattr(compare, "STEP_ENTRIES", 7)
     ids = save(30) + save(20, OTHER)
     missing, older, gone = set(ids[:5]), set(ids[10:13]), ids[40]
+    base = indexing.settings.opensearch_index
+    filling.ensure_filled(indexing.opensearch, base, indexing.pool)
     extract_metadata(indexing)
     admin.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (list(missing),))
     index_entries(indexing)
@@ -483,7 +493,11 @@ def test_a_lost_index_is_made_and_filled_again_tombstones_too(indexing, admin, s
 
     assert not maintenance.hold(admin, walking)
     chores.reconcile_index(indexing, chore)
+    # Not searched before it is filled: it would say that there is nothing.
+    tidying.tidy(indexing.opensearch, base, indexing.pool)
+    assert aliases.look(indexing.opensearch, base).read is None
     drain(indexing)
+    tidying.tidy(indexing.opensearch, base, indexing.pool)
     assert written(indexing) == wanted(admin)
 
 

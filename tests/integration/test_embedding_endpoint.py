@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -86,6 +87,31 @@ def test_what_every_text_would_meet_is_an_outage_and_no_texts_fault(
         return
     server.does = "answers"
     assert encoder.encode(["beam dump"]).shape == (1, 32)
+
+
+def test_one_text_may_take_as_long_as_is_set_and_a_question_what_it_has_left(
+    server, tmp_path
+):
+    given = ProviderSettings(base_url=server.url, timeout_seconds=20)
+    encoder = load_encoder(MODEL, tmp_path, {"here": given})
+    assert encoder.dimension == 32
+    # Longer than what was once the end of every call with one text.
+    server.does, server.late_seconds = "late", 5.1
+    began = time.monotonic()
+    with pytest.raises(EmbeddingOutageError):
+        encoder.within(0.3).encode(["a question"])
+    assert time.monotonic() - began < 2
+
+    # A question's short time says nothing of the server: nobody else gives up for it.
+    assert encoder.encode(["a long entry"]).shape == (1, 32)
+
+    with pytest.raises(EmbeddingOutageError, match="does not answer"):
+        encoder.within(1.1).encode(["a question"])
+    # By then the server was silent: whoever asks next does not wait as long again.
+    began = time.monotonic()
+    with pytest.raises(EmbeddingOutageError):
+        encoder.encode(["at once"])
+    assert time.monotonic() - began < 0.5
 
 
 @pytest.mark.parametrize(

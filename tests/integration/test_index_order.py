@@ -1,0 +1,104 @@
+"""F17: documents of one entry arrive in any order, and the index ends at the newest."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from itertools import permutations
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.opensearch import aliases, bulk, documents, mapping
+from shared.opensearch.client import make_client
+from shared.opensearch.documents import Document
+from shared.settings import Settings
+
+pytestmark = pytest.mark.timeout(180)
+TENANT = "default"
+ORDERS = list(permutations(range(3)))
+
+
+@pytest.fixture
+def client(opensearch) -> Any:
+    return make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+
+
+@pytest.fixture
+def base(client) -> Iterator[str]:
+    base = f"test_{secrets.token_hex(6)}"
+    aliases.ensure_index(client, base)
+    yield base
+    client.indices.delete(index=f"{base}-v*")
+
+
+def saved(conn, text: str) -> dict[UUID, Document]:
+    """Save an entry for each order, read it, and return the documents."""
+    drafts = [EntryDraft("api", str(n), text) for n in range(len(ORDERS))]
+    ids = [
+        one.entry_id
+        for one in save_page(conn, TENANT, drafts, stages=[], editor="test")
+    ]
+    for content in reading.contents(conn, TENANT, ids).values():
+        metadata.store(conn, content, metadata.extract(content, None))
+    return loaded(conn, ids)
+
+
+def loaded(conn, ids: list[UUID]) -> dict[UUID, Document]:
+    return {one.entry_id: one for one in documents.load(conn, TENANT, ids)}
+
+
+def held(client, base: str) -> dict[str, tuple[int, bool]]:
+    """Version and tombstone of every document, as searches see them."""
+    name = mapping.read_alias(base)
+    client.indices.refresh(index=name)
+    found = client.search(index=name, body={"size": 100, "version": True})
+    assert found["_shards"]["failed"] == 0
+    return {
+        hit["_id"]: (hit["_version"], bool(hit["_source"].get("deleted")))
+        for hit in found["hits"]["hits"]
+    }
+
+
+@pytest.mark.requirement("P6")
+def test_whatever_the_order_the_newest_document_stays_and_what_is_deleted_is_gone(
+    conn, client, base
+):
+    first = saved(conn, "RF trip")
+    edited = saved(conn, "RF trip, restarted")
+    ids = sorted(first)
+    # Read once more, the same revision is shown with what is known of it by now.
+    conn.execute("UPDATE entry SET doc_version = doc_version + 1")
+    read_again = loaded(conn, ids)
+    steps = (first, edited, read_again)
+    versions = [step[ids[0]].version for step in steps]
+    assert versions == sorted(set(versions))
+    write = mapping.write_alias(base)
+
+    for entry_id, order in zip(ids, ORDERS, strict=True):
+        for step in order:
+            # What is older by then is told in the answer, and is no error.
+            assert bulk.write(client, write, [steps[step][entry_id]]) == {}
+    newest = {str(one): (read_again[one].version, False) for one in ids}
+    assert held(client, base) == newest
+
+    tombstone_all(conn, ids)
+    gone = loaded(conn, ids)
+    assert bulk.write(client, write, list(gone.values())) == {}
+    # Late at once, and once a deletion by the index itself would be forgotten.
+    buried = {str(one): (gone[one].version, True) for one in ids}
+    for late in (read_again, edited, first):
+        assert bulk.write(client, write, list(late.values())) == {}
+        assert held(client, base) == buried
+        short = {"index": {"gc_deletes": "0s"}}
+        client.indices.put_settings(index=f"{base}-v*", body=short)
+
+
+def tombstone_all(conn, ids: list[UUID]) -> None:
+    for entry_id in ids:
+        tombstone(conn, TENANT, entry_id, reason=None, stages=[])
