@@ -54,6 +54,7 @@ from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
+from shared.stages import passing
 from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
@@ -169,7 +170,7 @@ def _open(settings: Settings) -> ApiContext:
         secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
-        backlog=Backlog(pool, settings.max_backlog_entries),
+        backlog=Backlog(pool, passing.that_run(settings), settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),
         key_use=key_use,

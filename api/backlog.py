@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections.abc import Collection
 
 from shared.due import lag
 from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
@@ -22,8 +23,9 @@ _MOST_SECONDS = 10.0
 class Backlog:
     """How much live work is due, as of a moment ago."""
 
-    def __init__(self, pool: Pool, most: int) -> None:
+    def __init__(self, pool: Pool, that_run: Collection[str], most: int) -> None:
         self._pool = pool
+        self._that_run = that_run
         self._most = most
         self._due = 0
         self._task: asyncio.Task[None] | None = None
@@ -61,7 +63,8 @@ class Backlog:
         with connection(self._pool) as conn:
             # What waits for a connection is no cost of the count.
             began = time.monotonic()
-            return lag.live_due(conn, most=self._most), time.monotonic() - began
+            due = lag.live_due(conn, self._that_run, most=self._most)
+            return due, time.monotonic() - began
 
 
 def pause_seconds(took: float) -> float:

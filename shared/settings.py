@@ -103,6 +103,10 @@ class Settings(Section):
     embedding_model: str = Field(
         "all-MiniLM-L6-v2", description="The encoder: a built-in name or a folder."
     )
+    embed_machine_entries: bool = Field(
+        default=True,
+        description="Off: what machines write gets no vector and is found by words.",
+    )
 
     host: str = Field("127.0.0.1", description="Address the API binds.")
     port: int = Field(8006, ge=1, le=65535, description="Port of the API.")

@@ -184,6 +184,9 @@ class ProviderSettings(Section):
     embedding_tokens: int = Field(
         250, ge=16, le=8192, description="So many pieces of a text make one vector."
     )
+    embedding_languages: tuple[str, ...] = Field(
+        (), description="Languages, as `en`, that its model speaks; none: all."
+    )
 
 
 class ApiSettings(Section):

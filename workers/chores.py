@@ -20,7 +20,7 @@ from shared.due import batches, expiry, maintenance
 from shared.due.batches import Lease
 from shared.due.maintenance import Chore, Progress
 from shared.due.rows import MAX_STRIKES
-from shared.embedding import reembed
+from shared.embedding import reembed, skipping
 from shared.enrich import renewal, word_count
 from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
@@ -98,8 +98,18 @@ def _prepare_count(ctx: Context, chore: Chore) -> Effect:
 
 
 def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+    if chore.cursor is not None and "embedded_to" in chore.cursor:
+        return skipping.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done)
     finders = registered.finders(ctx.settings, ctx.facility)
-    return renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility, finders)
+    effect = renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility, finders)
+
+    def then_vectors(conn: Connection[TupleRow]) -> Progress:
+        read = effect(conn)
+        if read.cursor is not None:
+            return read
+        return replace(read, cursor={"embedded_to": None})
+
+    return then_vectors
 
 
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:

@@ -18,7 +18,7 @@ from shared.broker import (
 )
 from shared.due import rows, stages
 from shared.due.rows import Claim
-from shared.embedding import names, of_entry, tables
+from shared.embedding import names, of_entry, skipping, tables
 from shared.enrich import metadata
 from shared.entries import attachments
 from shared.entries.reading import Content
@@ -117,13 +117,18 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
 
 def _embed(ctx: Context, model: str, contents: Contents, claim: Claim) -> None:
     content = contents.of(claim)
-    found = None if content is None else of_entry.embed(content, ctx.encoder(model))
+    found, why = None, None
+    if content is not None:
+        encoder = ctx.encoder(model)
+        why = skipping.reason(content, model, ctx.settings)
+        found = of_entry.nothing(encoder) if why else of_entry.embed(content, encoder)
     ctx.checkpoint("after_vector", claim.entry_id)
     with connection(ctx.pool) as conn:
         # Without a table the model has been dropped meanwhile: nothing is to be stored.
         table = tables.hold(conn, model)
         if table is not None and content is not None and found is not None:
             of_entry.store(conn, table, content, found)
+            skipping.note(conn, model, content, why)
         _end(ctx, conn, claim)
     ctx.checkpoint("after_commit", claim.entry_id)
 

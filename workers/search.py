@@ -7,6 +7,7 @@ from math import ceil
 from uuid import UUID
 
 from shared import broker
+from shared.embedding import skipping
 from shared.embedding.in_use import InUse
 from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
@@ -120,6 +121,7 @@ def _tools(ctx: Context) -> Tools:
             freshness=Freshness(time.monotonic),
             circuit=Circuit(time.monotonic),
             facility=ctx.facility,
+            speaks=lambda model: skipping.spoken(model, ctx.settings),
         )
 
     return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

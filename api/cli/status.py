@@ -21,6 +21,7 @@ from shared.embedding import in_use
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import connect, translated_errors
 from shared.settings import Settings
+from shared.stages import passing
 
 # A backlog of a million is counted in less; a server that hangs is told of in time.
 _BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
@@ -113,6 +114,7 @@ def look(settings: Settings) -> Overview:
         return overview.read(
             conn,
             in_use.stages(conn, settings),
+            that_run=passing.that_run(settings),
             max_backlog=settings.max_backlog_entries,
         )
 

@@ -29,11 +29,12 @@ from shared import broker, migrations
 from shared.access.scope import Scope
 from shared.due import lag, overview
 from shared.due.overview import Overview
-from shared.embedding import in_use
+from shared.embedding import in_use, skipping, tables
 from shared.entries import indexing, reading
 from shared.postgres import connection
 from shared.sources import overview as source_views
 from shared.sources.overview import SourceView
+from shared.stages import passing
 from shared.version import VERSION
 
 if TYPE_CHECKING:
@@ -101,7 +102,14 @@ def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Over
     known = in_use.stages(conn, ctx.settings)
     counted = ctx.counts.get(whose, lambda: lag.read(conn, known, whose))
     most = ctx.settings.max_backlog_entries
-    return overview.read(conn, known, max_backlog=most, tenant=whose, counted=counted)
+    return overview.read(
+        conn,
+        known,
+        that_run=passing.that_run(ctx.settings),
+        max_backlog=most,
+        tenant=whose,
+        counted=counted,
+    )
 
 
 def _index(
@@ -128,6 +136,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         seen = _overview(ctx, conn, scope)
         entries = reading.total(conn, scope, reading.ListingFilter())
         index = _index(ctx, conn, scope, seen)
+        not_embedded = _not_embedded(conn, scope)
         todo = migrations.pending(conn)
         sources = source_views.read(conn, scope, ctx.settings.sources)
     return {
@@ -137,6 +146,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         },
         "entries": entries,
         "index": index,
+        "not_embedded": not_embedded,
         "sources": [_source(one) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],
@@ -144,6 +154,12 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         **paused_stages(seen.stages),
         "problems": [*seen.problems, *_source_problems(sources)],
     }
+
+
+def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:
+    """Return how many entries have no vector on purpose, by reason."""
+    model = tables.live(conn)
+    return {} if model is None else skipping.counts(conn, model.model, scope.tenant)
 
 
 def _source(one: SourceView) -> dict[str, Any]:

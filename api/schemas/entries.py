@@ -246,7 +246,10 @@ class EntryOut(BaseModel):
     content_hash: str
     deleted: bool
     text_flags: list[str]
-    stages: dict[str, Literal["done", "due", "leased", "quarantined"]]
+    stages: dict[str, Literal["done", "due", "leased", "quarantined", "skipped"]]
+    skipped: dict[str, Literal["language", "machine"]] = Field(
+        {}, description="Why a stage had nothing to do, by stage."
+    )
     origin: str
     readers: list[str] | None
     visible_from: datetime | None
@@ -352,6 +355,7 @@ def entry_out(
         "deleted": entry.deleted_at is not None,
         "text_flags": entry.text_flags,
         "stages": _stages(entry, known_stages, attached),
+        "skipped": entry.skipped_stages,
         "origin": entry.origin,
         "readers": entry.readers,
         "visible_from": timestamp(entry.visible_from),
@@ -363,6 +367,7 @@ def _stages(
     entry: Entry, known: tuple[str, ...], attached: Sequence[Attached]
 ) -> dict[str, str]:
     stages: dict[str, str] = dict.fromkeys(known, "done")
+    stages.update(dict.fromkeys(entry.skipped_stages, "skipped"))
     stages.update(entry.due_stages)
     if "metadata" in entry.due_stages:
         # The document is written once metadata has ended.

@@ -115,6 +115,9 @@ class StatusOut(Loose):
     quarantine_budget_spent: list[str] = Field(
         description="The stages that wait for a release."
     )
+    not_embedded: dict[str, int] = Field(
+        description="Entries that the live model skips on purpose, by reason."
+    )
     problems: list[str]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
@@ -10,6 +10,7 @@ from typing import LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.broker import EMBED_PREFIX
 from shared.due import outcomes, stages
 from shared.due.rows import KNOWN_STAGES
 from shared.due.stages import Pause
@@ -84,12 +85,14 @@ _WATERMARKS: LiteralString = """
            SELECT min(xact_start) AS at FROM pg_stat_activity
             WHERE xact_start IS NOT NULL AND datname = current_database()) AS opened
      LIMIT 1000"""
-# Bounded, and by the index: asked every second beside whatever waits as bulk work.
+# Bounded, and by the index: asked every second beside whatever waits as bulk work. What
+# nobody can run is never less by waiting, and is no reason to refuse anything.
 _LIVE_OF_KNOWN: LiteralString = """
     SELECT count(*) FROM (
         SELECT FROM known, LATERAL (
                SELECT FROM work w WHERE w.stage = known.stage AND w.class = 0
                 LIMIT %(most)s) AS live
+         WHERE known.stage = ANY(%(that_run)s) OR starts_with(known.stage, 'embed:')
          LIMIT %(most)s) AS counted"""
 _LIVE_DUE: LiteralString = KNOWN_STAGES + _LIVE_OF_KNOWN
 _NOW: LiteralString = "SELECT statement_timestamp()"
@@ -169,9 +172,17 @@ def watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
     return min(_watermarks(conn, of_stages or [""]).values())
 
 
-def live_due(conn: Connection[TupleRow], *, most: int) -> int:
-    """Return how much live work is due, at most one more than `most`."""
-    row = conn.execute(_LIVE_DUE, {"most": most + 1}).fetchone()
+def is_run(stage: str, that_run: Collection[str]) -> bool:
+    """Tell whether work of a stage is done here: vectors are, of whatever model."""
+    return stage in that_run or stage.startswith(EMBED_PREFIX)
+
+
+def live_due(
+    conn: Connection[TupleRow], that_run: Collection[str], *, most: int
+) -> int:
+    """Return how much live work of these stages is due, at most one above `most`."""
+    values = {"that_run": sorted(that_run), "most": most + 1}
+    row = conn.execute(_LIVE_DUE, values).fetchone()
     return int(row[0]) if row else 0
 
 

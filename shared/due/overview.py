@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -62,25 +62,35 @@ def read(
     conn: Connection[TupleRow],
     known: Iterable[str],
     *,
+    that_run: Collection[str],
     max_backlog: int,
     tenant: str = ANY_TENANT,
     counted: Lag | None = None,
 ) -> Overview:
-    """Return how the work stands; `counted` saves counting a large backlog again."""
+    """Return how the work stands; `counted` saves counting a large backlog again.
+
+    Work of other stages than those `that_run` waits for its package, and fills nothing.
+    """
     behind = counted or lag.read(conn, known, tenant)
     alive = processes.listing(conn)
     turning = loops.listing(conn)
     chores = maintenance.unfinished(conn)
     if tenant == ANY_TENANT:
-        live = sum(one.due for one in behind.stages)
+        run = [one for one in behind.stages if lag.is_run(one.stage, that_run)]
+        live = sum(one.due for one in run)
     else:
-        live = lag.live_due(conn, most=max_backlog)
+        live = lag.live_due(conn, that_run, most=max_backlog)
     seen = Seen(
         stages=behind.stages,
         processes=alive,
         loops=turning,
         chores=chores,
         as_of=behind.as_of,
+        not_run=frozenset(
+            one.stage
+            for one in behind.stages
+            if one.due + one.bulk and not lag.is_run(one.stage, that_run)
+        ),
         full_at=max_backlog if live > max_backlog else None,
     )
     return Overview(

@@ -46,6 +46,8 @@ class Seen:
     loops: Sequence[LoopState]
     as_of: datetime
     chores: Sequence[Maintenance] = ()
+    # Stages with work that no package here can do.
+    not_run: frozenset[str] = frozenset()
     # The limit of live work, when more than it is due.
     full_at: int | None = None
 
@@ -56,7 +58,12 @@ def told(seen: Seen) -> list[str]:
         *_upkeep(seen),
         *_troubled(seen),
         *_silent(seen.processes),
-        *(pause_sentence(one.paused) for one in seen.stages if one.paused),
+        *_not_run(seen),
+        *(
+            pause_sentence(one.paused)
+            for one in seen.stages
+            if one.paused and one.stage not in seen.not_run
+        ),
         *_waiting(seen),
         *_chores(seen),
         *_full(seen.full_at),
@@ -155,9 +162,21 @@ def _silent(known: Sequence[Process]) -> Iterator[str]:
         )
 
 
+def _not_run(seen: Seen) -> Iterator[str]:
+    for one in seen.stages:
+        if one.stage in seen.not_run:
+            work = _some(one.due + one.bulk, "entry waits", "entries wait")
+            yield (
+                f"{work} for the stage {one.stage!r}, which cannot be run here: it is"
+                " switched off, or its package is not installed or cannot be loaded."
+                " They are searched without it and fill no backlog. With the package"
+                " mended, or installed again, they are done by themselves."
+            )
+
+
 def _waiting(seen: Seen) -> Iterator[str]:
     for one in seen.stages:
-        if not one.overdue or one.paused:
+        if not one.overdue or one.paused or one.stage in seen.not_run:
             continue
         queue = queue_of(one.stage)
         alive = _alive(seen.processes, queue)

@@ -22,12 +22,17 @@ class Embedded:
     vectors: Vectors
 
 
+def nothing(encoder: Encoder) -> Embedded:
+    """Return no vectors at all."""
+    return Embedded([], np.empty((0, encoder.dimension), dtype=np.float32))
+
+
 def embed(content: Content, encoder: Encoder) -> Embedded:
     """Return the vectors of an entry's title and text; slow, and touches no table."""
     title = f"{content.title}\n" if content.title.strip() else ""
     chunks = [] if content.deleted else cut(title + content.text, encoder)
     if not chunks:
-        return Embedded([], np.empty((0, encoder.dimension), dtype=np.float32))
+        return nothing(encoder)
     found = encoder.encode([chunk.text for chunk in chunks])
     return Embedded([_in_text(chunk, len(title)) for chunk in chunks], found)
 

@@ -59,7 +59,11 @@ _PAGE: LiteralString = """
     SELECT e.id, e.tenant,
            e.deleted_at IS NULL AND NOT EXISTS (
                SELECT FROM {new} v
-                WHERE v.entry_id = e.id AND v.revision = e.revision) AS is_missing,
+                WHERE v.entry_id = e.id AND v.revision = e.revision)
+           AND NOT EXISTS (
+               SELECT FROM embedding_skipped s
+                WHERE s.entry_id = e.id AND s.model = %(model)s
+                  AND s.revision = e.revision) AS is_missing,
            EXISTS (SELECT FROM work w
                     WHERE w.entry_id = e.id AND w.stage = %(stage)s)
            OR EXISTS (SELECT FROM quarantine q
@@ -295,6 +299,7 @@ def _page(site: _Site, old: EmbeddingModel | None) -> list[_Row]:
         "after": site.came["after"],
         "limit": site.came["batch"],
         "stage": site.stage,
+        "model": site.model,
     }
     with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
         new = _registered(conn, site.model).table_name

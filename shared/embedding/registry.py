@@ -22,6 +22,10 @@ _COUNTS: LiteralString = """
     SELECT count(*), count(*) FILTER (WHERE chunk = 0) FROM {table}"""
 
 
+_SKIPPED: LiteralString = """
+    SELECT count(*) FROM embedding_skipped WHERE model = %(model)s"""
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """How one model stands."""
@@ -53,7 +57,7 @@ def listing(conn: Connection[TupleRow]) -> list[Standing]:
         elif model.model in filling:
             state = "filling"
         languages = LANGUAGES.get(model.model, ())
-        missing = max(0, whole - entries)
+        missing = max(0, whole - entries - _skipped(conn, model.model))
         found.append(Standing(model, state, rows, entries, missing, languages))
     return found
 
@@ -62,7 +66,13 @@ def missing(conn: Connection[TupleRow], model: str) -> int:
     """Return about how many entries a model would have to embed."""
     found = tables.registered(conn, model)
     has = 0 if found is None else _counts(conn, found.table_name)[1]
-    return max(0, amount.undeleted(conn) - has)
+    return max(0, amount.undeleted(conn) - has - _skipped(conn, model))
+
+
+def _skipped(conn: Connection[TupleRow], model: str) -> int:
+    row = conn.execute(_SKIPPED, {"model": model}).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def _counts(conn: Connection[TupleRow], table: str) -> tuple[int, int]:

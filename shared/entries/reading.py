@@ -35,7 +35,11 @@ _CURRENT: LiteralString = """
               FROM work w WHERE w.entry_id = e.id) AS due_stages,
            (SELECT coalesce(array_agg(q.stage), '{}')
               FROM quarantine q
-             WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quarantined_stages
+             WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quarantined_stages,
+           (SELECT coalesce(jsonb_object_agg('embed:' || s.model, s.reason), '{}')
+              FROM embedding_skipped s
+             WHERE s.entry_id = e.id AND s.tenant = %(tenant)s
+               AND s.revision = e.revision) AS skipped_stages
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_metadata m ON m.entry_id = e.id AND m.tenant = %(tenant)s
@@ -178,6 +182,8 @@ class Entry:
     visible_from: datetime | None
     due_stages: dict[str, str]
     quarantined_stages: list[str]
+    # Why there is nothing to be done, by stage.
+    skipped_stages: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
@@ -43,6 +43,8 @@ class Tools:
     freshness: Freshness
     circuit: Circuit
     facility: Facility = PLAIN
+    # The languages of a model, by its name; none: all of them.
+    speaks: Callable[[str], Sequence[str]] = lambda _: ()
 
 
 @dataclass(frozen=True, slots=True)

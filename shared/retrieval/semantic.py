@@ -18,6 +18,7 @@ from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.parameters import ParameterDescriptor
 from shared.retrieval.query_vectors import packed
 from shared.retrieval.questions import Asked
+from shared.text import languages
 
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
@@ -32,7 +33,14 @@ def search(ask: Ask, tools: Tools) -> Found:
     model = tools.models.live()
     if model is None:
         return Found(as_of=tools.freshness.of(tools.pool), skipped="no_model")
-    encoder = tools.encoder(model.model)
+    known = tools.speaks(model.model)
+    if known and languages.detect(text) not in known:
+        # A vector of what it was not made for is noise; the words are searched.
+        return Found(
+            as_of=tools.freshness.of(tools.pool, embed_stage(model.model)),
+            skipped="language",
+        )
+    encoder = tools.encoder(model.model).within(ask.budget_seconds)
     vector = tools.query_vectors.of(encoder, text)
     asked = questions.read(ask, tools, "semantic")
     as_of = tools.freshness.of(tools.pool, embed_stage(model.model))

@@ -28,6 +28,11 @@ def of_entries(settings: Settings) -> tuple[str, ...]:
     ) + tuple(registered.broken(settings))
 
 
+def that_run(settings: Settings) -> frozenset[str]:
+    """Return every stage that can be run here, those too that few entries need."""
+    return frozenset(one.row_of(settings) for one in registered.enabled(settings))
+
+
 def of_finders(settings: Settings) -> frozenset[str]:
     """Return the stages that an entry is searched without, whatever becomes of them."""
     return frozenset(

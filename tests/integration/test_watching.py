@@ -16,9 +16,11 @@ from psycopg.rows import TupleRow
 
 from local.server import free_port
 from shared.access import keys
-from shared.due import lag, loops
+from shared.due import lag, loops, overview
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
+from shared.settings import Settings
+from shared.stages import passing
 from tests.fix_system import BIN, System
 from tests.waiting import until
 
@@ -277,8 +279,28 @@ def test_a_backlog_of_bulk_work_is_not_counted_every_second(conn):
     conn.execute("UPDATE work SET class = 1")
     conn.execute("UPDATE work SET class = 0 WHERE entry_id = ANY(%s)", (ids[:7],))
 
-    assert lag.live_due(conn, most=1000) == 7
-    assert lag.live_due(conn, most=3) == 4
+    assert lag.live_due(conn, [STAGE], most=1000) == 7
+    assert lag.live_due(conn, [STAGE], most=3) == 4
+    # Nobody can do it: it is no reason to refuse what others can.
+    assert lag.live_due(conn, ["index"], most=1000) == 0
+
+
+def test_work_that_nobody_here_can_do_fills_no_backlog_and_is_told(conn):
+    that_run = passing.that_run(Settings.load({}))
+    make_due(conn, "default", 4)
+    conn.execute("UPDATE work SET stage = 'package_is_gone'")
+    make_due(conn, "other", 2)
+
+    assert lag.live_due(conn, that_run, most=1000) == 2
+    for tenant in (lag.ANY_TENANT, "default"):
+        seen = overview.read(
+            conn, [STAGE], that_run=that_run, max_backlog=2, tenant=tenant
+        )
+        assert not any("max_backlog_entries" in one for one in seen.problems)
+        (told,) = [one for one in seen.problems if "cannot be run here" in one]
+        assert "4 entries wait for the stage 'package_is_gone'" in told
+    full = overview.read(conn, [STAGE], that_run=that_run, max_backlog=1)
+    assert any("max_backlog_entries" in one for one in full.problems)
 
 
 def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database):

@@ -127,6 +127,13 @@ STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
         seen(stage(overdue=1, oldest_seconds=31)),
         ("1 entry waits", "index has 1 worker alive", "`logchord logs enhance`"),
     ),
+    "a stage whose package is gone": (
+        seen(
+            stage("alarms", due=2, overdue=2, paused=pause("configuration_invalid")),
+            not_run=frozenset({"alarms"}),
+        ),
+        ("2 entries wait", "'alarms'", "cannot be run here", "fill no backlog"),
+    ),
     "entries put aside": (
         seen(stage("embed:m", quarantined=1)),
         (

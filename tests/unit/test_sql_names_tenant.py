@@ -24,6 +24,7 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/compare.py", "_ROWS"),
     ("shared/opensearch/compare.py", "_NEXT"),
     ("shared/entries/amount.py", "_COUNT"),
+    ("shared/opensearch/filling.py", "_WAS_INDEXED"),
     # One index holds every entry, and is made anew for all of them.
     ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
     ("shared/due/behind.py", "_EARLIER"),
@@ -35,6 +36,8 @@ FOR_EVERY_TENANT = {
     # Embedded for another model whoever's it is; each keeps its tenant.
     ("shared/embedding/reembed.py", "_PAGE"),
     ("shared/embedding/reembed.py", "_ASIDE"),
+    ("shared/embedding/skipping.py", "_PAGE"),
+    ("shared/embedding/registry.py", "_SKIPPED"),
     ("shared/embedding/reembed.py", "_DUE"),
     ("shared/entries/amount.py", "_UNDELETED"),
     ("shared/embedding/comparing.py", "_ASKED"),

@@ -1,0 +1,174 @@
+"""What is not embedded, and why: a language that the model does not speak, a machine.
+
+Who has no vector is found by words, and ranked by the median of those who have one. The
+reason is kept with the entry; where settings or the model say otherwise by now, just
+those entries are due again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.broker import METADATA_STAGE, embed_stage
+from shared.due import behind
+from shared.due.behind import Named
+from shared.due.maintenance import Progress
+from shared.embedding import tables
+from shared.embedding.encoders import LANGUAGES
+from shared.entries.reading import Content
+from shared.log import get_logger
+from shared.postgres import Pool, connection
+from shared.text import languages
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+log = get_logger()
+
+Reason = Literal["language", "machine"]
+
+STEP_ENTRIES = 1000
+MACHINE = "machine"
+
+_NOTE: LiteralString = """
+    INSERT INTO embedding_skipped AS s (tenant, entry_id, model, revision, reason)
+    SELECT %(tenant)s, e.id, %(model)s, %(revision)s, %(reason)s
+      FROM entry e
+     WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
+        ON CONFLICT (entry_id, model) DO UPDATE
+       SET revision = excluded.revision, reason = excluded.reason
+     WHERE s.revision <= excluded.revision"""
+_FORGET: LiteralString = """
+    DELETE FROM embedding_skipped
+     WHERE entry_id = %(entry_id)s AND model = %(model)s AND tenant = %(tenant)s
+       AND revision <= %(revision)s"""
+_COUNTS: LiteralString = """
+    SELECT reason, count(*) FROM embedding_skipped
+     WHERE tenant = %(tenant)s AND model = %(model)s
+     GROUP BY reason ORDER BY reason LIMIT 10"""
+# The language is the one that the text was read in; what waits will be judged anew.
+_PAGE: LiteralString = """
+    SELECT e.id AS entry_id, e.tenant,
+           coalesce(s.reason, '') <> CASE
+               WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
+               WHEN cardinality(%(spoken)s::text[]) > 0
+                    AND NOT t.language = ANY(%(spoken)s::text[]) THEN 'language'
+               ELSE '' END
+           AND e.deleted_at IS NULL AND t.revision = e.revision
+           AND NOT EXISTS (SELECT FROM work w
+                            WHERE w.entry_id = e.id AND w.stage = ANY(%(stages)s))
+           AND NOT EXISTS (SELECT FROM quarantine q
+                            WHERE q.entry_id = e.id AND q.stage = ANY(%(stages)s))
+           AS is_other
+      FROM entry_text t
+      JOIN entry e ON e.id = t.entry_id
+      LEFT JOIN embedding_skipped s ON s.entry_id = e.id AND s.model = %(model)s
+     WHERE %(after)s::uuid IS NULL OR t.entry_id > %(after)s
+     ORDER BY t.entry_id
+     LIMIT %(limit)s"""
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    entry_id: UUID
+    tenant: str
+    is_other: bool
+
+
+def spoken(model: str, settings: Settings) -> tuple[str, ...]:
+    """Return the languages that a model speaks; none: whatever is written."""
+    provider = settings.api.providers.get(model.partition(":")[0])
+    if provider is not None:
+        return provider.embedding_languages
+    return tuple(LANGUAGES.get(model, ()))
+
+
+def reason(content: Content, model: str, settings: Settings) -> Reason | None:
+    """Return why an entry is not embedded; None: it is."""
+    if content.deleted:
+        return None
+    if content.origin == MACHINE and not settings.embed_machine_entries:
+        return "machine"
+    known = spoken(model, settings)
+    if not known:
+        return None
+    source = settings.sources.get(content.source)
+    language = languages.said(content.said_language) or languages.detect(
+        f"{content.title}\n{content.text}", source.language if source else None
+    )
+    return None if language in known else "language"
+
+
+def note(
+    conn: Connection[TupleRow], model: str, content: Content, why: Reason | None
+) -> None:
+    """Keep the reason, or that there is none any more; idempotent."""
+    row = {
+        "tenant": content.tenant,
+        "entry_id": content.entry_id,
+        "model": model,
+        "revision": content.revision,
+        "reason": why,
+    }
+    conn.execute(_FORGET if why is None else _NOTE, row)
+
+
+def counts(conn: Connection[TupleRow], model: str, tenant: str) -> dict[str, int]:
+    """Return how many entries of a facility a model skips, by reason."""
+    found = {"language": 0, "machine": 0}
+    given = {"tenant": tenant, "model": model}
+    return found | dict(conn.execute(_COUNTS, given).fetchall())
+
+
+def prepare(
+    pool: Pool, settings: Settings, cursor: Mapping[str, Any], done: int
+) -> Effect:
+    """Look at one page; return what makes due those that are judged otherwise now."""
+    with connection(pool) as conn:
+        models = [one.model for one in tables.active(conn)]
+        pages = {model: _page(conn, model, settings, cursor) for model in models}
+    other: dict[str, list[Named]] = defaultdict(list)
+    for model, page in pages.items():
+        for row in page:
+            if row.is_other:
+                other[embed_stage(model)].append((row.tenant, row.entry_id))
+    make_due = [behind.add_but_last(pool, named, one) for one, named in other.items()]
+    page = next(iter(pages.values()), [])
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        for make_last_due in make_due:
+            make_last_due(conn)
+        if other:
+            log.info("vectors_renewed", made_due=sum(map(len, other.values())))
+        if len(page) < STEP_ENTRIES:
+            return Progress(None, done, total=done)
+        return Progress({**cursor, "embedded_to": str(page[-1].entry_id)}, done)
+
+    return commit
+
+
+def _page(
+    conn: Connection[TupleRow],
+    model: str,
+    settings: Settings,
+    cursor: Mapping[str, Any],
+) -> Sequence[_Row]:
+    given = {
+        "model": model,
+        "machines": settings.embed_machine_entries,
+        "spoken": list(spoken(model, settings)),
+        "stages": [METADATA_STAGE, embed_stage(model)],
+        "after": cursor["embedded_to"],
+        "limit": STEP_ENTRIES,
+    }
+    with conn.cursor(row_factory=class_row(_Row)) as cur:
+        return cur.execute(_PAGE, given).fetchall()

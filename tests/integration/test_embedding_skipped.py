@@ -1,0 +1,190 @@
+"""What is not embedded: marked with its reason, and due again when that is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.broker import METADATA_STAGE, embed_stage, make_app
+from shared.due import maintenance, rows, turn
+from shared.embedding import registry, skipping, tables
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.query.plan import Limits, Question, make_plan
+from shared.retrieval.module import Ask, module
+from shared.settings import Settings
+from tests.integration.embedding_server import serving
+from workers import chores, search
+from workers.context import Context, Resources
+from workers.enhance import embed_entries, extract_metadata
+
+TENANT, MODEL = "default", "here:tiny"
+GERMAN = "Die Kühlwasserpumpe im Ring ist heute Nacht zweimal ausgefallen"
+ENGLISH = "The cooling water pump of the ring has failed twice during the night"
+Make = Callable[..., Context]
+
+
+@pytest.fixture
+def make(database, valkey, monkeypatch) -> Iterator[Make]:
+    """Workers whose model speaks English, unless settings say otherwise."""
+    monkeypatch.setattr(turn, "RESTS", 0.0)
+    made: list[Resources] = []
+    with serving() as server:
+
+        def context(**given: str) -> Context:
+            settings = Settings.load(
+                {
+                    "DATABASE_URL": database,
+                    "BROKER_URL": valkey.url,
+                    "OPENSEARCH_URL": "off",
+                    "EMBEDDING_MODEL": "tiny",
+                    "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
+                    "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
+                    "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
+                    **given,
+                }
+            )
+            made.append(Resources(settings, make_app(settings), "test"))
+            return Context(made[-1], {})
+
+        yield context
+        for one in made:
+            one.close()
+
+
+@pytest.fixture
+def admin(database) -> Iterator[Connection[TupleRow]]:
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
+def save(conn: Connection[TupleRow], name: str, text: str, origin: Any) -> UUID:
+    draft = EntryDraft("api", name, text, origin=origin)
+    stages = [embed_stage(MODEL), METADATA_STAGE]
+    (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
+    return saved.entry_id
+
+
+def work(ctx: Context) -> None:
+    embed_entries(ctx, MODEL)
+    extract_metadata(ctx)
+
+
+def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
+    """Carry out the chore, and return whose vectors it has made due."""
+    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chores.renew_texts(ctx)
+    assert maintenance.unfinished(conn) == []
+    found = conn.execute(
+        "SELECT e.external_id, w.class FROM work w JOIN entry e ON e.id = w.entry_id"
+        " WHERE w.stage = %s ORDER BY 1",
+        (embed_stage(MODEL),),
+    ).fetchall()
+    assert {work_class for _, work_class in found} <= {rows.BULK}
+    return [name for name, _ in found]
+
+
+def embedded(conn: Connection[TupleRow]) -> set[str]:
+    table = tables.live(conn)
+    assert table is not None
+    found = conn.execute(
+        f"SELECT e.external_id FROM {table.table_name} v"
+        " JOIN entry e ON e.id = v.entry_id"
+    )
+    return {name for (name,) in found}
+
+
+def shown(conn: Connection[TupleRow], entry_id: UUID) -> dict[str, str]:
+    entry = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+    assert entry is not None
+    return entry.skipped_stages
+
+
+def test_what_machines_write_has_no_vector_where_that_is_set_and_says_so(make, admin):
+    ctx = make(LOGCHORD_EMBED_MACHINE_ENTRIES="false")
+    alarm = save(admin, "alarm", ENGLISH, "machine")
+    note = save(admin, "note", ENGLISH, "human")
+    work(ctx)
+
+    assert embedded(admin) == {"note"}
+    assert shown(admin, alarm) == {embed_stage(MODEL): "machine"}
+    assert shown(admin, note) == {}
+    assert skipping.counts(admin, MODEL, TENANT) == {"language": 0, "machine": 1}
+    assert renewed(ctx, admin) == []
+    (standing,) = registry.listing(admin)
+    assert (standing.entries, standing.missing) == (1, 0)
+
+    # Set otherwise, just these are due; and back again, these once more.
+    on = make()
+    assert renewed(on, admin) == ["alarm"]
+    work(on)
+    assert embedded(admin) == {"alarm", "note"}
+    assert shown(admin, alarm) == {}
+    assert renewed(ctx, admin) == ["alarm"]
+    work(ctx)
+    assert embedded(admin) == {"note"}
+
+
+@pytest.mark.parametrize("origin", ["human", "machine"])
+def test_a_language_that_the_model_does_not_speak_is_marked_and_not_embedded(
+    make, admin, origin
+):
+    ctx = make()
+    german = save(admin, "german", GERMAN, origin)
+    save(admin, "english", ENGLISH, origin)
+    work(ctx)
+
+    assert embedded(admin) == {"english"}
+    assert shown(admin, german) == {embed_stage(MODEL): "language"}
+    assert renewed(ctx, admin) == []
+
+    # A model of every language is one setting.
+    spoken = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES="[]")
+    assert renewed(spoken, admin) == ["german"]
+    work(spoken)
+    assert embedded(admin) == {"english", "german"}
+
+
+def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, admin):
+    ctx = make()
+    entry = save(admin, "one", ENGLISH, "human")
+    work(ctx)
+    save(admin, "one", GERMAN, "human")
+    work(ctx)
+    assert embedded(admin) == set()
+    assert shown(admin, entry) == {embed_stage(MODEL): "language"}
+
+    save(admin, "one", ENGLISH, "human")
+    assert shown(admin, entry) == {}, "the reason is that of an older text"
+    work(ctx)
+    assert embedded(admin) == {"one"}
+    save(admin, "one", GERMAN, "human")
+    work(ctx)
+    stages = [embed_stage(MODEL)]
+    tombstone(admin, TENANT, entry, reason=None, stages=stages)
+    work(ctx)
+    assert skipping.counts(admin, MODEL, TENANT) == {"language": 0, "machine": 0}
+
+
+def test_a_question_in_such_a_language_is_searched_by_words_alone(make, admin):
+    ctx = make()
+    save(admin, "english", ENGLISH, "human")
+    work(ctx)
+    tools = search._tools(ctx)
+
+    def asked(text: str) -> tuple[str | None, int]:
+        question = Question(query=text, mode="semantic")
+        plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
+        found = module("semantic").execute(Ask.lasting(plan, 5.0), tools)
+        return found.skipped, len(found.hits)
+
+    assert asked("Warum ist die Kühlwasserpumpe im Ring ausgefallen") == ("language", 0)
+    assert asked("why has the cooling water pump of the ring failed")[0] is None
