@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import LiteralString
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
@@ -13,6 +13,8 @@ from psycopg.rows import TupleRow
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 
+# A link of this kind makes no thread.
+RELATED = "related"
 # Who changes links has the source to themselves; who only adds or edits entries shares
 # it, and waits for them: else a parent and its reply, each on its way, miss each other.
 _LOCK: LiteralString = """
@@ -31,7 +33,8 @@ _POINTED_AT: LiteralString = """
 # theirs while statistics are old, is of no use to what is no bare comparison.
 _FORGET: LiteralString = """
     DELETE FROM entry_link
-     WHERE (tenant = %(tenant)s) IS TRUE AND entry_id = ANY(%(entry_ids)s)"""
+     WHERE (tenant = %(tenant)s) IS TRUE AND entry_id = ANY(%(entry_ids)s)
+    RETURNING entry_id, kind, target"""
 _ADD: LiteralString = """
     INSERT INTO entry_link (entry_id, kind, target, tenant, source)
     SELECT r.entry_id, r.kind, r.target, %(tenant)s, %(source)s
@@ -75,6 +78,19 @@ _OF_ENTRIES: LiteralString = """
      LIMIT 10000"""
 
 
+class _Link(NamedTuple):
+    entry_id: UUID
+    kind: str
+    target: str
+
+
+class Changed(NamedTuple):
+    """Which entries say more of their threads than before, and which say less."""
+
+    more: set[UUID]
+    less: set[UUID]
+
+
 def said(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID
 ) -> list[tuple[str, str]]:
@@ -86,7 +102,7 @@ def said(
 def targets(draft: EntryDraft) -> Iterator[tuple[str, str]]:
     """Yield the kind and the external id of each link; nobody and itself are none."""
     named = [("reply", draft.reply_to), ("supersedes", draft.supersedes)]
-    for kind, target in (*named, *(("related", one) for one in draft.related)):
+    for kind, target in (*named, *((RELATED, one) for one in draft.related)):
         if target and target != draft.external_id:
             yield kind, target
 
@@ -132,12 +148,16 @@ def replace(
     tenant: str,
     source: str,
     drafts: Mapping[UUID, EntryDraft],
-) -> None:
+) -> Changed:
     """Write the links of these drafts instead of what their entries had."""
-    conn.execute(_FORGET, {"tenant": tenant, "entry_ids": sorted(drafts)})
-    rows = [(key, *link) for key, draft in drafts.items() for link in targets(draft)]
+    values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
+    old = {_Link._make(row) for row in conn.execute(_FORGET, values)}
+    rows = [
+        _Link(key, *link) for key, draft in drafts.items() for link in targets(draft)
+    ]
+    changed = Changed(_of_threads({*rows} - old), _of_threads(old - {*rows}))
     if not rows:
-        return
+        return changed
     values = {
         "tenant": tenant,
         "source": source,
@@ -146,6 +166,7 @@ def replace(
         "targets": [row[2] for row in rows],
     }
     conn.execute(_ADD, values)
+    return changed
 
 
 def superseded(
@@ -173,6 +194,10 @@ def of_entries(
     for entry_id, kind, target in conn.execute(_OF_ENTRIES, values):
         found.setdefault(entry_id, []).append((kind, target))
     return found
+
+
+def _of_threads(links: Iterable[_Link]) -> set[UUID]:
+    return {one.entry_id for one in links if one.kind != RELATED}
 
 
 def _name(tenant: str, source: str) -> str:

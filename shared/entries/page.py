@@ -5,7 +5,7 @@ First the sources, then the entries by id, then what belongs to them, then the w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
@@ -184,15 +184,25 @@ class Page:
             for one in self.revised
             if one.news.draft.source == source
         }
-        links.replace(self.conn, self.tenant, source, drafts)
-        before = {
-            edit.row.thread_id
-            for edit in self.edits
-            if edit.row.id in drafts and edit.row.thread_id is not None
-        }
-        threads.join(self.conn, self.tenant, source, drafts, before)
+        self._thread(source, drafts)
         old = links.superseded(self.conn, self.tenant, source, drafts)
         return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
+
+    def _thread(self, source: str, drafts: Mapping[UUID, EntryDraft]) -> None:
+        """Write who names whom; only where somebody let go, whole threads are read."""
+        more, less = links.replace(self.conn, self.tenant, source, drafts)
+        before = {one.row.id: one.row for one in self.edits if one.row.id in drafts}
+        for key, row in before.items():
+            if row.thread_key != drafts[key].thread_key:
+                (more if row.thread_key is None else less).add(key)
+        if less:
+            were = [row.thread_id for row in before.values() if row.thread_id]
+            threads.join(self.conn, self.tenant, source, drafts, were)
+            return
+        more |= self.made.keys()
+        said = {key: one for key, one in drafts.items() if key in more}
+        standing = {key: before[key].thread_id for key in said if key in before}
+        threads.extend(self.conn, self.tenant, source, said, standing)
 
     def _add_work(self, fetch: set[UUID], gone: set[UUID]) -> None:
         """Make due what follows, stage by stage, in the order in which they follow."""

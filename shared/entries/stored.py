@@ -27,7 +27,7 @@ _KNOWN: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
            e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id
+           e.thread_id, e.thread_key
       FROM json_array_elements(%(identities)s::json) AS asked
       JOIN entry e ON e.source = asked ->> 0 AND e.external_id = asked ->> 1
      WHERE e.tenant = %(tenant)s"""
@@ -37,7 +37,7 @@ _LOCKED: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
            e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id
+           e.thread_id, e.thread_key
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
@@ -62,6 +62,7 @@ class Stored(NamedTuple):
     parsed_by: int | None
     missing: bool
     thread_id: UUID | None
+    thread_key: str | None
 
 
 class Step(IntEnum):

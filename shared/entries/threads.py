@@ -7,12 +7,17 @@ reply to itself and a circle of replies need no rule of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
+
+from shared.entries import links
+from shared.entries.draft import EntryDraft
 
 # Statistics that are older than the load of a source's history say nothing of its keys:
 # by them, whole tables were read at each step.
@@ -66,6 +71,39 @@ _REACHED: LiteralString = """
             WHERE e.id = r.id OFFSET 0) AS e
      ORDER BY e.id
      LIMIT 1000000"""
+# What touches entries at one step: what they name, who has their key, and who has named
+# one of them before it came. Of a key one entry is enough: they are one thread already.
+_NEAR: LiteralString = """
+    SELECT 'target' AS touch, named.name, near.id, near.thread_id
+      FROM json_array_elements_text(%(targets)s::json) AS named (name)
+     CROSS JOIN LATERAL (
+           SELECT e.id, e.thread_id FROM entry e
+            WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+              AND e.external_id = named.name OFFSET 0) AS near
+     UNION ALL
+    SELECT 'key', named.name, near.id, near.thread_id
+      FROM json_array_elements_text(%(keys)s::json) AS named (name)
+     CROSS JOIN LATERAL (
+           SELECT e.id, e.thread_id FROM entry e
+            WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+              AND e.thread_key = named.name AND e.id <> ALL(%(entry_ids)s)
+            LIMIT 1) AS near
+     UNION ALL
+    SELECT 'reply', named.name, near.id, near.thread_id
+      FROM json_array_elements_text(%(fresh)s::json) AS named (name)
+     CROSS JOIN LATERAL (
+           SELECT l.entry_id FROM entry_link l
+            WHERE l.tenant = %(tenant)s AND l.source = %(source)s
+              AND l.target = named.name AND l.kind <> 'related' OFFSET 0) AS l
+     CROSS JOIN LATERAL (
+           SELECT e.id, e.thread_id FROM entry e
+            WHERE e.id = l.entry_id OFFSET 0) AS near"""
+_MEMBERS: LiteralString = """
+    SELECT e.id, e.thread_id FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.thread_id = ANY(%(thread_ids)s)
+     ORDER BY e.id
+     LIMIT 1000000
+       FOR NO KEY UPDATE"""
 # What is new in this transaction, or deleted, stays so; of the others it is news.
 _MOVE: LiteralString = """
     UPDATE entry e
@@ -87,6 +125,76 @@ class _Member(NamedTuple):
     targets: Sequence[str]
 
 
+class _Near(NamedTuple):
+    touch: str
+    name: str
+    id: UUID
+    thread_id: UUID | None
+
+
+class _Groups:
+    """Ids that belong together, each group called by the smallest of them."""
+
+    def __init__(self) -> None:
+        self._below: dict[UUID, UUID] = {}
+
+    def name(self, one: UUID) -> UUID:
+        """Return what its group is called: itself, if it has met no other."""
+        below = self._below
+        while (low := below.get(one, one)) != one:
+            below[one] = one = below.get(low, low)
+        return one
+
+    def unite(self, one: UUID, other: UUID) -> None:
+        """Let both be of one group."""
+        low, high = sorted((self.name(one), self.name(other)))
+        if low != high:
+            self._below[high] = low
+
+    def names(self) -> set[UUID]:
+        """Return what the groups of several are called."""
+        return {self.name(one) for one in self._below}
+
+
+def extend(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    drafts: Mapping[UUID, EntryDraft],
+    standing: Mapping[UUID, UUID | None],
+) -> None:
+    """Join entries that are new, or that say more of others than they did.
+
+    By that nothing falls apart: a reply to a thread of thousands looks at one of them.
+    `standing` has the threads of those that are not new. The source is ours alone
+    meanwhile (`links.lock`). It is no revision.
+    """
+    if not drafts:
+        return
+    named = {key: _named(draft) for key, draft in drafts.items()}
+    near = _near(conn, tenant, source, drafts, named, standing)
+    # A thread stands for all of its entries; an entry that stands alone, for itself.
+    alone = {one.id for one in near if one.thread_id is None}
+    alone |= {key for key in drafts if standing.get(key) is None}
+    groups = _united(drafts, named, near, standing)
+    together = groups.names()
+    moved = {
+        one: groups.name(one)
+        for one in alone
+        if groups.name(one) in together
+        or (one in drafts and (named[one] or drafts[one].thread_key is not None))
+    }
+    threads = {one.thread_id for one in near} | set(standing.values())
+    renamed = sorted(
+        one for one in threads if one is not None and groups.name(one) != one
+    )
+    if renamed:
+        values = {"tenant": tenant, "thread_ids": renamed}
+        for entry_id, thread_id in conn.execute(_MEMBERS, values):
+            moved[entry_id] = groups.name(thread_id)
+    _move(conn, tenant, sorted(moved.items()))
+
+
 def join(
     conn: Connection[TupleRow],
     tenant: str,
@@ -96,7 +204,8 @@ def join(
 ) -> None:
     """Make the threads of these entries, and of these threads, what they are now.
 
-    The source is ours alone meanwhile (`links.lock`). It is no revision.
+    Every entry of them is looked at: one that held the others together may have let
+    go. The source is ours alone meanwhile (`links.lock`). It is no revision.
     """
     values = {
         "tenant": tenant,
@@ -104,51 +213,105 @@ def join(
         "entry_ids": sorted(entry_ids),
         "thread_ids": sorted(thread_ids),
     }
-    conn.execute(_BY_INDEX, {"scans": "off"})
-    with conn.cursor(binary=True) as cur:
+    with _by_index(conn), conn.cursor(binary=True) as cur:
         members = [_Member._make(row) for row in cur.execute(_REACHED, values)]
-    conn.execute(_BY_INDEX, {"scans": "on"})
     moved = [
         (member.id, thread_id)
         for member, thread_id in zip(members, _threads(members), strict=True)
         if thread_id != member.thread_id
     ]
-    if moved:
-        values = {
-            "tenant": tenant,
-            "entry_ids": [entry_id for entry_id, _ in moved],
-            "thread_ids": [thread_id for _, thread_id in moved],
-        }
-        conn.execute(_MOVE, values)
+    _move(conn, tenant, moved)
+
+
+def _near(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    drafts: Mapping[UUID, EntryDraft],
+    named: Mapping[UUID, Sequence[str]],
+    standing: Mapping[UUID, UUID | None],
+) -> list[_Near]:
+    keys = {one.thread_key for one in drafts.values() if one.thread_key is not None}
+    fresh = [draft.external_id for key, draft in drafts.items() if key not in standing]
+    values = {
+        "tenant": tenant,
+        "source": source,
+        "entry_ids": sorted(drafts),
+        "targets": json.dumps(sorted({one for some in named.values() for one in some})),
+        "keys": json.dumps(sorted(keys)),
+        "fresh": json.dumps(fresh),
+    }
+    with _by_index(conn), conn.cursor(binary=True) as cur:
+        return [_Near._make(row) for row in cur.execute(_NEAR, values)]
+
+
+def _united(
+    drafts: Mapping[UUID, EntryDraft],
+    named: Mapping[UUID, Sequence[str]],
+    near: Sequence[_Near],
+    standing: Mapping[UUID, UUID | None],
+) -> _Groups:
+    """Return which threads, and which entries that stand alone, belong together."""
+    at = {draft.external_id: standing.get(key) or key for key, draft in drafts.items()}
+    by_key: dict[str, UUID] = {}
+    groups = _Groups()
+    for one in near:
+        place = one.thread_id or one.id
+        if one.touch == "reply":
+            groups.unite(place, at[one.name])
+        elif one.touch == "key":
+            by_key[one.name] = place
+        else:
+            at.setdefault(one.name, place)
+    for key, draft in drafts.items():
+        place = at[draft.external_id]
+        if draft.thread_key is not None:
+            groups.unite(place, by_key.setdefault(draft.thread_key, place))
+        for target in named[key]:
+            if target in at:
+                groups.unite(place, at[target])
+    return groups
+
+
+def _named(draft: EntryDraft) -> list[str]:
+    """Return whom a draft names as being of its thread."""
+    return [target for kind, target in links.targets(draft) if kind != links.RELATED]
+
+
+@contextmanager
+def _by_index(conn: Connection[TupleRow]) -> Iterator[None]:
+    conn.execute(_BY_INDEX, {"scans": "off"})
+    yield
+    conn.execute(_BY_INDEX, {"scans": "on"})
+
+
+def _move(
+    conn: Connection[TupleRow], tenant: str, moved: Sequence[tuple[UUID, UUID | None]]
+) -> None:
+    if not moved:
+        return
+    values = {
+        "tenant": tenant,
+        "entry_ids": [entry_id for entry_id, _ in moved],
+        "thread_ids": [thread_id for _, thread_id in moved],
+    }
+    conn.execute(_MOVE, values)
 
 
 def _threads(members: Sequence[_Member]) -> list[UUID | None]:
     """Return each one's thread; none for what stands alone and says of no other."""
-    by_name = {member.external_id: place for place, member in enumerate(members)}
-    by_key: dict[str, int] = {}
-    roots = list(range(len(members)))
-
-    def root(place: int) -> int:
-        while roots[place] != place:
-            roots[place] = place = roots[roots[place]]
-        return place
-
-    def unite(one: int, other: int) -> None:
-        # Members are sorted by id: the smaller place is the smaller id.
-        low, high = sorted((root(one), root(other)))
-        roots[high] = low
-
-    for place, member in enumerate(members):
+    by_name = {member.external_id: member.id for member in members}
+    by_key: dict[str, UUID] = {}
+    groups = _Groups()
+    for member in members:
         if member.key is not None:
-            unite(place, by_key.setdefault(member.key, place))
+            groups.unite(member.id, by_key.setdefault(member.key, member.id))
         for target in member.targets:
             if target in by_name:
-                unite(place, by_name[target])
-    found = [root(place) for place in range(len(members))]
-    together = {low for place, low in enumerate(found) if low != place}
+                groups.unite(member.id, by_name[target])
+    together = groups.names()
     return [
-        members[low].id
-        if low in together or member.key is not None or member.targets
-        else None
-        for member, low in zip(members, found, strict=True)
+        name if name in together or member.key is not None or member.targets else None
+        for member in members
+        for name in (groups.name(member.id),)
     ]

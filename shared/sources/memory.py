@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, LiteralString
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-_MOST_VALUES = 1_000_000
+# An adapter asks for neighbours, one after the other: so many are read at one look.
+AT_A_LOOK = 250
 
-_LOAD: LiteralString = """
+_FROM: LiteralString = """
     SELECT key, value FROM source_memory
-     WHERE source = %(source)s
+     WHERE source = %(source)s AND key >= %(key)s
      ORDER BY key
      LIMIT %(limit)s"""
 _SAVE: LiteralString = """
@@ -28,18 +29,37 @@ _FORGET: LiteralString = """
      WHERE source = %(source)s AND key = ANY (%(keys)s)"""
 
 
-class StoredMemory:
-    """Values as they were loaded, and what has been put since."""
+# What is remembered under a key and the next ones, in the order of keys.
+Look = Callable[[str], Mapping[str, Any]]
 
-    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
-        self._values = dict(values or {})
+
+class StoredMemory:
+    """Values as they are stored, read when they are asked for, and what was put since.
+
+    A source may remember millions of them: only those of the last look are held.
+    """
+
+    def __init__(self, look: Look | None = None) -> None:
+        self._look = look
         self._changes: dict[str, Any] = {}
+        # What was put in this run: it may not be committed yet.
+        self._put: dict[str, Any] = {}
+        self._seen: Mapping[str, Any] = {}
+        # Between these two nothing is stored but what was seen.
+        self._from: str | None = None
+        self._to: str | None = None
 
     def get(self, key: str) -> Any:
         """Return what was kept or put, or None."""
-        if key in self._changes:
-            return self._changes[key]
-        return self._values.get(key)
+        for known in (self._changes, self._put):
+            if key in known:
+                return known[key]
+        # What had to be changed to be stored is not found again.
+        if self._look is None or _storable(key) != key:
+            return None
+        if key not in self._seen and not self._is_between(key):
+            self._learn(self._look(key), key)
+        return self._seen.get(key)
 
     def put(self, key: str, value: Any) -> None:
         """Keep it once the next page is committed; None forgets it."""
@@ -49,18 +69,30 @@ class StoredMemory:
     def take_changes(self) -> dict[str, Any]:
         """Return what is to be saved with the page at hand; it counts as kept."""
         changes, self._changes = self._changes, {}
-        self._values.update(changes)
+        self._put.update(changes)
         return changes
 
     def discard_changes(self) -> None:
         """Forget what was put since the last page: its run has failed."""
         self._changes = {}
 
+    def _is_between(self, key: str) -> bool:
+        if self._from is None or key < self._from:
+            return False
+        return self._to is None or key <= self._to
 
-def load(conn: Connection[TupleRow], source: str) -> dict[str, Any]:
-    """Return everything that a source remembers."""
-    rows = conn.execute(_LOAD, {"source": source, "limit": _MOST_VALUES})
-    return dict(rows.fetchall())
+    def _learn(self, found: Mapping[str, Any], key: str) -> None:
+        self._seen = found
+        names = list(found)
+        # Elsewhere keys may be in another order: then nothing is known between them.
+        self._from = key if names == sorted(names) else None
+        self._to = names[-1] if len(names) >= AT_A_LOOK else None
+
+
+def load(conn: Connection[TupleRow], source: str, key: str) -> dict[str, Any]:
+    """Return what a source remembers under a key, and under some that follow it."""
+    values = {"source": source, "key": key, "limit": AT_A_LOOK}
+    return dict(conn.execute(_FROM, values).fetchall())
 
 
 def save(conn: Connection[TupleRow], source: str, changes: Mapping[str, Any]) -> None:

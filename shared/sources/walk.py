@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg import Connection
@@ -202,7 +203,6 @@ class Walk:
             if standing is None or standing.paused:
                 return None
             run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
-            kept = memory.load(conn, lease.source)
             source = self._source = standing.settings
         cursor = lease.cursor
         if run.is_dry:
@@ -212,7 +212,7 @@ class Walk:
         if lease.failures or standing.failures:
             # What failed a while ago is not waited for again and again: others are due.
             source = source.model_copy(update={"max_retries": 0})
-        remembered = StoredMemory(kept)
+        remembered = StoredMemory(self._look)
         most = max(ends, time.monotonic()) + _REQUESTS_SECONDS
         wanted = Wanted(lease.source, source, remembered, lease.kind, most)
         io = ending.enter_context(means.open_io(wanted))
@@ -240,6 +240,10 @@ class Walk:
             cursor=cursor,
             seen=run.seen,
         )
+
+    def _look(self, key: str) -> Mapping[str, Any]:
+        with connection(self._means.pool) as conn:
+            return memory.load(conn, self.lease.source, key)
 
     def _beside(self, wanted: Wanted) -> Beside | None:
         """Return what reads the files that belong to metadata, if files are read."""

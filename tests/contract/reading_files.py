@@ -31,7 +31,7 @@ class Poller:
     def open(self) -> Opened:
         settings = SourceSettings.model_validate(self.given)
         clock = self.clock
-        self.store = StoredMemory(self.memory)
+        self.store = StoredMemory(lambda _: dict(sorted(self.memory.items())))
         self.io = make_io(
             "polled",
             settings,

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.entries import links, reading
+from shared.entries import links, reading, threads
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from tests.waiting import until
@@ -222,6 +222,75 @@ def test_threads_do_not_depend_on_the_order_or_the_pages(conn, entries, size):
             save_page(conn, TENANT, page, stages=[], editor="test")
 
         assert partition(conn) == expected(entries)
+        assert_nothing_is_left_to_join(conn)
+
+
+def assert_nothing_is_left_to_join(conn) -> None:
+    """What was joined step by step is what looking at every entry makes of it."""
+    before = threads_of(conn)
+    rows = conn.execute("SELECT id, thread_id FROM entry").fetchall()
+    known = {thread for _, thread in rows if thread is not None}
+
+    threads.join(conn, TENANT, "elog", [entry_id for entry_id, _ in rows], known)
+
+    assert threads_of(conn) == before
+
+
+REPLIES = 5_000
+READ = """
+    SELECT sum(coalesce(idx_tup_fetch, 0) + coalesce(seq_tup_read, 0))::int
+      FROM pg_stat_xact_user_tables WHERE relname = 'entry'"""
+
+
+def test_a_reply_to_a_thread_of_thousands_looks_at_a_few_of_them(conn, save):
+    (root,) = save(draft("root", thread_key="k"))
+    replies = [draft(str(n), reply_to="root" if n % 2 else "0") for n in range(REPLIES)]
+    replies[0] = draft("0", thread_key="k")
+    for first in range(0, REPLIES, 1000):
+        save(*replies[first : first + 1000])
+    conn.execute("ANALYZE entry")
+    conn.execute("ANALYZE entry_link")
+    # Of so few entries the planner reads the whole table where it looks for one.
+    conn.execute("SET enable_seqscan = off")
+    conn.commit()
+
+    read = {}
+    for one in (
+        draft("to the first", reply_to="root"),
+        draft("to a reply", reply_to="4321"),
+        draft("by the key", thread_key="k"),
+        draft("1", reply_to="root", text="an edit of a reply"),
+        draft("root", thread_key="k", text="an edit of the first"),
+        draft("2", reply_to="0", thread_key="k", text="an edit that says more"),
+    ):
+        before = conn.execute(READ).fetchone()[0]
+        save(one)
+        read[one.external_id, one.text] = conn.execute(READ).fetchone()[0] - before
+        conn.commit()
+
+    assert max(read.values()) < 20, read
+    rows = conn.execute("SELECT thread_id, count(*) FROM entry GROUP BY 1").fetchall()
+    assert rows == [(root.entry_id, REPLIES + 4)]
+
+
+def test_thousands_that_waited_for_their_parent_are_one_thread_with_it(conn, save):
+    replies = [draft(str(n), reply_to="root") for n in range(1000)]
+    first, *_ = save(*replies)
+
+    save(draft("root"))
+
+    rows = conn.execute("SELECT thread_id, count(*) FROM entry GROUP BY 1").fetchall()
+    assert rows == [(first.entry_id, 1001)]
+
+
+def test_two_threads_that_an_entry_joins_are_one(conn, save):
+    (first,) = save(draft("1"))
+    save(draft("2", reply_to="1"), draft("3"), draft("4", reply_to="3"))
+
+    save(draft("5", reply_to="2", supersedes="4"))
+
+    assert set(threads_of(conn).values()) == {first.entry_id}
+    assert_nothing_is_left_to_join(conn)
 
 
 def test_an_entry_says_its_parent_and_its_thread(conn, save):

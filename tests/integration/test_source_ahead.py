@@ -82,7 +82,7 @@ def test_what_the_adapter_remembers_of_a_page_is_kept_with_that_page(runtime, fo
     for _ in range(3):
         runtime.turn(NAME, runs.TAIL, seconds=0)
         with connection(runtime.pool) as conn:
-            found.append((len(runtime.texts(NAME)), len(memory.load(conn, NAME))))
+            found.append((len(runtime.texts(NAME)), len(memory.load(conn, NAME, ""))))
 
     assert [entries for entries, _ in found] == [10, 20, 30]
     assert all(files * PAGE <= entries for entries, files in found)
@@ -138,5 +138,5 @@ def test_what_is_only_tried_remembers_nothing(runtime, folder):
     run = runtime.run(NAME, dry_run=True)
     assert (run.seen, run.added) == (30, 0)
     with connection(runtime.pool) as conn:
-        assert memory.load(conn, NAME) == {}
+        assert memory.load(conn, NAME, "") == {}
     assert runtime.run(NAME).added == 30

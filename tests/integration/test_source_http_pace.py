@@ -226,9 +226,10 @@ def test_what_a_source_remembers_is_kept_row_by_row(conn):
     values = {"b": {"etag": '"1"'}, "a": [1, "\0 \ud800 \\u0000"], "c": "x", "n": None}
     memory.save(conn, "ring", values)
     memory.save(conn, "other", {"a": 1})
-    kept = memory.load(conn, "ring")
+    kept = memory.load(conn, "ring", "")
     assert kept == {"a": [1, "\ufffd ? \\u0000"], "b": {"etag": '"1"'}, "c": "x"}
     memory.save(conn, "ring", {"b": {"etag": '"2"'}, "c": None, "gone": None})
-    assert memory.load(conn, "ring") == {"a": kept["a"], "b": {"etag": '"2"'}}
+    assert memory.load(conn, "ring", "") == {"a": kept["a"], "b": {"etag": '"2"'}}
+    assert list(memory.load(conn, "ring", "aa")) == ["b"]
     memory.save(conn, "ring", {})
-    assert memory.load(conn, "other") == {"a": 1}
+    assert memory.load(conn, "other", "") == {"a": 1}

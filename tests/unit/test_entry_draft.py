@@ -81,6 +81,7 @@ def stored(draft: EntryDraft, **fields: Any) -> Stored:
         parsed_by=draft.parsed_by,
         missing=False,
         thread_id=None,
+        thread_key=None,
     )
     return row._replace(**fields)
 

@@ -48,6 +48,7 @@ def test_only_what_its_source_calls_newer_is(here, there, newer):
         parsed_by=None,
         missing=False,
         thread_id=None,
+        thread_key=None,
     )
     draft = EntryDraft("ring", "1", "Text", version=there[0], modified_at=there[1])
 
