@@ -35,6 +35,7 @@ from shared.settings import Settings
 from shared.sources import arrangement
 from shared.version import VERSION
 from workers.context import budget, database_url
+from workers.listening import Listeners
 from workers.loops import Loop
 
 if TYPE_CHECKING:
@@ -187,12 +188,17 @@ def loops(settings: Settings) -> list[Loop]:
     def finish(conn: Connection[TupleRow]) -> None:
         closing.finish_overdue_jobs(conn, client)
 
+    listeners = Listeners(settings)
+
     def schedule_due(conn: Connection[TupleRow]) -> None:
         schedule_chores(conn)
+        listeners.turn(conn)
         nudge_chores(conn, app)
         nudge_sources(conn, app)
 
     def arrange(conn: Connection[TupleRow]) -> None:
+        # Whoever had the lock until now listens no more than we did.
+        listeners.stop()
         arrange_chores(conn)
         arrange_sources(conn, settings)
 

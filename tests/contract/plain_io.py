@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from shared.entries.listening import Talk
 from shared.settings_sources import SourceSettings
 from shared.sources.memory import StoredMemory
 from shared.sources.wire.answers import HTTPReply
@@ -118,3 +119,9 @@ class _FirstServer:
     ) -> AbstractContextManager[Iterator[bytes]]:
         """Read a large answer piece by piece."""
         return self._io.client(url).stream(url, headers=headers, max_bytes=max_bytes)
+
+    def talk(
+        self, url: str, *, protocol: str | None = None
+    ) -> AbstractContextManager[Talk]:
+        """Open a web socket."""
+        return self._io.client(url).talk(url, protocol=protocol)

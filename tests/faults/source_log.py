@@ -97,9 +97,9 @@ class SourceLog:
         assert now is not None
         self._killed.append((now[0], held))
 
-    def recovery_s(self) -> float:
-        """Return the longest time until a run of the dead was in other hands."""
-        waits = [0.0]
+    def recoveries_s(self) -> list[float]:
+        """Return how long it took until each run of the dead was in other hands."""
+        waits: list[float] = []
         with psycopg.connect(self._database) as conn:
             for killed_at, claims in self._killed:
                 for claim in claims:
@@ -108,7 +108,7 @@ class SourceLog:
                     assert row is not None
                     assert row[0] is not None, "a run of the dead was never taken up"
                     waits.append(row[0])
-        return max(waits)
+        return sorted(waits)
 
     def steps(self) -> tuple[int, int]:
         """Return how many steps were committed, and how many of them twice."""

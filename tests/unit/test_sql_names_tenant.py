@@ -84,6 +84,7 @@ FOR_EVERY_TENANT = {
     ("shared/sources/arrangement.py", "_KNOWN"),
     ("shared/sources/runs.py", "_FORGET"),
     ("shared/sources/state.py", "_OF_SOURCE"),
+    ("shared/sources/state.py", "_AWAKE"),
     # Upkeep ends the jobs that nobody closed.
     ("shared/jobs/closing.py", "_OVERDUE"),
 }

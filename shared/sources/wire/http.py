@@ -16,7 +16,7 @@ import tenacity
 from shared.entries.adapter import Memory
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.settings_sources import SourceSettings
-from shared.sources.wire import answers, failures
+from shared.sources.wire import answers, failures, websocket
 from shared.sources.wire.answers import HTTPReply
 from shared.sources.wire.asking import Answer, Asker, Question
 from shared.sources.wire.connecting import Patience
@@ -140,6 +140,22 @@ class SourceClient:
         opened, answer = self._patiently(begin)
         with opened:
             yield self._pieces(answer, most)
+
+    @contextmanager
+    def talk(
+        self, url: str, *, protocol: str | None = None
+    ) -> Iterator[websocket.WebSocket]:
+        """Open a web socket, once: whoever listens tries again in its own time."""
+        with self._of_source():
+            where = self._asker.admit(url)
+            patience = Patience(
+                websocket.IDLE_SECONDS, float("inf"), self._run.is_cancelled
+            )
+            with (
+                failures.of_network(where),
+                websocket.opened(self._asker, where, patience, protocol) as talk,
+            ):
+                yield talk
 
     def close(self) -> None:
         """Hang up."""

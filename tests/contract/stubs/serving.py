@@ -54,6 +54,8 @@ class StubAnswer:
     status: int = 200
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    # Has the connection instead, from here on.
+    takes_over: Callable[[BaseHTTPRequestHandler], None] | None = None
 
 
 class StubServer:
@@ -208,6 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _send(handler: _Handler, answer: StubAnswer, length: int | None = None) -> None:
+    if answer.takes_over is not None:
+        answer.takes_over(handler)
+        return
     handler.send_response(answer.status)
     handler.send_header("Content-Type", answer.media_type)
     handler.send_header(

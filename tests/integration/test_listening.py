@@ -1,0 +1,125 @@
+"""A source that speaks up is asked at once; one that is not heard is polled as ever."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.due import schedule
+from shared.postgres import connection
+from shared.sources import operate, runs
+from tests.contract.stubs.olog import OlogStub, make_stub
+from tests.integration.fix_sources import TENANT, Runtime
+from tests.waiting import until
+from workers import listening
+from workers.adapters.kit.stub import StubEntry
+from workers.listening import Listeners
+
+NAME = "ring"
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Look and try again without waiting."""
+    monkeypatch.setattr(listening, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(listening, "FIRST_WAIT_SECONDS", 0.05)
+
+
+@pytest.fixture
+def olog(runtime: Runtime) -> OlogStub:
+    stub = runtime.stub(make_stub)
+    runtime.configure(NAME, stub, args={"listen": True}, require_initial_ingest=False)
+    runtime.run(NAME)
+    return stub
+
+
+@pytest.fixture
+def listeners(runtime: Runtime):
+    made = Listeners(runtime.settings)
+    yield made
+    made.stop()
+
+
+def is_due(runtime: Runtime, listeners: Listeners) -> bool:
+    """Do one turn, as whoever schedules does; tell whether the tail is due."""
+    with connection(runtime.pool) as conn:
+        listeners.turn(conn)
+        due = schedule.due_of_sources(conn)
+    return (NAME, runs.TAIL) in {(one.source, one.kind) for one in due}
+
+
+def hear(runtime: Runtime, listeners: Listeners, olog: OlogStub) -> None:
+    """Wait until the source is listened to, and read what it had before."""
+    until(lambda: is_due(runtime, listeners), within_seconds=20, what="a word")
+    assert olog.is_heard()
+    runtime.turn(NAME, runs.TAIL)
+    assert not is_due(runtime, listeners)
+
+
+def test_a_word_makes_the_tail_due_and_carries_nothing(runtime, listeners, olog):
+    hear(runtime, listeners, olog)
+
+    olog.add(StubEntry(number=7, time=datetime.now(UTC), text="RF trip"))
+
+    until(lambda: is_due(runtime, listeners), within_seconds=10, what="a due tail")
+    assert runtime.texts(NAME) == {}
+    runtime.turn(NAME, runs.TAIL)
+    assert list(runtime.texts(NAME)) == ["7"]
+
+
+def test_a_lost_socket_costs_nothing_and_is_opened_again(runtime, listeners, olog):
+    hear(runtime, listeners, olog)
+
+    olog.drop()
+    olog.add(StubEntry(number=7, time=datetime.now(UTC), text="While nobody listens"))
+
+    # Whoever listens again asks what was said meanwhile.
+    hear(runtime, listeners, olog)
+    assert list(runtime.texts(NAME)) == ["7"]
+
+
+def test_a_word_during_a_run_is_not_forgotten(runtime, listeners, olog):
+    hear(runtime, listeners, olog)
+    with connection(runtime.pool) as conn:
+        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        run = schedule.take(conn, NAME, runs.TAIL)
+    assert run is not None
+
+    olog.add(StubEntry(number=7, time=datetime.now(UTC), text="RF trip"))
+    until(lambda: listeners.heard(NAME), within_seconds=10, what="a word")
+    assert not is_due(runtime, listeners)
+    with connection(runtime.pool) as conn:
+        schedule.finish(conn, run, wait_seconds=3600)
+
+    assert is_due(runtime, listeners)
+
+
+def test_who_is_paused_or_set_otherwise_is_listened_to_no_more(
+    runtime, listeners, olog
+):
+    hear(runtime, listeners, olog)
+    with connection(runtime.pool) as conn:
+        operate.pause(conn, TENANT, NAME, subject="test")
+    is_due(runtime, listeners)
+    until(lambda: not olog.is_heard(), within_seconds=10, what="a closed socket")
+
+    with connection(runtime.pool) as conn:
+        operate.resume(conn, TENANT, NAME)
+    runtime.turn(NAME, runs.TAIL)
+    hear(runtime, listeners, olog)
+    runtime.configure(NAME, olog, args={"listen": False}, require_initial_ingest=False)
+    is_due(runtime, listeners)
+    until(lambda: not olog.is_heard(), within_seconds=10, what="a closed socket")
+
+
+def test_a_source_that_fails_is_left_alone_whatever_it_says(runtime, listeners, olog):
+    hear(runtime, listeners, olog)
+    with connection(runtime.pool) as conn:
+        conn.execute("UPDATE source_schedule SET failures = 3 WHERE kind = 'tail'")
+
+    olog.tell("NEW_LOG_ENTRY")
+    until(lambda: listeners.heard(NAME), within_seconds=10, what="a word")
+
+    assert not is_due(runtime, listeners)
+    assert not listeners.heard(NAME)
