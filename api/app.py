@@ -15,6 +15,7 @@ from api import asked, errors, openapi
 from api.backlog import Backlog
 from api.callers import Callers, is_loopback
 from api.context import ApiContext
+from api.exports import Exports
 from api.gate import Gate
 from api.key_use import KeyUse
 from api.probes import Probes
@@ -174,6 +175,7 @@ def _open(settings: Settings) -> ApiContext:
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),
         key_use=key_use,
+        exports=Exports(settings, url),
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
         entry_counts=Sparing(max),
     )

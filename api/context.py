@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from api.backlog import Backlog
     from api.callers import Callers
+    from api.exports import Exports
     from api.key_use import KeyUse
     from api.probes import Probes
     from api.searches import Searches
@@ -53,6 +54,7 @@ class ApiContext:
     entry_counts: Sparing[tuple[int, int]]
     opensearch: OpenSearch | None
     uploads: Uploads
+    exports: Exports
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,6 +273,8 @@ def limits_of(settings: Settings) -> Limits:
         max_terms=settings.max_query_terms,
         rrf_k=settings.rrf_k,
         ordering=_ordering(settings),
+        facet_max_matches=settings.facet_max_matches,
+        facet_budget_ms=settings.search.facet_budget_ms,
     )
 
 

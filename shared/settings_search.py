@@ -30,6 +30,15 @@ class SearchSettings(Section):
         le=1,
         description="Of a page, for one source while others have hits; 1: all.",
     )
+    facet_budget_ms: int = Field(
+        1000, ge=50, description="How long a search counts its facets, at most."
+    )
+    max_exports: int = Field(
+        2, ge=1, description="Exports at once in one API process; more get 429."
+    )
+    export_scan_seconds: int = Field(
+        120, ge=1, description="How long an export may look for what matches."
+    )
     confidence_high: float = Field(
         0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
     )

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from api.cli import absent, http, output, search_debug
+from api.cli import absent, http, output, search_debug, search_export, search_facets
 from api.cli.output import CommandError
 from api.cli.passages import joined, marked_lines
 from api.cli.terminal import facility_zone, local, plain
@@ -30,6 +30,20 @@ _COLOURS = {
 @click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
 @click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
 @click.option(
+    "--sort",
+    type=click.Choice(["relevance", "newest", "oldest"]),
+    default="relevance",
+    show_default=True,
+    help="By time: all that match by words.",
+)
+@click.option("--facets", help="Count all that match: system,date, say.")
+@click.option("--exhaustive", is_flag=True, help="All that match by words, counted.")
+@click.option(
+    "--export",
+    type=click.Choice(["jsonl", "csv", "md"]),
+    help="A file on standard output; with --exhaustive: all of them, whole.",
+)
+@click.option(
     "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
 )
 @click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
@@ -45,6 +59,10 @@ def search(  # noqa: PLR0913 - one for each option
     words: tuple[str, ...],
     mode: str,
     limit: int,
+    sort: str,
+    facets: str | None,
+    exhaustive: bool,
+    export: str | None,
     filters: tuple[str, ...],
     threshold: float | None,
     strict: bool,
@@ -59,12 +77,17 @@ def search(  # noqa: PLR0913 - one for each option
         "query": " ".join(words),
         "mode": mode,
         "limit": limit,
+        "sort": sort,
+        "facets": [one.strip() for one in (facets or "").split(",") if one.strip()],
         "filters": _filters(filters) | _times(since, until),
+        "exhaustive": exhaustive,
         "min_relevance_score": threshold,
         "strict": strict,
         "debug": debug,
     }
     with http.open_client(out) as client:
+        if export:
+            return search_export.write(out, client, export, body)
         answer = http.call(client, "POST", "/v1/search/query", json=body)
     if out.as_json:
         out.document(answer)
@@ -105,6 +128,8 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
             out.data(line)
     for one in answer["diagnostics"]:
         out.say(f"{one['level']}: {one['message']}")
+    for line in search_facets.lines(answer["facets"], zone):
+        out.data(line)
     out.data(_closing(answer, zone))
     if answer.get("plan"):
         for line in search_debug.lines(answer):
@@ -144,6 +169,7 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     branches = " · ".join(_branch(one) for one in answer["branches"])
     as_of = local(answer["as_of"], zone) if answer["as_of"] else "unknown"
     lines = [
+        f"shown     {_amount(answer)}",
         f"branches  {branches or 'none'}",
         f"as of     {as_of}",
         f"job       {answer['job_id']}",
@@ -157,6 +183,16 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
         told = "degraded: a part of the search failed"
         lines.append(click.style(told, fg="yellow"))
     return "\n".join(lines)
+
+
+def _amount(answer: dict[str, Any]) -> str:
+    """Say how much of what matches this is: a few of all, or the best of some."""
+    shown, total = answer["total_results"], answer["total_candidates"]
+    if total["exact"]:
+        return f"{shown} of all {total['lower_bound']} that match"
+    if answer["complete"]:
+        return f"{shown}, and nothing else was found"
+    return f"the first {shown} of {total['lower_bound']} or more"
 
 
 def _time(one: dict[str, Any], zone: ZoneInfo) -> str:

@@ -13,6 +13,7 @@ from api.errors import documented
 from api.schemas.capabilities import Capabilities
 from api.searches import limits_of
 from shared.embedding.encoders import ALIASES
+from shared.jobs.outcome import FACETS
 from shared.query import filters, modes
 from shared.query.plan import KEYWORD_MODULES, Limits
 from shared.retrieval import module as modules
@@ -27,7 +28,12 @@ router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
 _LIMITS = (
     *("max_query_chars", "max_query_chars_hard", "max_limit", "default_limit"),
     *("max_window", "max_filter_values", "max_query_terms", "max_wait_ms"),
-    *("max_concurrent_searches", "search_queue_limit", "search_queue_wait_ms"),
+    *(
+        "facet_max_matches",
+        "max_concurrent_searches",
+        "search_queue_limit",
+        "search_queue_wait_ms",
+    ),
     *("job_retention_hours", "event_retention_minutes", "cursor_ttl_minutes"),
     *("max_entry_bytes", "max_batch_entries", "max_batch_bytes"),
     *("rate_search_per_minute", "rate_ingest_per_minute", "rate_default_per_minute"),
@@ -90,7 +96,7 @@ def _module(one: SearchToolDescriptor, limits: Limits) -> dict[str, Any]:
         "name": one.name,
         "description": one.description,
         "search_mode": one.search_mode,
-        "enabled": one.search_mode in limits.enabled and not away,
+        "enabled": one.search_mode in {*limits.enabled, FACETS} and not away,
         "needs_embedder": one.needs_embedder,
         "fallback": one.fallback,
         "parameters": [asdict(p) for p in modules.parameters(one.name)],

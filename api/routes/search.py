@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
 
 from api import metrics
 from api.answers import as_json
@@ -13,14 +15,16 @@ from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.jobs import JobAccepted
 from api.schemas.search import SearchRequest, SearchResponse
-from shared.errors import AccessError
+from shared.errors import AccessError, InvalidRequestError
 from shared.jobs.job import Job as RunningJob
 from shared.log import get_logger
 from shared.query import fault as faults
 from shared.query.fault import Fault
 from shared.query.logged import logged
 from shared.query.plan import Plan, Question
+from shared.results.files import Format
 from shared.results.response import timestamp
+from shared.retrieval.module import Ground
 
 log = get_logger()
 
@@ -68,6 +72,41 @@ async def post_job(
     plan = _plan(body, request, caller, ctx)
     job = await ctx.searches.submit(plan, caller.trace)
     return accepted(request, job)
+
+
+@router.post(
+    "/export",
+    summary="Write all that match into a file",
+    response_class=StreamingResponse,
+    responses={
+        **documented(),
+        200: {
+            "description": "A record an entry, then one that says if all are there.",
+            "content": {
+                "application/x-ndjson": {"schema": {"type": "string"}},
+                "text/csv": {"schema": {"type": "string"}},
+            },
+        },
+    },
+)
+async def post_export(
+    body: SearchRequest,
+    caller: Caller,
+    ctx: Ctx,
+    form: Annotated[Format, Query(alias="format")] = "jsonl",
+) -> StreamingResponse:
+    """Stream the entries that pass the filters and match by words, with no cut."""
+    if not body.exhaustive:
+        message = "A file holds all that match: ask for it with `exhaustive: true`."
+        raise InvalidRequestError.field("exhaustive", "needed", message)
+    if body.facets:
+        message = "A file has no facets: ask for these in a search."
+        raise InvalidRequestError.field("facets", "not_here", message)
+    plan = planned(body.question(None), caller, ctx)
+    ground = Ground(ctx.pool, ctx.searches.facility)
+    file = await ctx.exports.begin(plan, form, ground)
+    log.info("export_begun", format=form)
+    return file
 
 
 def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:

@@ -29,8 +29,9 @@ from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.results import paging, replay, stored
+from shared.results import paging, replay, stored, window_file
 from shared.results.stored import Reader
+from shared.results.window_file import MEDIA_TYPES, WindowFormat
 
 log = get_logger()
 
@@ -42,6 +43,7 @@ router = APIRouter(
 )
 
 _MAX_EVENT_ID = 2**31
+FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
 
 
 @router.get(
@@ -115,16 +117,47 @@ def get_results(
 ) -> Response:
     """A page of one ranking, its entries read again with the rights of now.
 
-    Without a limit a page is as long as the job's first. A job that has not ended has
-    none yet: its cursor begins at the first.
+    Sorted by time, pages go on through all that match. Without a limit a page is as
+    long as the job's first. A job that has not ended has none yet: its cursor begins
+    at the first.
     """
     found = _own(ctx, caller, job_id)
-    place = 0
+    after: list[Any] = [0]
     if cursor is not None:
         size = found.plan["limit"] if limit is None else limit
         owned = paging.binding(caller.scope, job_id, size)
-        place = int(ctx.signer().open(cursor, owned)[0])
-    return as_json(stored.results(_reader(ctx, caller), found, place, limit))
+        after = ctx.signer().open(cursor, owned)
+    return as_json(stored.results(_reader(ctx, caller), found, after, limit))
+
+
+@router.get(
+    "/{job_id}/export",
+    summary="Write what a job found into a file",
+    response_class=Response,
+    responses={
+        **documented(404, 410),
+        200: {
+            "description": "A record a hit, then one that says if these are all.",
+            "content": {kind: {"schema": {"type": "string"}} for kind in FILE_TYPES},
+        },
+    },
+)
+def get_export(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    form: Annotated[WindowFormat, Query(alias="format")] = "jsonl",
+) -> Response:
+    """Its one window, read again with the rights of now; `md` is to be read by people.
+
+    All that match, however many: `POST /v1/search/export`.
+    """
+    found = _own(ctx, caller, job_id)
+    plan, page, complete = stored.window(_reader(ctx, caller), found)
+    tenant = caller.scope.tenant
+    text = window_file.written(form, plan.query, tenant, page, complete=complete)
+    headers = {"Content-Disposition": f'attachment; filename="hits.{form}"'}
+    return Response(text, media_type=MEDIA_TYPES[form], headers=headers)
 
 
 @router.get(

@@ -16,17 +16,17 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.schemas.absence import ContextAnswer, Coverage, Relaxation
+from api.schemas.facets import Facet
 from api.schemas.times import SearchTime
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
-from shared.query.plan import Question
+from shared.query.plan import Question, Sort
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
 # Fields of the contract whose feature is not there yet, and the values that ask for
 # nothing: any other is refused, none is ignored.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "sort": (None, "relevance"),
     "detail": (None, "full"),
     "fields": (None,),
     "max_chars": (None,),
@@ -40,8 +40,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "collapse": (None, "entry"),
     "modules": (None,),
     "validate": (None, True),
-    "exhaustive": (None, False),
-    "facets": (None, []),
 }
 _FILTER: JsonDict = {
     "anyOf": [
@@ -116,6 +114,10 @@ class SearchRequest(BaseModel):
         le=100,
         description="Results returned, 10 unless set otherwise; alias `max_results`.",
     )
+    sort: Sort | None = Field(
+        None,
+        description="relevance, or by time over all that match: newest, oldest.",
+    )
     filters: dict[str, Any] = Field(
         {},
         description="`source`, `logbook`: a text, or {in: [...]}; many more.",
@@ -144,6 +146,13 @@ class SearchRequest(BaseModel):
     )
     scope: SearchScope | None = Field(
         None, description="What the page that asks is about: a bias, never a filter."
+    )
+    exhaustive: StrictBool | None = Field(
+        None, description="All that match by words, counted, and no cut anywhere."
+    )
+    facets: Annotated[list[str], Field(max_length=15)] | None = Field(
+        None,
+        description="What all that match are counted by: fields of filters, `date`.",
     )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
@@ -193,6 +202,9 @@ class SearchRequest(BaseModel):
             fault=fault,
             ordering=self._ordering(),
             debug=bool(self.debug),
+            sort=self.sort or "relevance",
+            exhaustive=bool(self.exhaustive),
+            facets=[door.admit(one, "facets") for one in self.facets or ()],
         )
 
     def _ordering(self) -> dict[str, object]:
@@ -354,6 +366,9 @@ class SearchResponse(BaseModel):
     relaxation: Relaxation | None = None
     context_answer: ContextAnswer | None = Field(
         None, description="What an empty answer means."
+    )
+    facets: dict[str, Facet] = Field(
+        {}, description="By the names asked for; of each whether its counts are exact."
     )
     answer: str | None
     citations: list[dict[str, Any]]

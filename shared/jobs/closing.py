@@ -15,7 +15,7 @@ from shared.errors import CapacityError, InternalError, LogchordError
 from shared.jobs import job as jobs
 from shared.jobs import verdict
 from shared.jobs.job import Job, StoredJob
-from shared.jobs.outcome import Outcome, overdue
+from shared.jobs.outcome import FACETS, Outcome, overdue
 from shared.jobs.verdict import Asked
 from shared.log import get_logger
 
@@ -89,7 +89,7 @@ def cancel(
     """End a job with what is in, because its owner says so; once, like any end."""
     told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
     state, error = "partial", None
-    if all(outcome.failed for outcome in told):
+    if all(outcome.failed for outcome in told if outcome.name != FACETS):
         cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
         state, error = "failed", cancelled.body()["error"]
     values = _values(found.id, found.tenant, Ending(state, told, None, error))
@@ -141,9 +141,11 @@ def _with_what_is_in(
 
 def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
     # Ranked hits hold what the branches found; without a ranking theirs are kept. The
-    # vector stays: it says how near an entry was that was not returned.
+    # vector stays: it says how near an entry was that was not returned. Counts are made
+    # anew for whoever reads the job: they would tell of entries that are gone by then.
     ranked = ending.ranked is not None
     without: dict[str, object] = {"hits": []} if ranked else {}
+    without["counts"] = None
     branches = [{**asdict(outcome), **without} for outcome in ending.branches]
     return {
         "id": job_id,

@@ -21,8 +21,13 @@ Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
 FAILED: tuple[Status, ...] = ("timeout", "error")
 _KEPT_TO_OURSELVES = frozenset(
-    ("unit", "hits", "diagnostics", "model", "vector", "floor", "exact")
+    (
+        *("unit", "hits", "diagnostics", "model", "vector", "floor", "exact"),
+        *("counts", "counted"),
+    )
 )
+# The branch that counts and finds no hits.
+FACETS = "facets"
 # A mailbox that nobody has read for so long belongs to a process that is gone.
 MAILBOX_SECONDS = 60
 
@@ -82,6 +87,10 @@ class Outcome:
     floor: float | None = None
     # Whether whatever was found has the very name or phrase that was asked for.
     exact: bool = False
+    # By facet, as the answer says it; of `facets` alone.
+    counts: dict[str, Any] | None = None
+    # Whether `candidates` are all that match, and no fewer.
+    counted: bool = False
 
     @property
     def failed(self) -> bool:

@@ -16,7 +16,7 @@ from shared.errors import (
     SearchTimeoutError,
     Severity,
 )
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import FACETS, Outcome
 
 State = Literal["done", "partial", "failed"]
 
@@ -37,14 +37,13 @@ def judge(
 ) -> tuple[State, LogchordError | None]:
     """Return the state of a search, and its error when it failed.
 
-    Each branch counts as carried out when its module, or its fallback, was.
+    Each branch counts as carried out when its module, or its fallback, was. Counts
+    alone are no answer, and hits without the counts asked for are a part of one.
     """
-    carried_out = [any(_good(outcome) for outcome in branch) for branch in branches]
-    if all(carried_out):
-        return "done", None
-    if any(carried_out):
-        return "partial", None
-    return "failed", _error(list(chain.from_iterable(branches)), asked)
+    searching = [branch for branch in branches if branch[0].name != FACETS]
+    if searching and not any(map(_carried_out, searching)):
+        return "failed", _error(list(chain.from_iterable(searching)), asked)
+    return ("done" if all(map(_carried_out, branches)) else "partial"), None
 
 
 def is_degraded(outcomes: Sequence[Outcome]) -> bool:
@@ -58,6 +57,10 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
     """Tell whether a search can come out the same: what its deadline cut cannot."""
     return state == "done" and not any(one.status == "timeout" for one in outcomes)
+
+
+def _carried_out(branch: Sequence[Outcome]) -> bool:
+    return any(_good(outcome) for outcome in branch)
 
 
 def _good(outcome: Outcome) -> bool:

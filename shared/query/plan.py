@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.jobs.outcome import Diagnostic
+from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known
-from shared.query import filters, modes
+from shared.query import counting, filters, modes
+from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
 from shared.query.language import fields, grammar, lifting, tree, wording
@@ -25,6 +26,9 @@ MIN_WINDOW = 50
 # The order in which fusion, answers and stored jobs name the branches.
 KEYWORD_MODULES = ("os_bm25", "pg_fts")
 LISTING_MODULE = "newest"
+
+# By time, hits are all that match, however many: no score leaves any of them out.
+Sort = Literal["relevance", "newest", "oldest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,11 @@ class Question:
     # Fields of `Ordering` that this request sets itself.
     ordering: Mapping[str, object] = field(default_factory=dict)
     debug: bool = False
+    sort: Sort = "relevance"
+    # By what all that match are counted, too.
+    facets: Sequence[str] = ()
+    # All that match by words and nothing else, counted; no window, no fallback.
+    exhaustive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,8 @@ class Limits:
     max_terms: int = 64
     rrf_k: int = 60
     ordering: Ordering = SHIPPED
+    facet_max_matches: int = counting.MAX_MATCHES
+    facet_budget_ms: int = counting.BUDGET_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +103,27 @@ class Plan:
     config_hash: str = ""
     # The job that is asked again.
     replay_of: str | None = None
+    # Of a listing: which end it begins with.
+    sort: Sort = "relevance"
+    # What a branch of its own counts, if anything.
+    counting: Counting | None = None
+    # Whether the hits are all that match as it is asked, and are counted.
+    exhaustive: bool = False
+
+    @property
+    def searching(self) -> tuple[str, ...]:
+        """Return the branches that find hits."""
+        return tuple(name for name in self.branches if name != FACETS)
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether hits stand by time, and none of all that match is left out."""
+        return LISTING_MODULE in self.branches
+
+    @property
+    def asks_for_words(self) -> bool:
+        """Whether there is anything to find, and not only to filter or exclude."""
+        return bool(wording.wanted_text(self.tree))
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
@@ -110,6 +142,7 @@ class Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
+        counted = raw.pop("counting", None)
         # A job planned by the release before has none.
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         return cls(
@@ -119,6 +152,7 @@ class Plan:
             filters=Filters.from_values(narrowed),
             ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
             fault=Fault(**fault) if fault else None,
+            counting=Counting.from_values(counted) if counted else None,
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
             **known(cls, raw),
@@ -162,19 +196,51 @@ def make_plan(
         times=_times(given, lifted, clock),
         zone=clock.zone,
     )
-    if wording.wanted_text(asked):
+    counting.check(question.facets)
+    return _counted(_listed(plan, question) or plan, question, limits, clock)
+
+
+def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Plan:
+    """Return the plan with a branch for its facets, if any are asked for."""
+    if not question.facets or not plan.branches:
         return plan
-    # Nothing to compare: the listing of what passes the filters, or nothing at all.
-    listed = bool(narrowed) or asked is not None
+    asked = Counting(
+        tuple(question.facets),
+        clock.zone,
+        clock.day_starts.isoformat(),
+        limits.facet_max_matches,
+        limits.facet_budget_ms,
+    )
+    return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
+
+
+def _listed(plan: Plan, question: Question) -> Plan | None:
+    """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
+    first: Sort = "oldest" if question.sort == "oldest" else "newest"
+    if plan.asks_for_words:
+        if question.sort == "relevance" and not question.exhaustive:
+            return None
+        if plan.method == "semantic":
+            message = "By meaning nothing matches or not: this takes words."
+            path = "exhaustive" if question.exhaustive else "sort"
+            raise InvalidRequestError.field(path, "not_in_this_mode", message)
+        reasoning = f"all that match by words are listed, {first} first"
+    elif plan.filters or plan.tree is not None:
+        reasoning = (
+            f"there is nothing to find: what passes the filters is listed, {first}"
+            " first"
+        )
+    else:
+        reasoning = "a blank query without filters finds nothing"
+        return replace(plan, method="keyword", branches=(), reasoning=reasoning)
+    branches = (LISTING_MODULE,)
     return replace(
         plan,
         method="keyword",
-        branches=(LISTING_MODULE,) if listed else (),
-        reasoning=(
-            "there is nothing to find: what passes the filters is listed, newest first"
-            if listed
-            else "a blank query without filters finds nothing"
-        ),
+        branches=branches,
+        reasoning=reasoning,
+        sort=first,
+        exhaustive=question.exhaustive,
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from shared.jobs.outcome import Diagnostic, Outcome
-from shared.query.plan import LISTING_MODULE, Plan
+from shared.jobs.outcome import FACETS, Diagnostic, Outcome
+from shared.query.plan import Plan
 from shared.ranking import calibration, factors, fold, fusion
 from shared.ranking.calibration import Calibration, Confidence
 from shared.ranking.facts import Facts, Kin
@@ -31,10 +31,14 @@ class _Scored(NamedTuple):
 
 def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     """Fuse, rerank, calibrate and cut; never sees text, never does I/O."""
-    searched = [outcome for outcome in branches if outcome.status in {"ok", "empty"}]
+    searched = [
+        outcome
+        for outcome in branches
+        if outcome.status in {"ok", "empty"} and outcome.name != FACETS
+    ]
     ordering = plan.ordering
     fused = fusion.fuse(searched, plan.rrf_k, ordering.branch_weights)
-    wanted = ordering.rerank and len(plan.branches) > 1
+    wanted = ordering.rerank and len(plan.searching) > 1
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)
     exact = {one.name for one in searched if one.exact}
@@ -51,7 +55,7 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     kept, left_out, suppressed = _cut(items, plan)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
-    share = 1.0 if plan.branches == (LISTING_MODULE,) else ordering.source_share
+    share = 1.0 if plan.is_listing else ordering.source_share
     window = fold.arranged(kept, plan.window, plan.limit, share)
     return Order(window, reranked, suppressed, notes, tuple(left_out[:MISSED]))
 
@@ -64,7 +68,7 @@ def _scored(
     *,
     reranked: bool,
 ) -> _Scored:
-    if plan.branches == (LISTING_MODULE,):
+    if plan.is_listing:
         # A list by time: nothing is weighed.
         places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
         return _Scored(places, places, "none", [{} for _ in fused])
@@ -72,7 +76,7 @@ def _scored(
     model = next((one.model for one in searched if one.model), None)
     if reranked:
         before, named = linear(fused, facts.cosines), "linear_map"
-    elif len(plan.branches) == 1 and searched:
+    elif len(plan.searching) == 1 and searched:
         named = calibration.MAP_OF_UNIT[searched[-1].unit]
         before = _alone(fused, model)
     else:
@@ -144,7 +148,7 @@ def _cut(
     """Leave out what scores too low, and what strictness does not trust enough."""
     ordering = plan.ordering
     least = ordering.min_relevance_score
-    if plan.branches == (LISTING_MODULE,) or (least is None and not ordering.strict):
+    if plan.is_listing or (least is None and not ordering.strict):
         return list(items), [], Suppressed()
     kept: list[Ranked] = []
     left_out: list[Ranked] = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import FACETS, Outcome
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.compiled.question import Question
@@ -114,7 +114,8 @@ def missing(branches: Sequence[Outcome]) -> list[Outcome]:
     return [
         one
         for one in branches
-        if (one.failed or one.reason == "circuit_open") and one.name not in instead
+        if (one.failed or one.reason == "circuit_open")
+        and one.name not in {*instead, FACETS}
     ]
 
 

@@ -13,7 +13,7 @@ from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.query.plan import LISTING_MODULE, Plan
+from shared.query.plan import Plan
 from shared.ranking.facts import UNREAD, Facts, Kin
 from shared.ranking.rerank import COSINE
 from shared.retrieval.query_vectors import unpacked
@@ -37,7 +37,7 @@ def read(
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
     ids = sorted({UUID(hit.entry_id) for one in branches for hit in one.hits})
-    if not ids or plan.branches == (LISTING_MODULE,):
+    if not ids or plan.is_listing:
         return Facts()
     if timeout_ms <= 0:
         return UNREAD

@@ -109,7 +109,8 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
     with connection(tools.pool) as conn:
         language = _one(conn, _LANGUAGE, key)
         waits = name == "os_bm25" and bool(_one(conn, _WAITS_FOR_INDEX, key))
-    if name != LISTING_MODULE and (language is None or waits):
+    by_words = name != LISTING_MODULE or plan.asks_for_words
+    if by_words and (language is None or waits):
         return Kept(name, "not_indexed", "Its words are not in the index yet.")
     alone = replace(plan, filters=replace(plan.filters, ids=(str(asking.entry_id),)))
     execute = module(name).execute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from uuid import UUID
 
 from shared.access.cursors import Binding, Signer
@@ -27,6 +28,11 @@ def place_after(runs: Sequence[Run], page: Page) -> int:
     return next(n for n, run in enumerate(runs, start=1) if last in run)
 
 
+def behind(time: datetime, entry_id: str) -> list[str]:
+    """Return the place behind an entry in a list by time, which has no end."""
+    return [time.isoformat(), entry_id]
+
+
 def following(
     signer: Callable[[], Signer],
     plan: Plan,
@@ -38,4 +44,8 @@ def following(
     place = place_after(runs, page)
     if place >= len(runs):
         return None
-    return signer().make([place], binding(plan.scope, job_id, plan.limit))
+    after: list[object] = [place]
+    if plan.is_listing:
+        last = page[-1].row
+        after += behind(last.entry_time, str(last.entry_id))
+    return signer().make(after, binding(plan.scope, job_id, plan.limit))

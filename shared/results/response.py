@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shared.entries.identity import source_uri
 from shared.jobs import verdict
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import FACETS, Outcome
 from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
@@ -37,13 +37,14 @@ def render(
     told: Beside | None = None,
 ) -> dict[str, Any]:
     """Return the body of a search that ended `done` or `partial`."""
-    searched = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
+    heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
+    searched = [b for b in heard if b.name != FACETS]
     families = [module(outcome.name).search_mode for outcome in searched]
     texts, absent = told or beside.unread(plan, conclusion)
     results = hits(plan, page, texts)
     order = conclusion.order
     runs = fold.runs(order.items)
-    whole = len(page) == len(runs) and _under(plan, searched)
+    whole = len(page) == len(runs) and under(plan, searched)
     return {
         "job_id": str(job_id),
         "state": conclusion.state,
@@ -53,9 +54,9 @@ def render(
         "search_modes_used": list(dict.fromkeys([*families, plan.method])),
         "results": results,
         "total_results": len(results),
-        "total_candidates": {"lower_bound": len(conclusion.ranked), "exact": False},
-        "window_complete": _under(plan, searched),
-        "complete": whole and conclusion.state == "done",
+        "total_candidates": _total(plan, conclusion),
+        "window_complete": under(plan, searched),
+        "complete": _is_complete(plan, heard, whole=whole, state=conclusion.state),
         "next_cursor": next_cursor,
         "sub_queries": [plan.query],
         "decomposed": False,
@@ -63,7 +64,7 @@ def render(
         "time_range_applied": bool(plan.times),
         "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
         "degraded": conclusion.degraded,
-        "as_of": min((b.as_of for b in searched if b.as_of), default=None),
+        "as_of": min((b.as_of for b in heard if b.as_of), default=None),
         "reasoning": plan.reasoning,
         "diagnostics": _diagnostics(plan, conclusion),
         "suppressed": asdict(order.suppressed),
@@ -79,6 +80,7 @@ def render(
         "coverage": absent.coverage,
         "relaxation": absent.relaxation,
         "context_answer": absent.context_answer,
+        "facets": next((b.counts for b in heard if b.counts), {}),
         "answer": None,
         "citations": [],
         **(explained.told(plan, conclusion, page) if plan.debug else {}),
@@ -124,8 +126,27 @@ def _applied(one: Applied) -> dict[str, object]:
     }
 
 
-def _under(plan: Plan, searched: Sequence[Outcome]) -> bool:
+def under(plan: Plan, searched: Sequence[Outcome]) -> bool:
+    """Tell whether no branch found as much as it may."""
     return all(outcome.kept < plan.window for outcome in searched)
+
+
+def _total(plan: Plan, conclusion: Conclusion) -> dict[str, object]:
+    """Return how many match, if all were counted that could be hits."""
+    by_words = plan.method == "keyword"
+    for one in conclusion.branches:
+        if by_words and one.counted:
+            return {"lower_bound": one.candidates, "exact": True}
+    return {"lower_bound": len(conclusion.ranked), "exact": False}
+
+
+def _is_complete(
+    plan: Plan, heard: Sequence[Outcome], *, whole: bool, state: str
+) -> bool:
+    """Whether all that match are here, or on the pages that follow."""
+    if not plan.exhaustive:
+        return whole and state == "done"
+    return any(one.counted for one in heard if one.name != FACETS)
 
 
 def _branch(plan: Plan, outcome: Outcome) -> dict[str, object]:

@@ -5,27 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
 
 from shared.access.scope import Scope
+from shared.entries.reading import Place
+from shared.errors import LogchordError
 from shared.jobs import outcome, verdict
 from shared.jobs.job import StoredJob
-from shared.jobs.outcome import Diagnostic, Outcome
+from shared.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.jobs.releases import known
 from shared.jobs.verdict import State
-from shared.query.plan import Plan
+from shared.log import get_logger
+from shared.query.plan import LISTING_MODULE, Plan
 from shared.ranking import fold
-from shared.ranking.rank import rank
+from shared.ranking.facts import Facts
+from shared.ranking.fusion import rrf_contrib
+from shared.ranking.rank import SCORE_DECIMALS, rank
 from shared.ranking.ranked import Order, Ranked, Suppressed
 from shared.results import beside, facts, highlights, paging
 from shared.results.conclusion import Conclusion
-from shared.results.page import read_page
-from shared.results.response import hits, render, timestamp
+from shared.results.page import Page, read_page
+from shared.results.response import hits, render, timestamp, under
+from shared.retrieval import facets, newest
+from shared.retrieval.module import Ask, Ground, module
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from shared.access.cursors import Signer
     from shared.postgres import Pool
+
+log = get_logger()
 
 READ_MS = 2000
 _ANSWERED = ("done", "partial")
@@ -77,9 +88,9 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
-    branches = branches_of(stored)
     # Who asks now decides what is seen, not who asked then.
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    branches = _counted_again(reader, plan, branches_of(stored))
     order = order_of(reader, stored, plan, branches)
     conclusion = Conclusion(
         cast("State", stored.state),
@@ -96,8 +107,25 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     return render(plan, stored.id, conclusion, page, took, following, said)
 
 
+def _counted_again(
+    reader: Reader, plan: Plan, branches: Sequence[Outcome]
+) -> list[Outcome]:
+    """Return the branches with today's facets; without, if they take too long."""
+    if not any(one.name == FACETS and not one.failed for one in branches):
+        return list(branches)
+    ask = Ask.lasting(plan, READ_MS / 1000)
+    try:
+        counts = facets.again(ask, Ground(reader.pool(), reader.facility))
+    except LogchordError as exc:
+        log.warning("facets_not_counted_again", code=exc.error_code)
+        counts = None
+    return [
+        replace(one, counts=counts) if one.name == FACETS else one for one in branches
+    ]
+
+
 def results(
-    reader: Reader, stored: StoredJob, place: int, limit: int | None
+    reader: Reader, stored: StoredJob, after: Sequence[Any], limit: int | None
 ) -> dict[str, Any]:
     """Return a page of a job's window from a place on, its entries read again.
 
@@ -106,6 +134,9 @@ def results(
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
     plan = plan if limit is None else replace(plan, limit=limit)
     branches = branches_of(stored)
+    if plan.is_listing and stored.state in _ANSWERED:
+        return _listed(reader, stored, plan, after)
+    place = int(after[0])
     runs, at, page = [], place, []
     if stored.state in _ANSWERED:
         runs = fold.runs(order_of(reader, stored, plan, branches).items)
@@ -123,6 +154,68 @@ def results(
         "next_cursor": reader.signer().make([at], owned) if more else None,
         "error": stored.error,
     }
+
+
+def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
+    """Return all of a job's window, read again, and whether it holds all there was."""
+    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    if stored.state not in _ANSWERED:
+        return plan, [], False
+    branches = branches_of(stored)
+    runs = fold.runs(order_of(reader, stored, plan, branches).items)
+    page = read_page(reader.pool, replace(plan, limit=len(runs)), runs, READ_MS)
+    whole = stored.state == "done" and under(plan, branches)
+    return plan, page, whole
+
+
+def _listed(
+    reader: Reader, stored: StoredJob, plan: Plan, after: Sequence[Any]
+) -> dict[str, Any]:
+    """Return a page by time, found now: there may be more than any window holds."""
+    first, *behind = after
+    place = (
+        Place(datetime.fromisoformat(behind[0]), UUID(behind[1])) if behind else None
+    )
+    ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
+    ground = Ground(reader.pool(), reader.facility)
+    rows = newest.following(ask, ground, place or Place())
+    shown = rows[: plan.limit]
+    found = Outcome(
+        name=LISTING_MODULE,
+        status="ok",
+        unit=module(LISTING_MODULE).unit,
+        hits=tuple(newest.hit(plan, row, n) for n, row in enumerate(shown, first + 1)),
+    )
+    items = rank([found], Facts(), plan).items
+    further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
+    page = read_page(reader.pool, plan, fold.runs(further), READ_MS)
+    branches = branches_of(stored)
+    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    following = None
+    if len(rows) > len(shown):
+        behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
+        owned = paging.binding(reader.scope, stored.id, plan.limit)
+        following = reader.signer().make([first + len(shown), *behind_last], owned)
+    return {
+        "job_id": str(stored.id),
+        "state": stored.state,
+        "items": hits(plan, page, texts, first + 1),
+        "removed": len(shown) - len(page),
+        "next_cursor": following,
+        "error": stored.error,
+    }
+
+
+def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
+    """Return a hit of a later page, worth what its place in the whole list is."""
+    worth = rrf_contrib(place, plan.rrf_k)
+    return replace(
+        item,
+        ranks={LISTING_MODULE: place},
+        contrib={LISTING_MODULE: worth},
+        rrf=worth,
+        relevance_score=round(worth * (plan.rrf_k + 1), SCORE_DECIMALS),
+    )
 
 
 def branches_of(stored: StoredJob) -> list[Outcome]:

@@ -118,7 +118,7 @@ def explain(reader: stored.Reader, tools: Tools, job: StoredJob, ref: str) -> Wh
     if not plan.branches:
         return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
     asking = Asking(plan, tools, entry.id, SECONDS)
-    kept = tuple(gates.of_branch(asking, name, branches) for name in plan.branches)
+    kept = tuple(gates.of_branch(asking, name, branches) for name in plan.searching)
     if any(one.gate is None for one in kept):
         said = _of_order(reader, asking, entry, job, branches, kept)
     else:

@@ -75,13 +75,14 @@ def _one(
 
 def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
     as_of = found.as_of.isoformat().replace("+00:00", "Z") if found.as_of else None
-    status: Status = "skipped" if found.skipped else "ok" if found.hits else "empty"
+    amount = max(len(found.hits), found.matches)
+    status: Status = "skipped" if found.skipped else "ok" if amount else "empty"
     return Outcome(
         name=descriptor.name,
         status=status,
         unit=descriptor.unit,
         reason=found.skipped,
-        candidates=len(found.hits),
+        candidates=amount,
         kept=len(found.hits),
         index_watermark=as_of,
         as_of=as_of,
@@ -91,6 +92,8 @@ def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
         vector=found.vector,
         floor=found.floor,
         exact=found.exact,
+        counts=found.counts,
+        counted=found.counted,
     )
 
 

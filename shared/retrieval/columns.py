@@ -53,16 +53,15 @@ class Columns:
 # Constants put together; every value is a parameter. An entry that metadata has not
 # reached yet cannot be told apart from what is excluded: a question that keeps to what
 # is not negated does not show it.
-SHOWN: LiteralString = (
+LEFT: LiteralString = (
     """
-    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s
        AND e.deleted_at IS NULL
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
     + NARROWED
     + """
        AND (%(kept)s::jsonb = '[]' OR EXISTS (
@@ -74,6 +73,11 @@ SHOWN: LiteralString = (
                         ELSE t.tsv || """
     + MARKS
     + """ END @@ k.query::tsquery))"""
+)
+SHOWN: LiteralString = (
+    """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
+    + LEFT
 )
 
 _OF_THESE: LiteralString = SHOWN + " AND e.id = ANY (%(ids)s) LIMIT 5000"

@@ -36,8 +36,10 @@ _SINCE: LiteralString = """
      LIMIT %(most)s"""
 
 
-def since(conn: Connection[Any], scope: Scope, watermark: datetime) -> list[UUID]:
+def since(
+    conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
+) -> list[UUID]:
     """Return what the caller lost since the index was up to date, the newest first."""
-    values = {**scope.params, "since": watermark, "most": MAX_IDS}
+    values = {**scope.params, "since": watermark, "most": most}
     rows: list[TupleRow] = conn.execute(_SINCE, values).fetchall()
     return [row[0] for row in rows]

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from shared import registry
 from shared.errors import LogchordError, ModuleNotEnabledError
@@ -25,6 +25,26 @@ if TYPE_CHECKING:
     from shared.retrieval.circuit import Circuit
     from shared.retrieval.freshness import Freshness
     from shared.retrieval.query_vectors import QueryVectors
+
+
+class Lexicon(Protocol):
+    """Where a question's words are looked up, and compared with those of entries."""
+
+    @property
+    def pool(self) -> Pool:
+        """The database that has them."""
+
+    @property
+    def facility(self) -> Facility:
+        """The facility's own names and words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """That alone, for whoever reads without searching."""
+
+    pool: Pool
+    facility: Facility
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +110,10 @@ class Found:
     floor: float | None = None
     # Whether every hit has the very name or phrase that was asked for.
     exact: bool = False
+    # Of a branch that counts: how many match, whether these are all, and their facets.
+    matches: int = 0
+    counted: bool = False
+    counts: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,13 +56,18 @@ def _asked(
     question: Question,
     lost: Sequence[UUID],
 ) -> dict[UUID, float]:
-    """Return the scores by entry; every failure is told to the circuit."""
+    """Return the scores by entry."""
+    hits = answered(ask, tools, body(ask, question, lost))["hits"]["hits"]
+    return {UUID(hit["_id"]): float(hit["_score"]) for hit in hits}
+
+
+def answered(ask: Ask, tools: Tools, query: Query) -> dict[str, Any]:
+    """Return what OpenSearch answers in time; every failure is told to the circuit."""
     client = tools.opensearch()
     if client is None:
         raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
     try:
-        query = body(ask, question, lost)
         answer = _send(client, tools.index, query, seconds)
     except OpenSearchError as exc:
         if exc.retriable:
@@ -72,7 +77,7 @@ def _asked(
             raise LogchordError(message, code="branch_timeout") from exc
         raise
     tools.circuit.succeeded()
-    return {UUID(hit["_id"]): float(hit["_score"]) for hit in answer["hits"]["hits"]}
+    return answer
 
 
 def _send(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.query.filters import Wanted
-from shared.query.plan import LISTING_MODULE
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
 log = get_logger()
@@ -28,7 +27,7 @@ def beside_machines(
     chosen = any(one.field == ORIGIN for one in ask.plan.filters.facts)
     if (
         chosen
-        or ask.plan.branches == (LISTING_MODULE,)
+        or ask.plan.is_listing
         or len(found.hits) < ask.limit
         or machines <= MACHINE_SHARE * len(found.hits)
     ):

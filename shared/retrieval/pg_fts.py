@@ -29,11 +29,10 @@ class Match(Columns):
     score: float
 
 
-_SEARCH: LiteralString = (
+# What has the words that are asked for, by the index of terms; each entry is compared
+# with the question of its own language, and so stands here once.
+WITH_WORDS: LiteralString = (
     """
-    WITH matched AS (
-        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
-               e.entry_time, t.tsv, q.query::tsquery AS query
           FROM jsonb_to_recordset(%(queries)s::jsonb)
                AS q (languages text[], gate text, query text)
           JOIN entry_text t
@@ -45,12 +44,20 @@ _SEARCH: LiteralString = (
            AND e.deleted_at IS NULL
            AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
            AND (e.readers IS NULL OR e.readers && %(principals)s)
-           AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+           AND (e.visible_from IS NULL OR e.visible_from <= now())"""
     + NARROWED
     + """
            AND (%(fields)s::jsonb = '[]' OR (t.tsv || """
     + MARKS
-    + """) @@ q.query::tsquery)
+    + """) @@ q.query::tsquery)"""
+)
+_SEARCH: LiteralString = (
+    """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time, t.tsv, q.query::tsquery AS query"""  # noqa: S608
+    + WITH_WORDS
+    + """
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)
     SELECT id, source, external_id, revision, kind, origin, entry_time,

@@ -21,7 +21,7 @@ from shared.query.compiled.question import Question
 from shared.query.compiled.words import Known
 from shared.query.plan import Plan
 from shared.retrieval import columns
-from shared.retrieval.module import Ask, Tools
+from shared.retrieval.module import Ask, Lexicon
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary import expand
 
@@ -41,7 +41,7 @@ class Asked:
     """A question as its plan has it, with what its patterns stand for."""
 
     plan: Plan
-    tools: Tools
+    lexicon: Lexicon
     question: Question
     known: Known = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -58,11 +58,11 @@ class Asked:
         }
 
 
-def read(ask: Ask, tools: Tools, module: str) -> Asked:
+def read(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     """Return the branch's question, with all that its patterns stand for."""
     wanted = expanding.patterns(ask.plan.tree)
-    known = _looked_up(ask, tools, wanted) if wanted else {}
-    compiled = _compiled(ask.plan, tools, known)
+    known = _looked_up(ask, lexicon, wanted) if wanted else {}
+    compiled = _compiled(ask.plan, lexicon, known)
     notes = []
     if compiled.dropped:
         said = f"{compiled.dropped} words beyond the limit were left out."
@@ -70,7 +70,7 @@ def read(ask: Ask, tools: Tools, module: str) -> Asked:
     if any(found.capped for found in known.values()):
         said = "A pattern stands for too many words; the commonest are searched for."
         notes.append(_note(module, "wildcard_capped", said, level="warning"))
-    return Asked(ask.plan, tools, compiled, known, tuple(notes))
+    return Asked(ask.plan, lexicon, compiled, known, tuple(notes))
 
 
 def first_found(
@@ -90,32 +90,32 @@ def first_found(
 def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
     words = expanding.words([guard.condition for guard in asked.question.guards])
     if words:
-        found = _perhaps_meant(ask, asked.tools, words)
+        found = _perhaps_meant(ask, asked.lexicon, words)
         if any(expansion.spellings for expansion in found.values()):
             known = {**asked.known, **found}
-            yield "fuzzy_fallback", _compiled(asked.plan, asked.tools, known)
+            yield "fuzzy_fallback", _compiled(asked.plan, asked.lexicon, known)
     relaxed = asked.question.relaxed()
     if relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
 
 
-def _perhaps_meant(ask: Ask, tools: Tools, words: list[expand.Want]) -> Known:
+def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Known:
     try:
-        return _looked_up(ask, tools, words)
+        return _looked_up(ask, lexicon, words)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # Nothing was found so far, and that was found out: no branch fails for this.
         log.warning("spellings_not_looked_up", code=exc.error_code)
         return {}
 
 
-def _compiled(plan: Plan, tools: Tools, known: Known) -> Question:
+def _compiled(plan: Plan, lexicon: Lexicon, known: Known) -> Question:
     return question.compiled(
-        plan.tree, tools.facility, known=known, max_terms=plan.max_terms
+        plan.tree, lexicon.facility, known=known, max_terms=plan.max_terms
     )
 
 
-def _looked_up(ask: Ask, tools: Tools, wanted: list[expand.Want]) -> Known:
-    with connection(tools.pool) as conn:
+def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
+    with connection(lexicon.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         found = expand.expand(conn, ask.plan.scope.tenant, wanted)
     return dict(zip(wanted, found, strict=True))

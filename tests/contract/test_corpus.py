@@ -156,7 +156,7 @@ def test_a_search_survives_any_text(client: httpx.Client, name: str, mode: str):
         ({"limit": "ten"}, "validation_failed"),
         ({"limit": 1.5}, "validation_failed"),
         ({"limit": True}, "validation_failed"),
-        ({"sort": "nonsense"}, "module_not_enabled"),
+        ({"sort": "nonsense"}, "validation_failed"),
         ({"mode": "nonsense"}, "unknown_mode"),
         ({"mode": "agent"}, "module_not_enabled"),
         ({"filters": {"nonsense": 1}}, "unknown_filter"),
@@ -167,7 +167,9 @@ def test_a_search_survives_any_text(client: httpx.Client, name: str, mode: str):
         ({"filters": []}, "validation_failed"),
         ({"deadline_ms": 1}, "validation_failed"),
         ({"nonsense": 1}, "validation_failed"),
-        ({"facets": ["kind"]}, "module_not_enabled"),
+        ({"facets": ["nonsense"]}, "unknown_filter"),
+        ({"facets": ["quantity"]}, "validation_failed"),
+        ({"facets": "kind"}, "validation_failed"),
     ],
 )
 def test_a_search_field_out_of_its_range_is_refused_by_name(

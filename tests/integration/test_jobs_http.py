@@ -271,7 +271,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
         ({"query": "x", "rerank": "model"}, "module_not_enabled"),
         ({"query": "x", "rerank": "upside down"}, "validation_failed"),
         ({"query": "x", "synthesize": "llm"}, "module_not_enabled"),
-        ({"query": "x", "sort": "newest"}, "module_not_enabled"),
+        ({"query": "x", "mode": "semantic", "sort": "newest"}, "validation_failed"),
         ({"query": "x", "min_relevance_score": -0.1}, "validation_failed"),
         ({"query": "x", "min_relevance_score": 1.1}, "validation_failed"),
         ({"query": "x", "similarity_threshold": 1.1}, "validation_failed"),

@@ -109,6 +109,46 @@ def test_a_query_of_negations_only_is_the_listing_without_them(query: str) -> No
     assert plan_of(query).branches == ("newest",)
 
 
+@pytest.mark.parametrize("mode", ["auto", "keyword", "hybrid"])
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+def test_by_time_all_that_match_by_words_are_listed(mode: str, sort: str) -> None:
+    plan = plan_of(mode=mode, sort=sort)
+    assert (plan.branches, plan.method, plan.sort) == (("newest",), "keyword", sort)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid"])
+def test_facets_are_counted_by_a_branch_of_their_own(mode: str) -> None:
+    plan = plan_of(mode=mode, facets=["system", "date"])
+    assert plan.branches == (*plan_of(mode=mode).branches, "facets")
+    assert plan.searching == plan_of(mode=mode).branches
+    assert Plan.from_json(plan.to_json()) == plan
+    assert plan_of(" ", facets=["system"]).branches == ()
+    assert plan_of("tag:rf", facets=["system"]).branches == ("newest", "facets")
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["colour"], "unknown_filter"),
+        (["quantity"], "validation_failed"),
+        (["date_from"], "validation_failed"),
+        (["tag", "tags"], "validation_failed"),
+        (["metadata.run"], "module_not_enabled"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_by_name(names: list[str], code: str) -> None:
+    with pytest.raises((InvalidRequestError, ModuleNotEnabledError)) as caught:
+        plan_of(facets=names)
+    assert caught.value.error_code == code
+
+
+def test_by_meaning_nothing_is_sorted_by_time() -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        plan_of(mode="semantic", sort="newest")
+    assert caught.value.details["fields"][0]["path"] == "sort"
+
+
 @pytest.mark.parametrize("query", ["author:smith", "(source:a OR level:b) -trip"])
 def test_a_query_of_fields_alone_is_the_listing_of_what_passes_them(query: str) -> None:
     assert plan_of(query).branches == ("newest",)

@@ -1,0 +1,73 @@
+"""`logchord search --export`: hits, or all that match, into a file as it comes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from api.cli import http, output
+from api.cli.output import CommandError
+
+if TYPE_CHECKING:
+    from api.cli.output import Output
+
+_WHOLE = (b'{"complete": true,', b"complete,true,")
+# Longer than the last record of any file that is whole.
+_END_BYTES = 200
+_WAIT_MS = 30_000
+
+
+def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) -> int:
+    """Print a file as it arrives; one of all that match, broken off, ends with 1."""
+    if not body["exhaustive"]:
+        return _window(client, form, body)
+    if form == "md":
+        message = "--export md is a list to be read: leave --exhaustive out."
+        raise CommandError(message, exit_code=output.USAGE)
+    end = b""
+    for part in _parts(client, form, body):
+        sys.stdout.buffer.write(part)
+        end = (end + part)[-_END_BYTES:]
+    sys.stdout.buffer.flush()
+    last = end.rstrip().rpartition(b"\n")[2]
+    if last.startswith(_WHOLE):
+        rows = "".join(char for char in last.decode() if char.isdigit())
+        out.say(f"All {rows} entries that match were written.")
+        return output.DONE
+    out.complain("The file broke off: there are more entries than it has.")
+    return output.FAILED
+
+
+def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> int:
+    """Print what a job of this search found."""
+    job = http.call(client, "POST", "/v1/search/jobs", json=body)
+    where = f"/v1/search/jobs/{job['job_id']}"
+    ended = http.call(client, "GET", where, params={"wait_ms": _WAIT_MS})
+    if ended["error"]:
+        raise CommandError(ended["error"]["message"], error=ended["error"])
+    answer = client.get(f"{where}/export", params={"format": form})
+    if not answer.is_success:
+        raise http.error_of(answer)
+    sys.stdout.buffer.write(answer.content)
+    sys.stdout.buffer.flush()
+    return output.DONE
+
+
+def _parts(client: httpx.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:
+    try:
+        with client.stream(
+            "POST", "/v1/search/export", params={"format": form}, json=body
+        ) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise http.error_of(answer)
+            yield from answer.iter_bytes()
+    except httpx.TransportError as exc:
+        message = (
+            f"The API at {client.base_url} broke off ({type(exc).__name__}): what was"
+            " written is not whole."
+        )
+        raise CommandError(message, exit_code=output.TRY_AGAIN) from exc

@@ -1,0 +1,107 @@
+"""Exports on their way: so many at once, each on a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from fastapi.responses import StreamingResponse
+
+from shared.errors import CapacityError
+from shared.postgres import connect
+from shared.results.export import Export
+from shared.results.files import MEDIA_TYPES
+from shared.retrieval.module import Ask
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from shared.query.plan import Plan
+    from shared.results.files import Format
+    from shared.retrieval.module import Lexicon
+    from shared.settings import Settings
+
+RETRY_AFTER_SECONDS = 10
+
+
+class Exports:
+    """One per API process."""
+
+    def __init__(self, settings: Settings, url: str) -> None:
+        self._url = url
+        self._scan_seconds = settings.search.export_scan_seconds
+        self._places = threading.BoundedSemaphore(settings.search.max_exports)
+
+    async def begin(self, plan: Plan, form: Format, lexicon: Lexicon) -> ExportResponse:
+        """Return a file once all that match are found; 429 when none may begin."""
+        if not self._places.acquire(blocking=False):
+            raise CapacityError(
+                "Too many exports at once; try again when one has ended.",
+                code="too_many_searches",
+                retry_after_seconds=RETRY_AFTER_SECONDS,
+            )
+        with ExitStack() as undo:
+            undo.callback(self._places.release)
+            export = await asyncio.to_thread(self._found, plan, form, lexicon)
+            undo.pop_all()
+        return ExportResponse(export, self._places.release, form)
+
+    def _found(self, plan: Plan, form: Format, lexicon: Lexicon) -> Export:
+        # All of it is wanted, not the first rows soon.
+        options = (
+            f"-c statement_timeout={self._scan_seconds * 1000}"
+            " -c cursor_tuple_fraction=1.0 -c default_transaction_read_only=on"
+        )
+        conn = connect(
+            self._url, application="export", autocommit=True, options=options
+        )
+        export = Export(conn, plan, form)
+        with ExitStack() as undo:
+            undo.callback(export.close)
+            export.find(Ask.lasting(plan, self._scan_seconds), lexicon)
+            undo.pop_all()
+        return export
+
+
+class ExportResponse(StreamingResponse):
+    """A file as fast as it is taken; however that ends, everything is given back."""
+
+    def __init__(
+        self, export: Export, release: Callable[[], None], form: Format
+    ) -> None:
+        self._export = export
+        self._release = release
+        self._turn = threading.Lock()
+        name = f'attachment; filename="entries.{form}"'
+        super().__init__(
+            self._parts(),
+            media_type=MEDIA_TYPES[form],
+            headers={"Content-Disposition": name},
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            asyncio.get_running_loop().run_in_executor(None, self._end)
+
+    async def _parts(self) -> AsyncIterator[bytes]:
+        parts = self._export.parts()
+
+        def following() -> str | None:
+            with self._turn:
+                return next(parts, None)
+
+        while (part := await asyncio.to_thread(following)) is not None:
+            if part:
+                yield part.encode()
+
+    def _end(self) -> None:
+        # A thread may still read what nobody waits for any more.
+        with self._turn:
+            self._export.close()
+        self._release()
