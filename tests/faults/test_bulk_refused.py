@@ -109,7 +109,7 @@ def test_items_that_are_refused_for_now_are_tried_again_and_those_for_good_put_a
         with posters.at_work():
             posters.wait()
         server_times = server.times
-        line = ledger.converge(within_seconds=120)
+        line = ledger.converge()
         unreadable = server.who.get(400, set())
 
     aside = put_aside(system)

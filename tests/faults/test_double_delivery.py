@@ -13,7 +13,7 @@ import pytest
 from shared import broker
 from tests.faults.ledger import Ledger
 from tests.faults.queues import WORK, Queues, entry_ids, task_id
-from tests.faults.size import FULL, QUICK_VECTORS, SEED, N
+from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, SEED, N
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -77,8 +77,8 @@ class _Doubling:
 
 @pytest.mark.requirement("F16", "P2")
 @pytest.mark.timeout(300)
-def test_a_message_that_comes_three_times_has_its_effect_once(make_system):
-    system = make_system(**QUICK_VECTORS)
+def test_a_message_that_comes_three_times_has_its_effect_once(make_system, opensearch):
+    system = make_system(opensearch=opensearch.url, **QUICK_VECTORS, **EVERY_STAGE)
     system.start("api", "upkeep")
     system.wait_ready("upkeep")
     ledger, queues = Ledger(system, "F16"), Queues(system)
@@ -110,6 +110,7 @@ def test_a_message_that_comes_three_times_has_its_effect_once(make_system):
     print(f"F16 messages={first * (COPIES + 1) + len(doubling.seen) * (COPIES + 1)}")
 
     assert (line.accepted, line.lost, line.duplicate_effects) == (N, 0, 0)
+    assert line.drift == 0
     assert line.quarantined == 0
     assert line.extra_runs <= N // 10
     assert doubling.seen, "no nudge for the index came twice"
