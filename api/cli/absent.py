@@ -20,7 +20,9 @@ _GATES = {
 def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     """Yield what was searched and what is unknown, then what came near."""
     said = answer["context_answer"]
-    yield from textwrap.wrap(plain(said["summary"] if said else ""), width)
+    yield from textwrap.wrap(
+        plain(said["summary"] if said else "Nothing was found."), width
+    )
     for one in (answer["coverage"] or {}).get("nearest", []):
         yield f"near      {plain(_near(one))}"
     yield ""

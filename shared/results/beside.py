@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from shared.postgres import Pool
     from shared.text.facility import Facility
 
+# With less time left, that nothing was found is told and no more: it must not be late.
+LEAST_MS = 200
+
 
 class Beside(NamedTuple):
     """What one answer needs that its hits do not hold."""
@@ -38,7 +41,7 @@ def read(
     texts = highlights.reader(pool, plan, conclusion.branches, facility)
     if page:
         return Beside(texts)
-    if not plan.branches:
+    if not plan.branches or timeout_ms < LEAST_MS:
         return unread(plan, conclusion)
     said = absence.read(pool, plan, conclusion, texts.question, timeout_ms)
     return Beside(texts, said)

@@ -99,7 +99,7 @@ def finish(
     try:
         page = read_page(tools.pool, plan, runs, left_ms)
         following = paging.following(tools.signer, plan, job.job_id, runs, page)
-        left_ms = max(LATE_READ_MS, int((job.deadline - tools.now()) * 1000))
+        left_ms = int((job.deadline - tools.now()) * 1000)
         said = beside.read(tools.pool, plan, conclusion, page, tools.facility, left_ms)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         return Finished(conclusion, None, exc)

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.jobs.outcome import Outcome
+from shared.postgres import Pool
 from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Question, make_plan
 from shared.ranking.ranked import Order, Suppressed
-from shared.results import absence
+from shared.results import absence, beside
 from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Standing, Unknown, unknown
 from shared.results.near_misses import NearMisses
+from shared.text.facility import PLAIN
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -131,6 +133,17 @@ def test_nothing_asked_is_not_nothing_found() -> None:
     said = absence.told(blank, nothing, None, NearMisses()).context_answer
     assert said is not None
     assert (said["code"], said["summary"]) == ("empty_query", "Nothing was asked for.")
+
+
+def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
+    def pool() -> Pool:
+        raise AssertionError
+
+    late = beside.LEAST_MS - 1
+    said = beside.read(pool, PLAN, FOUND_NOTHING, [], PLAIN, late).absence
+    assert said.coverage is None
+    assert said.context_answer is not None
+    assert said.context_answer["code"] == "no_results"
 
 
 TIMES = st.one_of(
