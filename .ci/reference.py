@@ -5,7 +5,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from reference_pages import adapters, commands, errors, modules, routes, settings, tasks
+from reference_pages import (
+    adapters,
+    commands,
+    diagnostics,
+    errors,
+    modules,
+    routes,
+    settings,
+    tasks,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs" / "reference"
@@ -14,6 +23,7 @@ PAGES = {
     "adapters.md": adapters.adapters_page,
     "commands.md": commands.commands_page,
     "settings.md": settings.settings_page,
+    "diagnostics.md": diagnostics.diagnostics_page,
     "errors.md": errors.errors_page,
     "routes.md": routes.routes_page,
     "tasks.md": tasks.tasks_page,

@@ -21,6 +21,7 @@ from api import metrics
 from api.admission import Admission
 from api.mailbox import Mailbox, Waiter
 from shared import broker
+from shared.embedding import cross_encoders
 from shared.errors import CapacityError, SearchTimeoutError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
@@ -36,6 +37,8 @@ from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
 from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
+from shared.retrieval import installed
+from shared.retrieval.parameters import checked
 from shared.text import facility
 from shared.text.analyser import version_of
 from shared.text.facility import Facility
@@ -115,7 +118,12 @@ class Searches:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))
         plan = planning.make_plan(question, scope, self._limits, clock)
-        return replace(plan, config_hash=self._config_hash)
+        taken = installed.parameters(plan.branches)
+        return replace(
+            plan,
+            parameters=checked(question.parameters, taken),
+            config_hash=self._config_hash,
+        )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:
         """Return the plan of a job as it was, for whoever asks now."""
@@ -227,6 +235,7 @@ class Searches:
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
+        # A model is no part of this process: there would be no time for it either.
         tools = Tools(lambda: self._pool, self._clock.now, self._signer, self.facility)
         return finish.finish(tools, job, plan, arrived)
 
@@ -264,6 +273,9 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(
         opensearch=url is not None and url.get_secret_value() != "off",
         enabled=frozenset(name for name, one in families.items() if one.enabled),
+        outside=frozenset(
+            name for name, one in settings.search_modules.plugins.items() if one.enabled
+        ),
         max_query_chars=settings.max_query_chars,
         max_query_chars_hard=settings.max_query_chars_hard,
         max_window=settings.max_window,
@@ -281,8 +293,15 @@ def limits_of(settings: Settings) -> Limits:
 def _ordering(settings: Settings) -> Ordering:
     search, unified = settings.search, settings.unified_search
     gravity = unified.gravity_boost
+    reranking = settings.reranking
+    is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
     return Ordering(
-        rerank=settings.reranking.enabled,
+        rerank=reranking.enabled,
+        by_model=reranking.enabled and is_named,
+        model_window=reranking.window,
+        model_timeout_ms=reranking.timeout_ms,
+        temperature=reranking.temperature,
+        least_by_model=search.min_relevance_score,
         branch_weights=settings.fusion.weights,
         domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
         machine_factor=unified.weighting.machine,

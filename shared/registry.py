@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 SEARCH_MODULES = "logchord.search_modules"
 ADAPTERS = "logchord.adapters"
 STAGES = "logchord.enhancers"
-
-
-@cache
-def load(group: str) -> Mapping[str, object]:
-    """Return what is registered in a group, by name; loaded once a process."""
-    return {point.name: point.load() for point in entry_points(group=group)}
 
 
 def points(group: str) -> Mapping[str, EntryPoint]:

@@ -85,10 +85,23 @@ class FusionSettings(Section):
 
 
 class RerankingSettings(Section):
-    """The second look at the fused list: meaning and words of each hit, weighed."""
+    """The second look at the fused list: each hit weighed, or read by a model."""
 
     enabled: bool = Field(default=True, description="Off: fused order stands.")
     model: str = Field(
         "cross-encoder/ms-marco-MiniLM-L-6-v2",
-        description="The cross-encoder, where one is installed.",
+        description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "
+        "`api.providers`; what is neither is not installed.",
+    )
+    window: int = Field(
+        50, ge=1, le=200, description="So many of the best are read by the model."
+    )
+    temperature: float = Field(
+        1.0, gt=0, le=100, description="T of its scores: sigmoid(logit / T) is shown."
+    )
+    timeout_ms: int = Field(
+        1000, ge=10, le=60_000, description="The model's time; of the deadline a part."
+    )
+    endpoint_scores: Literal["probability", "logit"] = Field(
+        "probability", description="What an endpoint's `relevance_score` is."
     )

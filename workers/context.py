@@ -15,6 +15,8 @@ from shared.broker import BrokerClock, Nudger
 from shared.due.batches import Timing, batches
 from shared.due.outcomes import Budget
 from shared.due.rows import Claim
+from shared.embedding import cross_encoders
+from shared.embedding.cross_encoders import CrossEncoder
 from shared.embedding.encoders import Encoder, load_encoder
 from shared.errors import ConfigurationError
 from shared.opensearch.client import make_client
@@ -150,6 +152,15 @@ class Context:
         providers = settings.api.providers
         make = functools.partial(load_encoder, model, settings.cache, providers)
         return self._resources.once(f"encoder:{model}", make)  # type: ignore[no-any-return]
+
+    @property
+    def cross_encoder(self) -> CrossEncoder:
+        """The model that reranks; whoever asks first loads it."""
+        settings = self.settings
+        make = functools.partial(
+            cross_encoders.load, settings.reranking, settings.api.providers
+        )
+        return self._resources.once("cross_encoder", make)  # type: ignore[no-any-return]
 
     @property
     def facility(self) -> Facility:

@@ -22,7 +22,8 @@ from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools, module
+from shared.retrieval.installed import unit_of
+from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
 from workers import metrics
 from workers.context import Context
@@ -91,13 +92,19 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
     # Whatever goes wrong in a module is this branch's outcome, never the search's.
     error = classified(carry_out)
     if error is not None:
-        unit = module(branch.name).unit
+        unit = unit_of(branch.name)
         outcomes.append(outcome.failure(branch.name, unit, error))
     return outcomes
 
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
-    tools = finish.Tools(lambda: ctx.pool, ctx.clock.now, ctx.signer, ctx.facility)
+    tools = finish.Tools(
+        lambda: ctx.pool,
+        ctx.clock.now,
+        ctx.signer,
+        ctx.facility,
+        lambda: ctx.cross_encoder,
+    )
     finished = finish.finish(tools, job, plan, kept.outcomes)
     metrics.job_ended(finished.ending.state)
     mailbox = ctx.headers.get("mailbox")

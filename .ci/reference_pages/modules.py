@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference_pages.markdown import as_code, page, table
-from shared.retrieval import module as search_modules
+from shared.retrieval import installed as search_modules
 from shared.stages import registered
 from shared.stages.descriptor import StageDescriptor
 
@@ -14,18 +14,21 @@ def modules_page() -> str:
         "Search modules and stages",
         "What entry points name, in this release and in packages of your own.",
         "## Search modules",
-        "One retrieval strategy each, found by entry point `logchord.search_modules`.",
+        "One retrieval strategy each, found by entry point `logchord.search_modules`"
+        " ([write a search module](../how-to/write-a-search-module.md)).",
         table(
             ("module", "mode", "scores", "falls back to", "what it does"),
             (
                 (
-                    as_code(name),
+                    as_code(one.name),
                     as_code(one.search_mode),
                     as_code(one.unit),
                     as_code(one.fallback or ""),
                     one.description,
                 )
-                for name, one in sorted(search_modules.modules().items())
+                for one in (
+                    found.descriptor for found in search_modules.modules().values()
+                )
             ),
         ),
         "## Stages",

@@ -46,6 +46,8 @@ _COLOURS = {
 @click.option(
     "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
 )
+@click.option("--module", "modules", multiple=True, help="Ask this one; again: both.")
+@click.option("--by-thread", is_flag=True, help="Of a thread its best entry alone.")
 @click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
 @click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
 @click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
@@ -64,6 +66,8 @@ def search(  # noqa: PLR0913 - one for each option
     exhaustive: bool,
     export: str | None,
     filters: tuple[str, ...],
+    modules: tuple[str, ...],
+    by_thread: bool,
     threshold: float | None,
     strict: bool,
     debug: bool,
@@ -81,6 +85,8 @@ def search(  # noqa: PLR0913 - one for each option
         "facets": [one.strip() for one in (facets or "").split(",") if one.strip()],
         "filters": _filters(filters) | _times(since, until),
         "exhaustive": exhaustive,
+        "modules": list(modules) or None,
+        "collapse": "thread" if by_thread else None,
         "min_relevance_score": threshold,
         "strict": strict,
         "debug": debug,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from fastapi import APIRouter, Depends
@@ -13,11 +13,13 @@ from api.errors import documented
 from api.schemas.capabilities import Capabilities
 from api.searches import limits_of
 from shared.embedding.encoders import ALIASES
+from shared.errors import ConfigurationError
 from shared.jobs.outcome import FACETS
 from shared.query import filters, modes
-from shared.query.plan import KEYWORD_MODULES, Limits
-from shared.retrieval import module as modules
-from shared.retrieval.module import SearchToolDescriptor
+from shared.query.branching import KEYWORD_MODULES
+from shared.query.plan import Limits
+from shared.retrieval import installed
+from shared.retrieval.installed import Installed
 from shared.retrieval.parameters import ParameterDescriptor
 from shared.settings import Settings
 from shared.version import VERSION
@@ -53,13 +55,13 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     limits = limits_of(settings)
     model = settings.embedding_model
     return {
-        "modes": [_mode(mode, limits) for mode in modes.MODES.values()],
+        "modes": [_mode(mode, limits) for mode in _modes()],
         "default_mode": modes.AUTO,
         "shared_parameters": [asdict(one) for one in _shared(settings)],
         "modules": [
-            _module(one, limits) for _, one in sorted(modules.modules().items())
+            _module(name, one, limits) for name, one in installed.found().items()
         ],
-        "filters": sorted(filters.BUILT),
+        "filters": sorted(filters.ALLOWED),
         "limits": {name: getattr(settings, name) for name in _LIMITS},
         "encoder": ALIASES.get(model, model),
         "version": VERSION,
@@ -77,29 +79,58 @@ def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
         step=100,
         section="Time",
     )
-    named = {one.search_mode: one.name for one in modules.modules().values()}
-    own = [p for family in mode.families for p in modules.parameters(named[family])]
+    known = installed.modules().values()
+    # Of a family the first: the others stand in for it.
+    named = {one.descriptor.search_mode: one for one in reversed(list(known))}
+    own = [p for family in mode.families for p in named[family].parameters]
+    on = limits.enabled | limits.outside
     return {
         "name": mode.name,
         "label": mode.label,
         "description": mode.description,
         "category": "direct",
-        "enabled": limits.enabled.issuperset(mode.families),
+        "enabled": on.issuperset(mode.families),
         "deadline_ms": mode.deadline_ms,
         "parameters": [asdict(one) for one in (deadline, *own)],
     }
 
 
-def _module(one: SearchToolDescriptor, limits: Limits) -> dict[str, Any]:
-    away = not limits.opensearch and one.name == KEYWORD_MODULES[0]
+def _modes() -> list[modes.Mode]:
+    """Return our modes, and one for each module of another package."""
+    others = [one for one in installed.modules().values() if not one.is_ours]
+    return [
+        *modes.MODES.values(),
+        *(
+            replace(modes.alone(one.name), description=one.description)
+            for one in (other.descriptor for other in others)
+        ),
+    ]
+
+
+def _module(
+    name: str, one: Installed | ConfigurationError, limits: Limits
+) -> dict[str, Any]:
+    if isinstance(one, ConfigurationError):
+        return {
+            "name": name,
+            "description": str(one),
+            "search_mode": name,
+            "enabled": False,
+            "needs_embedder": False,
+            "fallback": None,
+            "parameters": [],
+        }
+    told = one.descriptor
+    away = not limits.opensearch and name == KEYWORD_MODULES[0]
+    on = limits.enabled if one.is_ours else limits.outside
     return {
-        "name": one.name,
-        "description": one.description,
-        "search_mode": one.search_mode,
-        "enabled": one.search_mode in {*limits.enabled, FACETS} and not away,
-        "needs_embedder": one.needs_embedder,
-        "fallback": one.fallback,
-        "parameters": [asdict(p) for p in modules.parameters(one.name)],
+        "name": name,
+        "description": told.description,
+        "search_mode": told.search_mode,
+        "enabled": told.search_mode in {*on, FACETS} and not away,
+        "needs_embedder": told.needs_embedder,
+        "fallback": told.fallback,
+        "parameters": [asdict(p) for p in one.parameters],
     }
 
 

@@ -37,8 +37,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "synthesize": (None, False),
     "include_citations": (None, True),
     "citation_style": (None, "id"),
-    "collapse": (None, "entry"),
-    "modules": (None,),
     "validate": (None, True),
 }
 _FILTER: JsonDict = {
@@ -59,7 +57,7 @@ _FILTER: JsonDict = {
         },
     ]
 }
-_RERANKS_LATER = ("late", "model")
+_RERANKS_LATER = ("late",)
 _MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
@@ -141,8 +139,8 @@ class SearchRequest(BaseModel):
     similarity_threshold: Share | None = Field(
         None, description="Lowest cosine of the search by meaning."
     )
-    rerank: Literal["linear"] | StrictBool | None = Field(
-        None, description="False: the fused order stands."
+    rerank: Literal["linear", "model"] | StrictBool | None = Field(
+        None, description="False: the fused order stands; `model`: a cross-encoder."
     )
     scope: SearchScope | None = Field(
         None, description="What the page that asks is about: a bias, never a filter."
@@ -153,6 +151,15 @@ class SearchRequest(BaseModel):
     facets: Annotated[list[str], Field(max_length=15)] | None = Field(
         None,
         description="What all that match are counted by: fields of filters, `date`.",
+    )
+    modules: Annotated[list[str], Field(min_length=1, max_length=20)] | None = Field(
+        None, description="The search modules that are asked, of the mode's own."
+    )
+    parameters: dict[str, Any] = Field(
+        {}, description="What modules of other packages take, by name."
+    )
+    collapse: Literal["entry", "thread"] | None = Field(
+        None, description="`thread`: of each thread its best entry alone."
     )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
@@ -182,7 +189,7 @@ class SearchRequest(BaseModel):
                 raise ModuleNotEnabledError(
                     f"The rerank {value!r} is not built in yet.",
                     module_name="rerank",
-                    available=["linear"],
+                    available=["linear", "model"],
                 )
             if name in _NEUTRAL:
                 _refuse_unbuilt(name, value)
@@ -193,6 +200,8 @@ class SearchRequest(BaseModel):
     def question(self, fault: Fault | None) -> Question:
         """Return the question, its texts admitted."""
         door.check_tree(self.filters, "filters")
+        door.check_tree(self.modules or [], "modules")
+        door.check_tree(self.parameters, "parameters")
         return Question(
             query=door.admit(self.query, "query"),
             mode=door.admit(self.mode, "mode"),
@@ -205,6 +214,9 @@ class SearchRequest(BaseModel):
             sort=self.sort or "relevance",
             exhaustive=bool(self.exhaustive),
             facets=[door.admit(one, "facets") for one in self.facets or ()],
+            modules=self.modules,
+            parameters=self.parameters,
+            by_thread=self.collapse == "thread",
         )
 
     def _ordering(self) -> dict[str, object]:
@@ -213,15 +225,18 @@ class SearchRequest(BaseModel):
             "min_relevance_score": self.min_relevance_score,
             "strict": self.strict,
             "similarity_threshold": self.similarity_threshold,
-            # `true` asks for what is done anyway; `linear` may be refused.
-            "rerank": None if self.rerank is True else self.rerank,
+            # `true` asks for what is done anyway.
+            "rerank": False if self.rerank is False else None,
         }
         given = {name: value for name, value in said.items() if value is not None}
         if self.scope is not None:
             scope = self.scope.model_dump(exclude_defaults=True)
             door.check_tree(scope, "scope")
             given["scope"] = scope
-        return given | ({"rerank": True} if self.rerank == "linear" else {})
+        if isinstance(self.rerank, str):
+            # Either may be refused.
+            given |= {"rerank": True, "by_model": self.rerank == "model"}
+        return given
 
 
 def _refuse_unbuilt(name: str, value: object) -> None:
@@ -261,7 +276,12 @@ class SearchHit(BaseModel):
     relevance_score: float
     confidence: Literal["high", "medium", "low", "none"]
     calibration: Literal[
-        "linear_map", "cosine_map", "bm25_saturating", "fused_minmax", "none"
+        "rerank_sigmoid",
+        "linear_map",
+        "cosine_map",
+        "bm25_saturating",
+        "fused_minmax",
+        "none",
     ]
     rank: int
     scores: dict[str, float]

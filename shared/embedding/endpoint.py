@@ -8,27 +8,20 @@ import math
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from shared.embedding.encoders import Vectors, Word, checked
+from shared.embedding.provider import Provider
 from shared.errors import (
     ConfigurationError,
     EmbeddingGenerationError,
     EmbeddingOutageError,
-    IngestionError,
     SourceUnreachableError,
 )
-from shared.settings_sources import SourceSettings
-from shared.sources.wire import answers, failures
-from shared.sources.wire.addresses import AllowList, parse
-from shared.sources.wire.asking import Asker, Question
-from shared.sources.wire.connecting import Patience
-from shared.sources.wire.secrets import Secrets
+from shared.sources.wire import failures
 
 if TYPE_CHECKING:
     from shared.settings_sections import ProviderSettings
@@ -48,7 +41,6 @@ _OK = 200
 _WRONG_KEY = frozenset({401, 403})
 _TEXT_REFUSED = frozenset({400, 413, 422})
 _BROKEN = 500
-_ANSWERS = frozenset(range(200, 600)) - failures.REDIRECTS
 
 
 @dataclass
@@ -64,23 +56,12 @@ class EndpointEncoder:
 
     def __init__(self, model: str, settings: ProviderSettings) -> None:
         provider, _, self._remote = model.partition(":")
-        if not settings.base_url:
-            key = f"api.providers.{provider}.base_url"
-            message = f"The model {model} needs an address: set `{key}`."
-            raise ConfigurationError(message, config_key=key)
-        try:
-            parse(settings.base_url)
-        except ValueError as exc:
-            key = f"api.providers.{provider}.base_url"
-            message = f"`{key}` cannot be used: {exc}."
-            raise ConfigurationError(message, config_key=key) from exc
         self.model = model
         self.max_tokens = settings.embedding_tokens
         self._provider = provider
         self._settings = settings
-        self._url = settings.base_url.rstrip("/") + "/embeddings"
+        self._server = Provider(provider, settings, model)
         self._learnt = _Learnt()
-        self._allowed = AllowList(provider, settings.base_url)
         self._ends_at = math.inf
 
     @property
@@ -156,27 +137,14 @@ class EndpointEncoder:
         seconds = min(whole, self._ends_at - now)
         if seconds <= 0:
             raise self._outage("there was no time left to ask")
-        patience = Patience(seconds, now + seconds, lambda: False)
         try:
-            with closing(self._asker()) as asker:
-                url = asker.admit(self._url)
-                body = json.dumps(asked).encode()
-                question = Question("POST", url, self._headers(), body, _ANSWERS)
-                answer = asker.ask(question, patience)
-                with failures.of_network(url):
-                    read = b"".join(answers.pieces(answer.response, MOST_BYTES))
+            told = self._server.post("/embeddings", asked, seconds, MOST_BYTES)
         except SourceUnreachableError as exc:
             is_silent = exc.reason == "timeout"
             if is_silent and seconds >= min(whole, SILENCE_SECONDS):
                 self._learnt.rests_until = time.monotonic() + REST_SECONDS
             raise self._outage(exc.technical or exc.message) from exc
-        except IngestionError as exc:
-            key = f"api.providers.{self._provider}.base_url"
-            message = f"`{key}` cannot be used: {exc.message}"
-            raise ConfigurationError(message, config_key=key) from exc
-        headers = answers.by_name(answer.response.headers)
-        wait = failures.retry_after(headers.get("retry-after"), datetime.now(UTC))
-        return answer.response.status, read, wait
+        return told.status, told.body, told.retry_after
 
     def _read(self, body: bytes, count: int) -> list[Vectors]:
         try:
@@ -216,24 +184,6 @@ class EndpointEncoder:
             technical=told,
             model_name=self.model,
             retry_after_seconds=retry_after_seconds,
-        )
-
-    def _headers(self) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        if self._settings.api_key is not None:
-            headers["Authorization"] = (
-                f"Bearer {self._settings.api_key.get_secret_value()}"
-            )
-        return headers
-
-    def _asker(self) -> Asker:
-        # Of one call alone: threads share none, and none goes stale in between.
-        return Asker(
-            self._provider,
-            SourceSettings(base_url=self._settings.base_url),
-            allowed=self._allowed,
-            secrets=Secrets(self._provider),
-            clock=lambda: datetime.now(UTC),
         )
 
 

@@ -17,14 +17,14 @@ from shared.errors import ConfigurationError, EmbeddingGenerationError
 # Of a model that does not say how much it reads: what all of them do.
 DEFAULT_TOKENS = 256
 
-_RUNTIME_ERRORS = (
+RUNTIME_ERRORS = (
     runtime.Fail,
     runtime.RuntimeException,
     runtime.InvalidArgument,
     runtime.EPFail,
 )
 _UNREADABLE = (
-    *_RUNTIME_ERRORS,
+    *RUNTIME_ERRORS,
     runtime.InvalidGraph,
     runtime.InvalidProtobuf,
     runtime.NotImplemented,
@@ -36,7 +36,7 @@ class OnnxEncoder:
 
     def __init__(self, folder: Path) -> None:
         manifest = stored.manifest_of(folder)
-        self._tokenizer, self._session = _opened(folder)
+        self._tokenizer, self._session = opened(folder, "embedding_model")
         limit = (self._tokenizer.truncation or {}).get("max_length", DEFAULT_TOKENS)
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -90,7 +90,7 @@ class OnnxEncoder:
             found = self._session.run(
                 None, {name: given[name] for name in given.keys() & self._inputs}
             )
-        except _RUNTIME_ERRORS as error:
+        except RUNTIME_ERRORS as error:
             raise EmbeddingGenerationError(
                 technical=str(error), model_name=self.model, input_text=text
             ) from error
@@ -110,17 +110,20 @@ def _one_vector(found: Vectors) -> Vectors:
     return np.asarray(mean / length if length else mean, dtype=np.float32)
 
 
-def _opened(folder: Path) -> tuple[Tokenizer, onnxruntime.InferenceSession]:
+def opened(
+    folder: Path, setting: str
+) -> tuple[Tokenizer, onnxruntime.InferenceSession]:
+    """Return what a folder of a model holds, or refuse it by the setting's name."""
     paths = folder / stored.TOKENIZER_FILE, folder / stored.GRAPH_FILE
     missing = [path.name for path in paths if not path.is_file()]
     if missing or stored.is_spoiled(folder):
-        message = f"The folder {folder} holds no whole embedding model."
-        raise ConfigurationError(message, config_key="embedding_model")
+        message = f"The folder {folder} holds no whole model (`{setting}`)."
+        raise ConfigurationError(message, config_key=setting)
     try:
         return Tokenizer.from_file(str(paths[0])), _session(paths[1])
     except _UNREADABLE as exc:
         message = f"The model in {folder} cannot be loaded: {exc}"
-        raise ConfigurationError(message, config_key="embedding_model") from exc
+        raise ConfigurationError(message, config_key=setting) from exc
 
 
 def _session(path: Path) -> onnxruntime.InferenceSession:

@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 from shared.enrich.places import places
 from shared.entries.reading import Content
 from shared.text import people, quantities
 from shared.text.facility import Facility
-from shared.text.facts import ATTACHMENT, HAS, Fact
+from shared.text.facts import (
+    ATTACHMENT,
+    HAS,
+    MAX_VALUE_CHARS,
+    Fact,
+    as_number,
+    comparable,
+    metadata_field,
+    size,
+)
 from shared.text.quantities import Quantity
 from shared.text.runs import Token
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 2
+_VERSION = 3
 
 SHIFT = "shift"
+# Of longer lists the rest is not filtered by.
+MAX_METADATA = 300
 # What the source says itself, in the words that it has for it.
 _SAID = ("kind", "origin", "level", "category", SHIFT)
 
@@ -55,7 +68,8 @@ def find(
         *_authors(content, facility),
         *_things(content, text, names, facility),
     ]
-    return Found(tuple(dict.fromkeys(facts)), tuple(quantities.found(text)))
+    sizes = (*quantities.found(text), *_sizes(content))
+    return Found(tuple(dict.fromkeys(facts)), sizes)
 
 
 def _said(content: Content, language: str) -> Iterator[Fact]:
@@ -66,8 +80,33 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
     yield Fact("language", language, "said" if content.said_language else "read")
     for tag in content.tags:
         yield Fact("tag", tag, "said")
+    for name, value in islice(_leaves(content.metadata, ""), MAX_METADATA):
+        field = metadata_field(name)
+        yield Fact(field, as_number(value)[:MAX_VALUE_CHARS], "said")
     if content.has_attachments:
         yield Fact(HAS, ATTACHMENT, "said")
+
+
+def _sizes(content: Content) -> Iterator[Quantity]:
+    """Yield the numbers of metadata; each name is a dimension of its own."""
+    for name, value in islice(_leaves(content.metadata, ""), MAX_METADATA):
+        number = size(value)
+        if number is not None:
+            yield Quantity(metadata_field(name), number, "", 0, 0)
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield every value of metadata as a text, with its name; no nulls."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner, name)
+    elif isinstance(value, bool):
+        yield name, str(value).lower()
+    elif value is not None and comparable(str(value)):
+        yield name, str(value)
 
 
 def _shift(content: Content, facility: Facility) -> Iterator[Fact]:

@@ -18,6 +18,8 @@ NARROWED: LiteralString = """
             OR e.event_time < %(only_happened_until)s)
        AND (%(only_ids)s::text[] IS NULL
             OR e.external_id = ANY (%(only_ids)s) OR e.id::text = ANY (%(only_ids)s))
+       AND (%(only_threads)s::uuid[] IS NULL
+            OR e.thread_id = ANY (%(only_threads)s::uuid[]))
        AND (%(only_others)s::text[] IS NULL OR e.id::text <> ALL (%(only_others)s))
        AND (%(only_facts)s::tsquery IS NULL OR EXISTS (
             SELECT FROM entry_text nt
@@ -32,7 +34,16 @@ NARROWED: LiteralString = """
              WHERE nq.entry_id = e.id AND nq.tenant = %(tenant)s
                AND nq.dimension = %(only_dimension)s
                AND nq.value BETWEEN %(only_least)s AND %(only_most)s
-               AND nq.name LIKE %(only_named)s))"""
+               AND nq.name LIKE %(only_named)s))
+       AND (%(only_ranges)s::jsonb IS NULL OR NOT EXISTS (
+            SELECT FROM jsonb_to_recordset(%(only_ranges)s::jsonb)
+                        AS range (dimension text, least float8, most float8)
+             WHERE NOT EXISTS (
+                   SELECT FROM entry_quantity mq
+                    WHERE mq.entry_id = e.id AND mq.tenant = %(tenant)s
+                      AND mq.dimension = range.dimension
+                      AND (range.least IS NULL OR mq.value >= range.least)
+                      AND (range.most IS NULL OR mq.value <= range.most))))"""
 
 # What is null where it does not narrow.
 OPTIONAL = (
@@ -43,10 +54,12 @@ OPTIONAL = (
     "only_happened_since",
     "only_happened_until",
     "only_ids",
+    "only_threads",
     "only_others",
     "only_facts",
     "only_people",
     "only_dimension",
+    "only_ranges",
 )
 # Of a search without filters.
 ANYTHING: Mapping[str, Any] = {
@@ -65,6 +78,7 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_happened_since", "timestamptz"),
     ("only_happened_until", "timestamptz"),
     ("only_ids", "text[]"),
+    ("only_threads", "uuid[]"),
     ("only_others", "text[]"),
     ("only_facts", "text"),
     ("only_people", "text[]"),
@@ -72,6 +86,7 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_least", "float8"),
     ("only_most", "float8"),
     ("only_named", "text"),
+    ("only_ranges", "text"),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ from uuid import UUID
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.query import period
 from shared.query.language.calendar import NO_CLOCK, Clock
+from shared.query.wanted import Bounds, Wanted
 from shared.text import facts, quantities
 from shared.text.analyser import quoted
 from shared.text.facts import MARK, comparable
 
 AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
+THREAD = "thread_id"
 EXCLUDED = "exclude_entry_ids"
 # Known of every entry once its metadata is read.
 FACTS = (
@@ -26,8 +29,10 @@ FACTS = (
 _TIMES = (period.FROM, period.TO, period.EVENT_FROM, period.EVENT_TO)
 BUILT = (
     *(AUTHOR, *FACTS, *_TIMES),
-    *(EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source"),
+    *(EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source", THREAD),
 )
+# As they are told; the last takes any key of the metadata.
+ALLOWED = (*BUILT, f"{facts.METADATA}<key>")
 ALIASES = {
     "authors": AUTHOR,
     "end_date": period.TO,
@@ -35,51 +40,10 @@ ALIASES = {
     "start_date": period.FROM,
     "tags": "tag",
 }
-# Filters of the contract whose feature is not there yet: refused, not ignored.
-_LATER = frozenset({"thread_id"})
 _SAID_SO = {"true": True, "false": False}
 _TWICE = "It is given twice."
 _OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a fact of an entry must be, and what it must not."""
-
-    field: str
-    any_of: tuple[str, ...] = ()
-    none_of: tuple[str, ...] = ()
-
-    @staticmethod
-    def terms(field: str, values: tuple[str, ...]) -> list[str]:
-        """Return the terms of values: each by its name, or as an alias of another."""
-        found = (
-            facts.term(field, value, is_alias=is_alias)
-            for value in values
-            for is_alias in (False, True)
-        )
-        return list(dict.fromkeys(found))
-
-    @property
-    def wanted_terms(self) -> list[str]:
-        """One of these the entry must have, if there are any."""
-        return self.terms(self.field, self.any_of)
-
-    @property
-    def unwanted_terms(self) -> list[str]:
-        """None of these it may have."""
-        return self.terms(self.field, self.none_of)
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """A quantity that an entry must name, in the unit of its dimension."""
-
-    dimension: str
-    least: float | None = None
-    most: float | None = None
-    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +56,8 @@ class Filters:
     # Of a name, as it is compared: any part of it, of any of these.
     people: tuple[str, ...] | None = None
     quantity: Bounds | None = None
+    # Numbers of metadata, each by its name.
+    ranges: tuple[Bounds, ...] = ()
     # When the entry was written: from, and before; RFC 3339, in UTC.
     since: str | None = None
     until: str | None = None
@@ -101,6 +67,9 @@ class Filters:
     # Entries by their own id or their source's, and those that are not wanted.
     ids: tuple[str, ...] | None = None
     not_ids: tuple[str, ...] | None = None
+    threads: tuple[str, ...] | None = None
+    # The entries of those threads, for an engine that knows of none.
+    members: tuple[str, ...] | None = None
 
     def __bool__(self) -> bool:
         """Whether anything is asked for at all."""
@@ -109,7 +78,7 @@ class Filters:
     def both(self, other: Filters) -> Filters | None:
         """Return what asks for this and the other; None: no one filter can say so."""
         told: dict[str, Any] = {}
-        for name in ("logbooks", "people", "quantity", "ids", "not_ids"):
+        for name in ("logbooks", "people", "quantity", "ids", "not_ids", "threads"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if None not in (ours, theirs) and ours != theirs:
                 return None
@@ -120,6 +89,7 @@ class Filters:
         return Filters(
             sources=sources,
             facts=tuple(dict.fromkeys((*self.facts, *other.facts))),
+            ranges=tuple(dict.fromkeys((*self.ranges, *other.ranges))),
             since=_last(self.since, other.since),
             until=_first(self.until, other.until),
             happened_since=_last(self.happened_since, other.happened_since),
@@ -142,13 +112,22 @@ class Filters:
             "only_least": -math.inf if bounds.least is None else bounds.least,
             "only_most": math.inf if bounds.most is None else bounds.most,
             "only_named": f"%{(bounds.name or '').translate(_WILD)}%",
+            "only_ranges": self._ranges(),
             "only_since": self.since,
             "only_until": self.until,
             "only_happened_since": self.happened_since,
             "only_happened_until": self.happened_until,
             "only_ids": None if self.ids is None else list(self.ids),
+            "only_threads": None if self.threads is None else list(self.threads),
             "only_others": None if self.not_ids is None else list(self.not_ids),
         }
+
+    def _ranges(self) -> str | None:
+        told = [
+            {"dimension": one.dimension, "least": one.least, "most": one.most}
+            for one in self.ranges
+        ]
+        return json.dumps(told) if told else None
 
     def _tsquery(self) -> str | None:
         parts = [
@@ -172,12 +151,14 @@ class Filters:
             ),
             people=_tuple(values.get("people")),
             quantity=Bounds(**bounds) if bounds else None,
+            ranges=tuple(Bounds(**one) for one in values.get("ranges") or ()),
             since=values.get("since"),
             until=values.get("until"),
             happened_since=values.get("happened_since"),
             happened_until=values.get("happened_until"),
             ids=_tuple(values.get("ids")),
             not_ids=_tuple(values.get("not_ids")),
+            threads=_tuple(values.get("threads")),
         )
 
 
@@ -190,6 +171,7 @@ def parse(
     """Return the filters, or refuse what is unknown, not built or badly formed."""
     found: dict[str, Any] = {}
     wanted: list[Wanted] = []
+    ranges: list[Bounds] = []
     seen: set[str] = set()
     for key, value in given.items():
         name = ALIASES.get(key, key)
@@ -203,12 +185,20 @@ def parse(
         elif name in FACTS:
             said = _values(path, value, max_values, {"in", "not"})
             wanted.append(Wanted(name, said.get("in", ()), said.get("not", ())))
+        elif name.startswith(facts.METADATA):
+            field = facts.metadata_field(name.removeprefix(facts.METADATA))
+            ends, rest = _ends_and_rest(value)
+            if ends:
+                ranges.append(_range(path, field, ends))
+            if rest != {}:
+                said = _values(path, _as_texts(rest), max_values, {"in", "not"})
+                wanted.append(Wanted(field, said.get("in", ()), said.get("not", ())))
         else:
             narrowed = _narrowed(name, path, value, max_values, clock)
             if set(narrowed) & set(found):
                 raise InvalidRequestError.field(path, "duplicate", _TWICE)
             found |= narrowed
-    return Filters(**found, facts=tuple(wanted))
+    return Filters(**found, facts=tuple(wanted), ranges=tuple(ranges))
 
 
 def _narrowed(
@@ -218,7 +208,9 @@ def _narrowed(
     if name in {*_TIMES, period.RANGE}:
         return dict(period.read(path, name, value, clock))
     if name == EXCLUDED:
-        return {"not_ids": _entry_ids(path, value, most)}
+        return {"not_ids": _uuids(path, {"in": value}, most)}
+    if name == THREAD:
+        return {"threads": _uuids(path, value, most)}
     if name == QUANTITY:
         return {"quantity": _bounds(path, value)}
     if name != AUTHOR:
@@ -232,19 +224,46 @@ def _narrowed(
 
 
 def _check_name(key: str, name: str) -> None:
-    if name in BUILT or name == period.RANGE:
+    is_metadata = name.startswith(facts.METADATA) and name != facts.METADATA
+    if name in BUILT or name == period.RANGE or is_metadata:
         return
-    if name in _LATER or name.startswith("metadata."):
-        raise ModuleNotEnabledError(
-            f"The filter {key!r} is not built in yet.",
-            module_name=key,
-            available=list(BUILT),
-        )
     raise InvalidRequestError(
         f"There is no filter {key!r}.",
         code="unknown_filter",
-        details={"allowed": list(BUILT)},
+        details={"allowed": list(ALLOWED)},
     )
+
+
+def _ends_and_rest(value: object) -> tuple[dict[str, object], object]:
+    """Return the bounds of a filter, and what else it says; {}: nothing else."""
+    if not isinstance(value, Mapping) or not {"gte", "lte"} & set(value):
+        return {}, value
+    ends = {name: value[name] for name in ("gte", "lte") if name in value}
+    return ends, {name: one for name, one in value.items() if name not in ends}
+
+
+def _range(path: str, field: str, ends: Mapping[str, object]) -> Bounds:
+    sizes = {}
+    for end, given in ends.items():
+        number = None if isinstance(given, bool) else facts.size(str(given))
+        if number is None:
+            message = "It is a number."
+            raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
+        sizes[end] = number
+    return Bounds(field, sizes.get("gte"), sizes.get("lte"))
+
+
+def _as_texts(value: object) -> object:
+    """Return the value of a filter with its numbers, true and false as texts."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list):
+        return [_as_texts(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: _as_texts(one) for name, one in value.items()}
+    return value
 
 
 def _values(
@@ -288,12 +307,12 @@ def _lists(
         yield operator, tuple(dict.fromkeys(listed))
 
 
-def _entry_ids(path: str, value: object, most: int) -> tuple[str, ...]:
-    (listed,) = dict(_lists(path, {"in": value}, most)).values()
+def _uuids(path: str, value: object, most: int) -> tuple[str, ...]:
+    listed = _values(path, value, most, {"in"})["in"]
     try:
         return tuple(str(UUID(one)) for one in listed)
     except ValueError:
-        message = "An `entry_id` is a UUID."
+        message = "Ids of entries and of threads are UUIDs."
         raise InvalidRequestError.field(path, "filter_value", message) from None
 
 

@@ -53,6 +53,11 @@ MODES = {
 }
 
 
+def alone(module: str) -> Mode:
+    """Return the mode that asks one module of another package, and nothing else."""
+    return Mode(module, (module,), 2000, module, f"What the module {module} finds.")
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """The mode that is used, and why."""
@@ -62,10 +67,17 @@ class Chosen:
     reasoning: str
 
 
-def choose(asked: str, enabled: frozenset[str]) -> Chosen:
-    """Return the mode to use; one that is off or not built in is refused."""
+def choose(
+    asked: str, enabled: frozenset[str], outside: frozenset[str] = frozenset()
+) -> Chosen:
+    """Return the mode to use; one that is off or not built in is refused.
+
+    A search module of another package is a mode of its own name, too.
+    """
     name = ALIASES.get(asked, asked)
     available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
+    if name in outside:
+        return Chosen(asked, alone(name), f"{name} was asked for")
     if name == AUTO:
         if not available:
             message = "Every search module is switched off."
@@ -83,11 +95,11 @@ def choose(asked: str, enabled: frozenset[str]) -> Chosen:
         raise ModuleNotEnabledError(
             f"The mode {asked!r} is switched off or not built in.",
             module_name=name,
-            available=[AUTO, *available],
+            available=[AUTO, *available, *sorted(outside)],
         )
     raise ModuleNotEnabledError(
         f"There is no mode {asked!r}.",
         code="unknown_mode",
         module_name=name,
-        available=[AUTO, *available],
+        available=[AUTO, *available, *sorted(outside)],
     )

@@ -19,6 +19,14 @@ class Ordering:
 
     # The linear rerank of searches by words and by meaning.
     rerank: bool = True
+    # Whether a cross-encoder reads the best of them, and how many.
+    by_model: bool = False
+    model_window: int = 50
+    model_timeout_ms: int = 1000
+    # T: sigmoid(logit / T) is shown.
+    temperature: float = 1.0
+    # What a hit must score where a cross-encoder ran and nothing else was said.
+    least_by_model: float = 0.5
     # By name of a search module; 1 where none is given.
     branch_weights: Mapping[str, float] = field(default_factory=dict)
     # By kind of an entry; 1 where none is given.

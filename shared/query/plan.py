@@ -11,7 +11,7 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known
-from shared.query import counting, filters, modes
+from shared.query import branching, counting, filters, modes
 from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
@@ -23,8 +23,6 @@ from shared.query.ordering import SHIPPED, Ordering
 from shared.query.period import NAMES, Applied
 
 MIN_WINDOW = 50
-# The order in which fusion, answers and stored jobs name the branches.
-KEYWORD_MODULES = ("os_bm25", "pg_fts")
 LISTING_MODULE = "newest"
 
 # By time, hits are all that match, however many: no score leaves any of them out.
@@ -50,6 +48,12 @@ class Question:
     facets: Sequence[str] = ()
     # All that match by words and nothing else, counted; no window, no fallback.
     exhaustive: bool = False
+    # The search modules that are asked; None: the mode's.
+    modules: Sequence[str] | None = None
+    # Of a thread its best entry alone.
+    by_thread: bool = False
+    # For modules of other packages, by name.
+    parameters: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class Limits:
 
     opensearch: bool = True
     enabled: frozenset[str] = frozenset({"keyword", "semantic"})
+    # Search modules of other packages that are switched on.
+    outside: frozenset[str] = frozenset()
     max_query_chars: int = 1000
     max_query_chars_hard: int = 10_000
     max_window: int = 500
@@ -109,6 +115,10 @@ class Plan:
     counting: Counting | None = None
     # Whether the hits are all that match as it is asked, and are counted.
     exhaustive: bool = False
+    # Of a thread its best entry alone is shown.
+    by_thread: bool = False
+    # What modules of other packages are given, checked against what they say they take.
+    parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -163,7 +173,7 @@ def make_plan(
     question: Question, scope: Scope, limits: Limits, clock: Clock = NO_CLOCK
 ) -> Plan:
     """Return what is to be done, or refuse what cannot be; the same every time."""
-    chosen = modes.choose(question.mode, limits.enabled)
+    chosen = modes.choose(question.mode, limits.enabled, limits.outside)
     text, diagnostics = _bounded(question.query, limits)
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
@@ -175,12 +185,15 @@ def make_plan(
         message = f"limit: at most {limits.max_limit} results are returned."
         raise InvalidRequestError.field("limit", "less_than_equal", message)
     window = max(MIN_WINDOW, min(2 * limit, limits.max_window))
+    branches = branching.branches(
+        chosen, limits.outside, question.modules, opensearch=limits.opensearch
+    )
     plan = Plan(
         query=text,
         asked=chosen.asked,
         method=chosen.mode.name,
         reasoning=chosen.reasoning,
-        branches=_branches(chosen.mode.families, opensearch=limits.opensearch),
+        branches=branches,
         limit=limit,
         window=window,
         filters=narrowed,
@@ -188,13 +201,14 @@ def make_plan(
         deadline_ms=_deadline_ms(question.deadline_ms, chosen.mode),
         rrf_k=limits.rrf_k,
         max_terms=limits.max_terms,
-        ordering=_ordering(question, limits),
+        ordering=_ordering(question, limits, len(branches)),
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         debug=question.debug,
         times=_times(given, lifted, clock),
         zone=clock.zone,
+        by_thread=question.by_thread,
     )
     counting.check(question.facets)
     return _counted(_listed(plan, question) or plan, question, limits, clock)
@@ -244,11 +258,20 @@ def _listed(plan: Plan, question: Question) -> Plan | None:
     )
 
 
-def _ordering(question: Question, limits: Limits) -> Ordering:
-    if question.ordering.get("rerank") and not limits.ordering.rerank:
+def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
+    asked = dict(question.ordering)
+    if asked.get("rerank") and not limits.ordering.rerank:
         message = "Reranking is switched off here (`reranking.enabled`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
-    return replace(limits.ordering, **question.ordering)  # type: ignore[arg-type]
+    if asked.get("by_model") and not limits.ordering.by_model:
+        message = "No cross-encoder is installed here (`reranking.model`)."
+        raise ModuleNotEnabledError(message, module_name="rerank", available=["linear"])
+    # Unasked, a model reads what several branches have found.
+    by_model = limits.ordering.by_model and branches > 1
+    if asked.get("rerank") is False:
+        by_model = False
+    ordering = replace(limits.ordering, by_model=by_model)
+    return replace(ordering, **asked)  # type: ignore[arg-type]
 
 
 def _planned_before(query: str) -> Mapping[str, Any] | None:
@@ -284,11 +307,6 @@ def _times(
     said = [f"{n}={v}" for n, v in given.items() if filters.ALIASES.get(n, n) in NAMES]
     said += [one.written for one in lifted.fields if one.name in fields.DATES]
     return (Applied(*ends, zone=clock.zone, expression=" ".join(said)),)
-
-
-def _branches(families: tuple[str, ...], *, opensearch: bool) -> tuple[str, ...]:
-    keyword = KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
-    return tuple(keyword if name == "keyword" else name for name in families)
 
 
 def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:

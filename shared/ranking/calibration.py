@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
 from typing import Literal
 
 from shared.query.ordering import Ordering
 
 Calibration = Literal[
-    "linear_map", "cosine_map", "bm25_saturating", "fused_minmax", "none"
+    "rerank_sigmoid",
+    "linear_map",
+    "cosine_map",
+    "bm25_saturating",
+    "fused_minmax",
+    "none",
 ]
 Confidence = Literal["high", "medium", "low", "none"]
 
@@ -33,6 +39,13 @@ def clamped(score: float) -> float:
     return min(1.0, max(0.0, score))
 
 
+def sigmoid(logit: float, temperature: float) -> float:
+    """Return 1 / (1 + e^(-logit / T)): a half at 0, monotone."""
+    # Beyond, it is 0 or 1 anyway, and e^x has no number.
+    scaled = min(700.0, max(-700.0, logit / temperature))
+    return 1.0 / (1.0 + exp(-scaled))
+
+
 def saturating(score: float, half: float) -> float:
     """Return s / (s + c): a half at c, always below 1, monotone."""
     return score / (score + half) if score > 0 else 0.0
@@ -49,11 +62,11 @@ def between(score: float, points: Sequence[tuple[float, float]]) -> float:
 
 
 def of_branch(score: float, unit: str, model: str | None = None) -> float:
-    """Return the calibrated score of one branch alone; an unknown unit is nothing."""
+    """Return the calibrated score of one branch alone; an unknown unit stands as is."""
     if unit in SATURATION:
         return saturating(score, SATURATION[unit])
     if unit != "cosine":
-        return 0.0
+        return clamped(score)
     # What was not fitted stays as it is.
     return between(score, COSINE_MAPS.get(model or "", ()))
 

@@ -25,6 +25,10 @@ class Facts:
     kin: Mapping[str, Kin] = field(default_factory=dict)
     # False: they could not be read in time, so nothing can be reranked.
     in_time: bool = True
+    # Of those that a cross-encoder has read, what it said.
+    logits: Mapping[str, float] = field(default_factory=dict)
+    # Why none has read them though it was to.
+    unread_because: str | None = None
 
 
 UNREAD = Facts(in_time=False)

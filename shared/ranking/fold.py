@@ -58,5 +58,5 @@ def _page(left: Sequence[Run], limit: int, source_share: float) -> list[int]:
 
 
 def _key(item: Ranked) -> str:
-    # Of both, the series: all of it says the same, and only some of it has copies.
-    return item.series_id or item.group_id or item.entry_id
+    # Of the last two the series: all of it says the same, and only some has copies.
+    return item.thread_id or item.series_id or item.group_id or item.entry_id

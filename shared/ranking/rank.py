@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 from shared.jobs.outcome import FACETS, Diagnostic, Outcome
@@ -41,23 +42,34 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     wanted = ordering.rerank and len(plan.searching) > 1
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)
+    read = [hit.shown.entry_id in facts.logits for hit in fused]
+    if any(read):
+        scored = _by_model(scored, fused, facts, ordering.temperature)
     exact = {one.name for one in searched if one.exact}
     shown = [hit.shown for hit in fused]
     places = sorted(
         range(len(fused)),
         key=lambda n: (
+            # What a model has read stands before what it has not.
+            not read[n],
             -round(scored.after[n], SCORE_DECIMALS),
             shown[n].kind,
             shown[n].chunk_id,
         ),
     )
-    items = [_ranked(fused[n], scored, n, facts, plan, exact=exact) for n in places]
-    kept, left_out, suppressed = _cut(items, plan)
+    # Behind them the order of before stands, and no score above the least of theirs.
+    lowest = min((scored.after[n] for n in places if read[n]), default=inf)
+    items = [
+        _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest)
+        for n in places
+    ]
+    kept, left_out, suppressed = _cut(items, plan, by_model=any(read))
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
     window = fold.arranged(kept, plan.window, plan.limit, share)
-    return Order(window, reranked, suppressed, notes, tuple(left_out[:MISSED]))
+    by_any = reranked or any(read)
+    return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]))
 
 
 def _scored(
@@ -77,7 +89,7 @@ def _scored(
     if reranked:
         before, named = linear(fused, facts.cosines), "linear_map"
     elif len(plan.searching) == 1 and searched:
-        named = calibration.MAP_OF_UNIT[searched[-1].unit]
+        named = calibration.MAP_OF_UNIT.get(searched[-1].unit, "none")
         before = _alone(fused, model)
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
@@ -93,6 +105,19 @@ def _scored(
         )
         after = calibration.minmax(after, max(tops, default=0.0))
     return _Scored(before, after, named, found)
+
+
+def _by_model(
+    scored: _Scored, fused: Sequence[Fused], facts: Facts, temperature: float
+) -> _Scored:
+    """Return the scores with those of the hits that a model has read in their place."""
+    before, after = list(scored.before), list(scored.after)
+    for number, hit in enumerate(fused):
+        logit = facts.logits.get(hit.shown.entry_id)
+        if logit is not None:
+            before[number] = calibration.sigmoid(logit, temperature)
+            after[number] = before[number] * factors.product(scored.factors[number])
+    return scored._replace(before=before, after=after)
 
 
 def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
@@ -111,14 +136,20 @@ def _ranked(
     plan: Plan,
     *,
     exact: set[str],
+    most: float,
 ) -> Ranked:
     shown = hit.shown
-    score = round(calibration.clamped(scored.after[number]), SCORE_DECIMALS)
+    logit = facts.logits.get(shown.entry_id)
+    after = min(scored.after[number], most) if logit is None else scored.after[number]
+    score = round(calibration.clamped(after), SCORE_DECIMALS)
     kin = facts.kin.get(shown.entry_id, Kin())
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
+    if logit is not None:
+        scores = {**scores, "rerank_logit": logit}
     trusted: Confidence = "none"
-    if scored.map != "none":
+    listed = plan.is_listing
+    if not listed:
         named = not exact.isdisjoint(hit.hits)
         trusted = calibration.confidence(score, plan.ordering, exact=named)
     return Ranked(
@@ -133,21 +164,25 @@ def _ranked(
         scores=scores,
         span=shown.span,
         source=shown.source,
-        calibration=scored.map,
+        calibration=scored.map if logit is None else "rerank_sigmoid",
         confidence=trusted,
         factors=scored.factors[number],
         fused=scored.before[number],
-        group_id=kin.group_id,
-        series_id=kin.series_id,
+        # A list by time leaves out no copies.
+        group_id=None if listed else kin.group_id,
+        series_id=None if listed else kin.series_id,
+        thread_id=kin.thread_id if plan.by_thread else None,
     )
 
 
 def _cut(
-    items: Sequence[Ranked], plan: Plan
+    items: Sequence[Ranked], plan: Plan, *, by_model: bool
 ) -> tuple[list[Ranked], list[Ranked], Suppressed]:
     """Leave out what scores too low, and what strictness does not trust enough."""
     ordering = plan.ordering
     least = ordering.min_relevance_score
+    if by_model and least is None:
+        least = ordering.least_by_model
     if plan.is_listing or (least is None and not ordering.strict):
         return list(items), [], Suppressed()
     kept: list[Ranked] = []
@@ -167,7 +202,10 @@ def _cut(
 
 def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:
     """Say what this order lacks, and why; equal questions may differ by that alone."""
-    if wanted and not reranked:
+    if facts.unread_because:
+        said = f"No cross-encoder has read the results: {facts.unread_because}."
+        code = "rerank_skipped"
+    elif wanted and not reranked:
         why = (
             "the question has no vector"
             if facts.in_time

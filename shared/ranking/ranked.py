@@ -33,6 +33,8 @@ class Ranked:
     fused: float = 0.0
     group_id: str | None = None
     series_id: str | None = None
+    # Only where threads are shown by one entry each.
+    thread_id: str | None = None
 
     @property
     def found_by(self) -> list[str]:

@@ -1,4 +1,7 @@
-"""The linear rerank: the meaning and the words of every candidate, weighed."""
+"""The linear rerank: the meaning and the words of every candidate, weighed.
+
+What a module of another package scored counts as words do: by its share in the best.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +20,18 @@ def linear(fused: Sequence[Fused], cosines: Mapping[str, float]) -> list[float]:
 
     An entry without a vector takes the median of the lexical hits that have one.
     """
-    lexical = [_lexical(hit) for hit in fused]
+    shares = _shares(fused)
     known = [_cosine(hit, cosines) for hit in fused]
     with_words = [
         cosine
-        for cosine, words in zip(known, lexical, strict=True)
-        if cosine is not None and words is not None
+        for cosine, share in zip(known, shares, strict=True)
+        if cosine is not None and share is not None
     ]
     middle = median(with_words) if with_words else 0.0
-    most = max((words for words in lexical if words is not None), default=0.0)
     return [
         COSINE_SHARE * (middle if cosine is None else cosine)
-        + LEXICAL_SHARE * (words / most if words is not None and most > 0 else 0.0)
-        for cosine, words in zip(known, lexical, strict=True)
+        + LEXICAL_SHARE * (share or 0.0)
+        for cosine, share in zip(known, shares, strict=True)
     ]
 
 
@@ -37,6 +39,20 @@ def _cosine(hit: Fused, cosines: Mapping[str, float]) -> float | None:
     return hit.scores.get(COSINE, cosines.get(hit.shown.entry_id))
 
 
-def _lexical(hit: Fused) -> float | None:
-    """Return what its words score; None: no branch by words returned it."""
-    return next((s for unit, s in hit.scores.items() if unit != COSINE), None)
+def _shares(fused: Sequence[Fused]) -> list[float | None]:
+    """Return each hit's share in the best score; None: by its meaning alone."""
+    most: dict[str, float] = {}
+    for hit in fused:
+        for unit, score in hit.scores.items():
+            most[unit] = max(score, most.get(unit, 0.0))
+    return [
+        max(
+            (
+                max(0.0, score) / most[unit] if most[unit] > 0 else 0.0
+                for unit, score in hit.scores.items()
+                if unit != COSINE
+            ),
+            default=None,
+        )
+        for hit in fused
+    ]

@@ -14,7 +14,7 @@ from shared.query.plan import Plan
 from shared.ranking.facts import Facts
 from shared.ranking.rank import rank
 from shared.ranking.ranked import Order, Ranked
-from shared.retrieval.module import module
+from shared.retrieval.installed import unit_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +61,4 @@ def conclude(
 
 
 def _missing(name: str) -> Outcome:
-    return overdue(name, module(name).unit)
+    return overdue(name, unit_of(name))

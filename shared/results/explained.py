@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shared.query.ordering import Ordering
 from shared.query.plan import Plan
 from shared.results.conclusion import Conclusion
 from shared.results.page import Page, Shown
@@ -32,7 +33,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "window": plan.window,
         "deadline_ms": plan.deadline_ms,
         "rrf_k": plan.rrf_k,
-        "rerank": "linear" if ordering.rerank else "none",
+        "rerank": _rerank(ordering),
         "domain_weights": dict(ordering.domain_weights),
         "branch_weights": dict(ordering.branch_weights),
         "context_boosts": {
@@ -40,6 +41,12 @@ def _plan(plan: Plan) -> dict[str, Any]:
             "graph_gravity": ordering.gravity_factor,
         },
     }
+
+
+def _rerank(ordering: Ordering) -> str:
+    if ordering.by_model:
+        return "model"
+    return "linear" if ordering.rerank else "none"
 
 
 def _trace(
@@ -58,7 +65,7 @@ def _trace(
         "contrib": item.contrib,
         "factors": item.factors,
         "fused": item.fused,
-        "rerank_logit": None,
+        "rerank_logit": item.scores.get("rerank_logit"),
         "calibrated": item.relevance_score,
         # In the order in which a search goes through them.
         "steps": [

@@ -37,7 +37,7 @@ def read(
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
     ids = sorted({UUID(hit.entry_id) for one in branches for hit in one.hits})
-    if not ids or plan.is_listing:
+    if not ids or (plan.is_listing and not plan.by_thread):
         return Facts()
     if timeout_ms <= 0:
         return UNREAD

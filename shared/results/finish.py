@@ -25,7 +25,7 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking import fold
-from shared.results import beside, facts, paging
+from shared.results import beside, facts, paging, reranking
 from shared.results.conclusion import Conclusion, conclude
 from shared.results.page import read_page
 from shared.results.response import render
@@ -33,6 +33,7 @@ from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from shared.access.cursors import Signer
+    from shared.embedding.cross_encoders import CrossEncoder
     from shared.postgres import Pool
 
 log = get_logger()
@@ -73,6 +74,8 @@ class Tools:
     signer: Callable[[], Signer]
     # Whose words texts are read by.
     facility: Facility = PLAIN
+    # None: this process reads nothing with a model.
+    cross_encoder: Callable[[], CrossEncoder] | None = None
 
 
 def finish(
@@ -87,6 +90,15 @@ def finish(
     facts_ms = int((job.deadline - tools.now()) * 1000 * FACTS_SHARE)
     try:
         known = facts.read(tools.pool, plan, heard, facts_ms)
+        known = reranking.read(
+            tools.cross_encoder,
+            tools.pool,
+            plan,
+            arrived,
+            known,
+            job.deadline - tools.now(),
+            tools.facility,
+        )
     except DatabaseConnectionError as exc:
         return Finished(conclude(plan, arrived), None, exc)
     read_at = time.perf_counter()

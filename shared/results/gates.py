@@ -26,8 +26,9 @@ from shared.query.compiled.terms import (
     is_found,
 )
 from shared.query.plan import LISTING_MODULE, Plan
-from shared.retrieval import columns, questions
-from shared.retrieval.module import Ask, Tools, module
+from shared.retrieval import columns, outside, questions
+from shared.retrieval.installed import installed, module
+from shared.retrieval.module import Ask, Tools
 from shared.retrieval.query_vectors import unpacked
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
@@ -97,6 +98,8 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> Kept:
     try:
         if used.unit == COSINE:
             return _by_meaning(asking, used)
+        if not installed(used.name).is_ours:
+            return _by_another(asking, used.name)
         return _by_words(asking, used)
     except LogchordError as exc:
         said = f"{used.name} cannot be asked again: {exc.message}"
@@ -126,6 +129,17 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
     ask = replace(Ask.lasting(plan, asking.seconds), limit=MOST_PLACES)
     every = execute(ask, tools).hits
     return _placed(asking, name, every, score)
+
+
+def _by_another(asking: Asking, name: str) -> Kept:
+    """Return what a module of another package makes of it: it says no reason."""
+    ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
+    hits = outside.execute(module(name), ask, asking.tools).hits
+    scores = (one.score for one in hits if one.entry_id == str(asking.entry_id))
+    score = next(scores, None)
+    if score is None:
+        return Kept(name, "no_match", f"{name} does not name it.")
+    return _placed(asking, name, hits, score)
 
 
 def _by_meaning(asking: Asking, used: Outcome) -> Kept:

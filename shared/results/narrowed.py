@@ -24,6 +24,7 @@ _NAMES = {
     "happened_until": "event_to",
     "ids": "id",
     "not_ids": "exclude_entry_ids",
+    "threads": "thread_id",
 }
 _FACT_NAMES = {"has": HAS_ATTACHMENT}
 _WINDOW = ("since", "until")
@@ -63,6 +64,10 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
             for fact in filters.facts:
                 called = _FACT_NAMES.get(fact.field, fact.field)
                 yield f"filter:{called}", replace(_NOTHING, facts=(fact,))
+            continue
+        if one.name == "ranges":
+            for bounds in filters.ranges:
+                yield f"filter:{bounds.dimension}", replace(_NOTHING, ranges=(bounds,))
             continue
         name = _NAMES.get(one.name, one.name)
         yield f"filter:{name}", replace(_NOTHING, **{one.name: value})

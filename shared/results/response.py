@@ -22,7 +22,7 @@ from shared.results.beside import Beside
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.page import Page, Shown
-from shared.retrieval.module import module
+from shared.retrieval.installed import family_of
 
 HASH_DECIMALS = 6
 
@@ -39,7 +39,7 @@ def render(
     """Return the body of a search that ended `done` or `partial`."""
     heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     searched = [b for b in heard if b.name != FACETS]
-    families = [module(outcome.name).search_mode for outcome in searched]
+    families = [family_of(outcome.name) for outcome in searched]
     texts, absent = told or beside.unread(plan, conclusion)
     results = hits(plan, page, texts)
     order = conclusion.order

@@ -29,7 +29,8 @@ from shared.results.conclusion import Conclusion
 from shared.results.page import Page, read_page
 from shared.results.response import hits, render, timestamp, under
 from shared.retrieval import facets, newest
-from shared.retrieval.module import Ask, Ground, module
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask, Ground
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from shared.errors import LogchordError
 from shared.jobs.outcome import Outcome, Status, failure, overdue
 from shared.query.fault import Fault
 from shared.query.plan import Plan
-from shared.retrieval import people
-from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools, module
+from shared.retrieval import outside, people
+from shared.retrieval.installed import Installed, installed
+from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
 # A fault's delay ends at the budget, as a slow backend's does.
 _OVER_BUDGET_SECONDS = 0.001
@@ -35,13 +36,14 @@ class Branch:
 
 def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
     """Return what the module came to, and its fallback's outcome after a failure."""
-    first = module(branch.name)
+    one = installed(branch.name)
+    first = one.descriptor
     if branch.now() >= branch.ends_at:
         late = overdue(first.name, first.unit, "expired_in_queue")
         return [replace(late, queued_ms=branch.queued_ms)]
-    outcomes = [_one(branch, first, tools, keep_back=first.fallback is not None)]
+    outcomes = [_one(branch, one, tools, keep_back=first.fallback is not None)]
     if first.fallback and (outcomes[0].failed or outcomes[0].reason == "circuit_open"):
-        second = module(first.fallback)
+        second = installed(first.fallback)
         if branch.now() < branch.ends_at:
             outcome = _one(branch, second, tools, keep_back=False)
             outcomes.append(replace(outcome, fallback_for=first.name))
@@ -50,11 +52,12 @@ def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
 
 def _one(
     branch: Branch,
-    descriptor: SearchToolDescriptor,
+    one: Installed,
     tools: Callable[[], Tools],
     *,
     keep_back: bool,
 ) -> Outcome:
+    descriptor = one.descriptor
     began = time.perf_counter()
     left = branch.ends_at - branch.now()
     if keep_back:
@@ -63,14 +66,20 @@ def _one(
     try:
         found = _faulty(branch.plan.fault, descriptor, ask)
         if found is None:
-            found = descriptor.execute(ask, tools())
-            found = people.beside_machines(found, descriptor, ask, tools())
+            found = _found(one, ask, tools())
     except LogchordError as exc:
         outcome = failure(descriptor.name, descriptor.unit, exc)
     else:
         outcome = _outcome(descriptor, found)
     took = (time.perf_counter() - began) * 1000
     return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
+
+
+def _found(one: Installed, ask: Ask, tools: Tools) -> Found:
+    if not one.is_ours:
+        return outside.execute(one.descriptor, ask, tools)
+    found: Found = one.descriptor.execute(ask, tools)
+    return people.beside_machines(found, one.descriptor, ask, tools)
 
 
 def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:

@@ -19,10 +19,11 @@ from shared.jobs.outcome import FACETS, Diagnostic
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import filters
+from shared.query.branching import KEYWORD_MODULES
 from shared.query.compiled.question import Question
 from shared.query.counting import DATE, SAID, Counting
 from shared.query.histogram import Buckets, buckets
-from shared.query.plan import KEYWORD_MODULES, LISTING_MODULE
+from shared.query.plan import LISTING_MODULE
 from shared.retrieval import columns, counts, facet_rows, gone, os_bm25, questions
 from shared.retrieval.counts import MAX_VALUES, Counted
 from shared.retrieval.module import Ask, Found, Lexicon, SearchToolDescriptor, Tools

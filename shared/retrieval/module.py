@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
+from uuid import UUID
 
-from shared import registry
-from shared.errors import LogchordError, ModuleNotEnabledError
+from shared.errors import LogchordError
 from shared.jobs.outcome import Candidate, Diagnostic
-from shared.retrieval.parameters import ParameterDescriptor
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
@@ -96,6 +94,15 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """An entry that a module of another package names: the higher, the better."""
+
+    entry_id: UUID
+    # From 0 to 1, where nothing else found the entry: shown as it is.
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
     """What a module came to when nothing went wrong."""
 
@@ -114,6 +121,9 @@ class Found:
     matches: int = 0
     counted: bool = False
     counts: dict[str, Any] | None = None
+    # What a module of another package fills instead of `hits`: rights, filters and all
+    # that is known of an entry are looked up for it.
+    named: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,34 +132,12 @@ class SearchToolDescriptor:
 
     name: str
     description: str
+    # The family: what `mode` calls it, and what an answer says was used.
     search_mode: str
-    execute: Callable[[Ask, Tools], Found]
+    # Returns what it found; another package's may be a coroutine function.
+    execute: Callable[[Ask, Tools], Any]
+    # What its scores are called in an answer.
     unit: str
     needs_embedder: bool = False
     # Takes over within the same task and budget.
     fallback: str | None = None
-
-
-def modules() -> Mapping[str, SearchToolDescriptor]:
-    """Return every registered search module by its name."""
-    return {
-        name: cast("Callable[[], SearchToolDescriptor]", provide)()
-        for name, provide in registry.load(registry.SEARCH_MODULES).items()
-    }
-
-
-def parameters(name: str) -> tuple[ParameterDescriptor, ...]:
-    """Return what a module may be given: what stands beside its descriptor, if any."""
-    provide = registry.load(registry.SEARCH_MODULES)[name]
-    describe = getattr(inspect.getmodule(provide), "get_parameter_descriptors", None)
-    return tuple(describe()) if describe else ()
-
-
-def module(name: str) -> SearchToolDescriptor:
-    """Return one search module; what is not registered is not enabled."""
-    provide = registry.load(registry.SEARCH_MODULES).get(name)
-    if provide is None:
-        message = f"No search module is called {name!r}."
-        available = sorted(registry.load(registry.SEARCH_MODULES))
-        raise ModuleNotEnabledError(message, module_name=name, available=available)
-    return cast("Callable[[], SearchToolDescriptor]", provide)()

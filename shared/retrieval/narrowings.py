@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.query.filters import Bounds, Filters
+from shared.query.filters import Filters
+from shared.query.wanted import Bounds
 
 Query = dict[str, Any]
 _WILD = str.maketrans({"\\": "\\\\", "*": "\\*", "?": "\\?"})
@@ -24,10 +25,14 @@ def required(filters: Filters) -> list[Query]:
         found.append({"bool": {"should": [_part(one) for one in filters.people]}})
     if filters.quantity is not None:
         found.append(_within(filters.quantity))
+    found += [_within(one) for one in filters.ranges]
     if filters.ids is not None:
         ids = list(filters.ids)
         ways = [{"terms": {"external_id": ids}}, {"ids": {"values": ids}}]
         found.append({"bool": {"should": ways}})
+    if filters.threads is not None:
+        # Threads live in Postgres: `threads` has looked their entries up.
+        found.append({"ids": {"values": list(filters.members or ())}})
     found += _between("entry_time", filters.since, filters.until)
     found += _between("event_time", filters.happened_since, filters.happened_until)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -12,7 +13,14 @@ from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
 from shared.postgres import connection
 from shared.query.compiled.question import Guard, Question
-from shared.retrieval import columns, gone, narrowings, os_conditions, questions
+from shared.retrieval import (
+    columns,
+    gone,
+    narrowings,
+    os_conditions,
+    questions,
+    threads,
+)
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
@@ -27,6 +35,7 @@ _COLUMNS_SECONDS = 0.02
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
+    ask = replace(ask, plan=threads.resolved(ask, tools))
     asked = questions.read(ask, tools, "os_bm25")
     if not asked.question.finds:
         return Found(skipped="empty_query")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import difflib
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Literal, get_args
 
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, InvalidRequestError
 
 Kind = Literal["float", "int", "bool", "select", "date", "text", "dynamic_select"]
+Value = float | str | bool | None
+# What a text may have where its descriptor does not say.
+MAX_TEXT_CHARS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +24,7 @@ class ParameterDescriptor:
     name: str
     label: str
     type: Kind
-    default: float | str | bool | None = None
+    default: Value = None
     min: float | None = None
     max: float | None = None
     step: float | None = None
@@ -41,3 +48,61 @@ class ParameterDescriptor:
         if wrong:
             message = f"The parameter {self.name!r}: {wrong}."
             raise ConfigurationError(message, config_key=self.name)
+
+
+def checked(
+    given: Mapping[str, object], described: Sequence[ParameterDescriptor]
+) -> dict[str, Value]:
+    """Return a value for each parameter, the default where none is given.
+
+    A name that is none, and a value beyond its bounds, is refused.
+    """
+    known = {one.name: one for one in described}
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            message = f"No module of this search takes it.{hint}"
+            path = f"parameters.{name[:50]}"
+            raise InvalidRequestError.field(path, "extra_forbidden", message)
+    return {
+        name: _value(one, given[name]) if name in given else one.default
+        for name, one in known.items()
+    }
+
+
+def _value(one: ParameterDescriptor, value: object) -> Value:
+    wrong = _flaw(one, value)
+    if wrong:
+        raise InvalidRequestError.field(f"parameters.{one.name}", "range", wrong)
+    return value  # type: ignore[return-value]
+
+
+def _flaw(one: ParameterDescriptor, value: object) -> str | None:
+    """Return what is wrong with a value, in words, or None."""
+    if one.type == "bool":
+        return None if isinstance(value, bool) else "It takes true or false."
+    if one.type in {"int", "float"}:
+        kinds = (int,) if one.type == "int" else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            return "It takes a number."
+        low = -math.inf if one.min is None else one.min
+        high = math.inf if one.max is None else one.max
+        within = math.isfinite(value) and low <= value <= high
+        return None if within else f"It takes {low:g} to {high:g}."
+    if not isinstance(value, str):
+        return "It takes a text."
+    if one.type == "select" and value not in one.options:
+        return f"It takes one of {', '.join(one.options)}."
+    if one.type == "date" and not _is_date(value):
+        return "It takes a date such as 2024-06-10."
+    most = MAX_TEXT_CHARS if one.max is None else int(one.max)
+    return None if len(value) <= most else f"It takes {most} characters at most."
+
+
+def _is_date(value: str) -> bool:
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        return False
+    return True

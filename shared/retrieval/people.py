@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.query.filters import Wanted
+from shared.query.wanted import Wanted
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
 log = get_logger()
@@ -35,7 +35,7 @@ def beside_machines(
     narrowed = (*ask.plan.filters.facts, Wanted(ORIGIN, (HUMAN,)))
     plan = replace(ask.plan, filters=replace(ask.plan.filters, facts=narrowed))
     try:
-        people = descriptor.execute(
+        people: Found = descriptor.execute(
             replace(ask, plan=plan, limit=max(1, ask.limit // 2)), tools
         )
     except LogchordError as exc:

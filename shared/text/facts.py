@@ -6,10 +6,12 @@ terms, so that a filter means the same in both.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from shared.text.folding import fold
 from shared.text.identifiers import identify
@@ -20,8 +22,15 @@ MAX_VALUE_CHARS = 200
 MARK = "="
 # Fields whose values are names of things; those of the others are words as they stand.
 THINGS = frozenset({"device", "system"})
+# What its source says beside, by name: `metadata.run`, `metadata.beam.current`.
+METADATA = "metadata."
 # What an entry has beside its text.
 HAS, ATTACHMENT = "has", "attachment"
+
+MAX_KEY_CHARS = 128
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
+# Between a field and its value in a term.
+_SIGNS = str.maketrans({"%": "%25", "=": "%3D", "~": "%7E"})
 
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
 _KEEP_ZEROS = frozenset({"pv", "document"})
@@ -57,6 +66,8 @@ def term(field: str, value: str, *, is_alias: bool = False) -> str:
 
 def key(field: str, value: str) -> str:
     """Return what a value is compared by; every spelling of a device has one key."""
+    if field.startswith(METADATA):
+        value = as_number(value)
     if field not in THINGS:
         return comparable(value)[:MAX_VALUE_CHARS]
     name = identify(value.strip())
@@ -64,6 +75,24 @@ def key(field: str, value: str) -> str:
         # There a near miss is another thing.
         return name.canonical
     return " ".join(word for word, _, _ in words(value))[:MAX_VALUE_CHARS]
+
+
+def metadata_field(name: str) -> str:
+    """Return the field of what metadata have under a name, levels joined by dots."""
+    return METADATA + name[:MAX_KEY_CHARS].translate(_SIGNS)
+
+
+def as_number(value: str) -> str:
+    """Return a number as every other way to write it, and any other text as it is."""
+    if _NUMBER.fullmatch(value) is None:
+        return value
+    return str(Decimal(value).normalize() + 0)
+
+
+def size(value: str) -> float | None:
+    """Return the number that a text is, if it is one and has a size."""
+    found = float(value) if _NUMBER.fullmatch(value) else math.inf
+    return found if math.isfinite(found) else None
 
 
 def comparable(text: str) -> str:

@@ -25,7 +25,8 @@ from shared.postgres import Pool, connection, make_pool
 from shared.query.plan import Limits, Question, make_plan
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Ask, Found, Tools, module
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask, Found, Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
 from shared.text.facility import PLAIN, Facility

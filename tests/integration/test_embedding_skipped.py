@@ -19,7 +19,8 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval.module import Ask, module
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask
 from shared.settings import Settings
 from tests.integration.embedding_server import serving
 from workers import chores, search

@@ -38,7 +38,8 @@ from shared.retrieval import attempt, gone
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Ask, Found, Ground, Tools, module
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask, Found, Ground, Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
 from shared.text.facility import PLAIN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,8 @@ from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Ask, Tools, module
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask, Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
 from shared.text import facility
@@ -72,6 +74,7 @@ ENTRIES = (
         tags=("Orbit",),
         entry_time=at(3),
         event_time=at(1),
+        metadata={"run": 42, "beam": {"energy": "3 GeV", "on": True}, "a=b~c": "x%"},
     ),
     EntryDraft(
         source="api",
@@ -81,6 +84,13 @@ ENTRIES = (
         level="info",
         kind="maintenance",
         entry_time=at(9),
+        reply_to="corrector",
+        metadata={
+            "run": ["42.0", "Night  Shift"],
+            "log": "0042",
+            "big": 10**40,
+            "turns": 7,
+        },
     ),
     EntryDraft(
         source="api",
@@ -137,6 +147,10 @@ def found(
         assert not bulk.write(client, mapping.write_alias(index), loaded)
     client.indices.refresh(index=mapping.read_alias(index))
     names = {str(one.entry_id): one.external_id for one in saved}
+    with connection(pool) as conn:
+        (thread,) = conn.execute(
+            "SELECT DISTINCT thread_id FROM entry WHERE thread_id IS NOT NULL"
+        ).fetchall()
     tools = Tools(
         pool=pool,
         opensearch=lambda: client,
@@ -151,6 +165,8 @@ def found(
 
     def found(branch: str, filters: dict[str, Any], fields: str = "") -> set[str]:
         text = fields if branch == "newest" else f"beam {fields}"
+        told = json.dumps([text, filters]).replace(THREAD, str(thread[0]))
+        text, filters = json.loads(told)
         question = Question(text, filters=filters)
         clock = Clock(at(20), "Europe/Zurich", shifts=own.shifts)
         plan = make_plan(question, ANNA, Limits(), clock)
@@ -162,6 +178,10 @@ def found(
     yield found
     client.indices.delete(index=f"{index}-v*")
 
+
+# Stands for the id of the thread that one entry begins and another answers in.
+THREAD = "00000000-0000-0000-0000-000000000001"
+NOBODYS = "00000000-0000-0000-0000-000000000002"
 
 ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"device": "HCM03"}, {"corrector"}),
@@ -211,6 +231,33 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"date_to": "2026-03-02T09:00Z", "level": "info"}, {"klystron"}),
     ({"date_to": "2026-03-01"}, set()),
     ({"time_range": ["2026-03-02", "today"]}, EVERYTHING),
+    ({"metadata.run": 42}, {"corrector", "klystron"}),
+    ({"metadata.run": "4.2e1"}, {"corrector", "klystron"}),
+    ({"metadata.run": {"in": [41, "night shift"]}}, {"klystron"}),
+    ({"metadata.run": {"not": [42]}}, {"both", "plain"}),
+    ({"metadata.Run": 42}, set()),
+    ({"metadata.beam.energy": "3 gev"}, {"corrector"}),
+    ({"metadata.beam": "3 gev"}, set()),
+    ({"metadata.beam.on": True}, {"corrector"}),
+    ({"metadata.a=b~c": "x%"}, {"corrector"}),
+    ({"metadata.a": "b~c=x%"}, set()),
+    ({"metadata.log": 42}, set()),
+    ({"metadata.log": "0042", "metadata.run": 42}, {"klystron"}),
+    ({"metadata.big": 10**40}, {"klystron"}),
+    ({"metadata.big": 10**40 + 1}, set()),
+    ({"metadata.run": {"gte": 42}}, {"corrector", "klystron"}),
+    ({"metadata.run": {"gte": 41.5, "lte": "42"}}, {"corrector", "klystron"}),
+    ({"metadata.run": {"gte": 43}}, set()),
+    ({"metadata.run": {"lte": 50, "not": ["night shift"]}}, {"corrector"}),
+    ({"metadata.run": {"gte": 1}, "metadata.turns": {"lte": 7}}, {"klystron"}),
+    (
+        {"metadata.run": {"gte": 1}, "quantity": {"unit": "A", "gte": 0.3}},
+        {"corrector"},
+    ),
+    ({"metadata.beam.energy": {"gte": 1}}, set()),
+    ({"thread_id": THREAD}, {"corrector", "klystron"}),
+    ({"thread_id": {"in": [THREAD, NOBODYS]}}, {"corrector", "klystron"}),
+    ({"thread_id": NOBODYS}, set()),
 )
 
 
@@ -254,6 +301,13 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ("date:2026-03-02T03:00Z..2026-03-02T17:00Z", EVERYTHING - {"plain"}),
     ("since:last 3 hours", {"both", "plain"}),
     ("date:yesterday..today tag:orbit", {"corrector"}),
+    ("metadata.run:42", {"corrector", "klystron"}),
+    ('metadata.beam.energy:"3 GeV"', {"corrector"}),
+    ("-metadata.run:42", {"both", "plain"}),
+    ("(metadata.log:0042 OR device:hcm04)", {"klystron", "both"}),
+    (f"thread:{THREAD}", {"corrector", "klystron"}),
+    (f"-thread:{THREAD}", {"both", "plain"}),
+    (f"(thread:{THREAD} OR has:attachment) -device:hcm03", {"klystron", "both"}),
 )
 
 

@@ -278,7 +278,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
         ({"query": "x", "strict": "yes"}, "validation_failed"),
         ({"query": "x", "scope": {"colours": ["red"]}}, "validation_failed"),
         ({"query": "x", "scope": {"devices": ["HCM-03"]}}, "module_not_enabled"),
-        ({"query": "x", "filters": {"thread_id": "x"}}, "module_not_enabled"),
+        ({"query": "x", "filters": {"thread_id": "x"}}, "validation_failed"),
         ({"query": "x", "filters": {"date_from": "soon"}}, "validation_failed"),
         ({"query": "x", "filters": {"author": "  "}}, "validation_failed"),
         ({"query": "x", "filters": {"quantity": {"gte": 1}}}, "validation_failed"),

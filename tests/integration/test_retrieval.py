@@ -42,7 +42,8 @@ from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Ask, Tools, module, modules
+from shared.retrieval.installed import module, modules
+from shared.retrieval.module import Ask, Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
 from shared.text.facility import PLAIN

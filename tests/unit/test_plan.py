@@ -195,14 +195,14 @@ def test_an_unknown_filter_names_the_allowed_ones() -> None:
     with pytest.raises(InvalidRequestError) as caught:
         plan_of(filters={"colour": "red"})
     assert caught.value.error_code == "unknown_filter"
-    assert caught.value.details["allowed"] == list(filters.BUILT)
+    assert caught.value.details["allowed"] == list(filters.ALLOWED)
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        {"thread_id": "x"},
-        {"metadata.run": "7"},
+        {"thread_id": {"not": ["x"]}},
+        {"metadata.run": {"contains": "7"}},
         {"source": {"not": ["api"]}},
         {"author": {"not": ["x"]}},
         {"level": {"gte": "a"}},
@@ -293,6 +293,10 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"exclude_entry_ids": ["OPS-12"]}, "filter_value"),
         ({"exclude_entry_ids": "OPS-12"}, "filter_value"),
         ({"exclude_entry_ids": []}, "length"),
+        ({"thread_id": "OPS-12"}, "filter_value"),
+        ({"metadata.run": None}, "filter_value"),
+        ({"metadata.run": {"gte": "last"}}, "filter_value"),
+        ({"metadata.run": {"lte": True}}, "filter_value"),
         ({"has_attachment": "maybe"}, "filter_value"),
         ({"has_attachment": 1}, "filter_value"),
         ({"date_from": {"in": ["2024"]}}, "filter_value"),
@@ -374,3 +378,35 @@ def test_a_fault_header_that_would_do_nothing_is_refused(header: str) -> None:
 def test_every_error_code_can_be_asked_for() -> None:
     for code in CODES:
         assert faults.parse(f"branch=*;error={code}").error == code
+
+
+def test_modules_of_other_packages_join_hybrid_and_are_modes_of_their_own() -> None:
+    limits = replace(LIMITS, outside=frozenset({"pinned", "alarms"}))
+
+    def branches(**fields: object) -> tuple[str, ...]:
+        question = Question("beam", **fields)  # type: ignore[arg-type]
+        return make_plan(question, SCOPE, limits).branches
+
+    everything = ("os_bm25", "semantic", "alarms", "pinned")
+    assert branches() == branches(mode="hybrid") == everything
+    assert branches(mode="keyword") == ("os_bm25",)
+    assert branches(mode="pinned") == ("pinned",)
+    assert branches(modules=["pinned", "keyword", "os_bm25"]) == ("os_bm25", "pinned")
+    assert branches(modules=["pg_fts", "semantic"]) == ("semantic", "pg_fts")
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({"modules": ["semantik"]}, "Did you mean semantic?"),
+        ({"modules": ["pinned"]}, "'pinned'"),
+        ({"modules": ["semantic"], "mode": "keyword"}, "The mode keyword"),
+    ],
+    ids=["misspelt", "not installed", "of another mode"],
+)
+def test_a_module_that_is_not_the_modes_is_refused_by_name(
+    fields: dict[str, object], named: str
+) -> None:
+    with pytest.raises(ModuleNotEnabledError, match=named) as caught:
+        plan_of("beam", **fields)
+    assert caught.value.error_code == "module_not_enabled"

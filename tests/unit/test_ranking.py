@@ -436,3 +436,129 @@ def test_a_search_of_one_branch_says_that_facts_came_too_late() -> None:
     (note,) = rank([words(hit("a", 2.0))], UNREAD, WORDS).notes
     assert note.code == "facts_skipped"
     assert rank([words(hit("a", 2.0))], Facts(), WORDS).notes == ()
+
+
+def test_what_another_packages_module_scored_counts_like_words() -> None:
+    outside = Outcome("pinned", "ok", "pins", hits=(hit("a", 0.5), hit("b", 0.25)))
+    plan = make_plan(
+        Question("beam", mode="hybrid"), ANNA, Limits(outside=frozenset({"pinned"}))
+    )
+    found = [words(hit("words", 8.0)), meaning(hit("a", 0.4)), outside]
+    order = rank(found, Facts(cosines={"b": 0.4, "words": 0.4}), plan)
+    assert scores(order) == {"a": 0.58, "words": 0.58, "b": 0.43}
+
+
+def test_what_it_found_alone_shows_its_own_score_within_bounds() -> None:
+    plan = make_plan(
+        Question("beam", mode="pinned"), ANNA, Limits(outside=frozenset({"pinned"}))
+    )
+    outside = Outcome("pinned", "ok", "pins", hits=(hit("a", 7.0), hit("b", 0.55)))
+    order = rank([outside], Facts(), plan)
+    assert scores(order) == {"a": 1.0, "b": 0.55}
+    assert [one.confidence for one in order.items] == ["high", "medium"]
+    assert {one.calibration for one in order.items} == {"none"}
+
+
+def test_of_a_thread_its_best_entry_is_shown_and_the_rest_behind_it() -> None:
+    found = [words(hit("a", 9.0), hit("b", 8.0), hit("c", 7.0), hit("d", 6.0))]
+    kin = {name: Kin(thread_id="t") for name in "ac"}
+    kin["b"] = Kin(group_id="g")
+    apart = rank(found, Facts(kin=kin), WORDS)
+    assert [len(run) for run in fold.runs(apart.items)] == [1, 1, 1, 1]
+    order = rank(found, Facts(kin=kin), replace(WORDS, by_thread=True))
+    shown = [[one.entry_id for one in run] for run in fold.runs(order.items)]
+    assert shown == [["a", "c"], ["b"], ["d"]]
+
+
+def test_a_list_by_time_is_collapsed_by_thread_and_by_nothing_else() -> None:
+    listing = make_plan(Question("", filters={"source": "api"}), ANNA, Limits())
+    listing = replace(listing, by_thread=True)
+    hits = hit("a", 9.0), hit("b", 8.0), hit("c", 7.0), hit("d", 6.0)
+    listed = Outcome("newest", "ok", "entry_time", hits=hits)
+    kin = {name: Kin(group_id="g") for name in "ab"} | {"d": Kin(thread_id="t")}
+    kin["c"] = Kin(thread_id="t")
+    order = rank([listed], Facts(kin=kin), listing)
+    shown = [[one.entry_id for one in run] for run in fold.runs(order.items)]
+    assert shown == [["a"], ["b"], ["c", "d"]]
+
+
+BY_MODEL = replace(HYBRID, ordering=replace(HYBRID.ordering, by_model=True))
+
+
+@pytest.mark.requirement("S1-25")
+@pytest.mark.parametrize(
+    ("logit", "shown"), [(-11.0, 0.0000167), (0.0, 0.5), (11.0, 0.9999833)]
+)
+def test_what_a_model_says_is_shown_as_a_sigmoid(logit: float, shown: float) -> None:
+    plan = with_ordering(BY_MODEL, min_relevance_score=0.0)
+    found = [words(hit("a", 9.0)), meaning(hit("a", 0.9))]
+    (item,) = rank(found, Facts(logits={"a": logit}), plan).items
+    assert isclose(item.relevance_score, shown, abs_tol=1e-7)
+    assert item.scores["rerank_logit"] == logit
+    assert item.calibration == "rerank_sigmoid"
+    cooler = with_ordering(plan, temperature=2.0)
+    (item,) = rank(found, Facts(logits={"a": logit}), cooler).items
+    assert isclose(item.relevance_score, calibration.sigmoid(logit / 2, 1.0))
+
+
+@pytest.mark.requirement("S1-11", "S1-26")
+def test_what_a_model_read_comes_first_and_the_rest_in_its_order_below() -> None:
+    found = [
+        words(hit("a", 9.0), hit("b", 8.0), hit("c", 7.0)),
+        meaning(hit("a", 0.9), hit("b", 0.8), hit("c", 0.7), hit("d", 0.6)),
+    ]
+    plan = with_ordering(BY_MODEL, min_relevance_score=0.0)
+    order = rank(found, Facts(logits={"a": -1.0, "b": 1.0}), plan)
+    assert order.reranked
+    assert names(order) == ["b", "a", "c", "d"]
+    shown = [item.relevance_score for item in order.items]
+    assert shown == sorted(shown, reverse=True)
+    assert isclose(shown[1], calibration.sigmoid(-1.0, 1.0))
+    assert shown[2] == shown[1]
+    named = [item.calibration for item in order.items]
+    assert named == ["rerank_sigmoid"] * 2 + ["linear_map"] * 2
+
+
+def test_factors_hold_for_what_a_model_said() -> None:
+    found = [
+        words(hit("machine", 9.0, origin="machine"), hit("human", 8.0)),
+        meaning(hit("machine", 0.9), hit("human", 0.8)),
+    ]
+    order = rank(found, Facts(logits={"machine": 0.4, "human": 0.3}), BY_MODEL)
+    assert names(order) == ["human"]
+    assert order.suppressed.count == 1
+    assert order.suppressed.threshold == 0.5
+
+
+@pytest.mark.requirement("S1-43")
+def test_only_where_a_model_ran_a_hit_must_score_a_half_unless_said_otherwise() -> None:
+    found = [words(hit("a", 9.0), hit("b", 8.0)), meaning(hit("a", 0.9), hit("b", 0.1))]
+    judged = Facts(logits={"a": 0.0, "b": -0.1})
+    assert names(rank(found, judged, BY_MODEL)) == ["a"]
+    assert len(rank(found, Facts(), BY_MODEL).items) == 2
+    none = with_ordering(BY_MODEL, min_relevance_score=0.0)
+    assert len(rank(found, judged, none).items) == 2
+
+
+def test_a_model_that_did_not_read_is_told_and_the_order_of_before_stands() -> None:
+    found = [words(hit("a", 9.0)), meaning(hit("b", 0.9))]
+    order = rank(found, Facts(unread_because="it was late"), BY_MODEL)
+    assert names(order) == names(rank(found, Facts(), HYBRID))
+    (note,) = order.notes
+    assert (note.code, "it was late" in note.message) == ("rerank_skipped", True)
+
+
+def test_a_model_is_asked_where_there_is_one_and_several_branches_or_a_wish() -> None:
+    def by_model(mode: str, *, installed: bool = True, **asked: object) -> bool:
+        limits = Limits(ordering=Ordering(by_model=installed))
+        question = Question("beam", mode=mode, ordering=asked)
+        return make_plan(question, ANNA, limits).ordering.by_model
+
+    assert by_model("hybrid")
+    assert not by_model("keyword")
+    assert by_model("keyword", rerank=True, by_model=True)
+    assert not by_model("hybrid", rerank=True, by_model=False)
+    assert not by_model("hybrid", rerank=False)
+    assert not by_model("hybrid", installed=False)
+    with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
+        by_model("hybrid", installed=False, rerank=True, by_model=True)

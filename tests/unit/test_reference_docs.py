@@ -56,3 +56,9 @@ def test_no_page_is_left_over():
 def test_every_setting_says_what_it_is_for():
     rows = list(REFERENCE.settings.described(Settings))
     assert [row.name for row in rows if not row.help] == []
+
+
+def test_every_diagnostic_of_the_page_stands_in_the_code():
+    said = REFERENCE.diagnostics.SAID
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "shared").rglob("*.py"))
+    assert [one for one in said if f'"{one}"' not in code] == []

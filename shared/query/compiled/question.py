@@ -105,7 +105,9 @@ class _Compiler:
                 return None if made is None else none_of(made)
             case tree.And(parts, is_written):
                 made_of = self._parts(parts, is_wanted=is_wanted)
-                return self._all(made_of, is_loose=is_wanted and not is_written)
+                # Whoever writes AND means such a word, too: `IT AND pump`.
+                alike = self._all if not is_written else _every
+                return alike(made_of, is_loose=is_wanted and not is_written)
             case tree.Or(parts):
                 options = self._parts(parts, is_wanted=is_wanted)
                 return any_of(options) if options else None
@@ -129,6 +131,10 @@ class _Compiler:
             return made
         left = (part for part in made.parts if part not in joining)
         return all_of(left, is_loose=is_loose)
+
+
+def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
+    return all_of(parts, is_loose=is_loose) if parts else None
 
 
 def compiled(

@@ -14,7 +14,7 @@ from shared.text import facts
 # These take a date; written without quotes, it may go on in the next words.
 DATES = frozenset({"after", "before", "date", "from", "since", "until"})
 MORE_WORDS = 3
-ID = "id"
+ID, THREAD = "id", "thread"
 _FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
 
 
@@ -30,8 +30,9 @@ def read(name: str, value: str, clock: Clock) -> Filters | None:
         return _FILES if known else None
     if name == ID:
         return Filters(ids=_entry_ids(value.strip()))
+    asked = filters.THREAD if name == THREAD else name
     try:
-        return filters.parse({name: value}, max_values=1)
+        return filters.parse({asked: value}, max_values=1)
     except InvalidRequestError:
         return None
 

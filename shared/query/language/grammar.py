@@ -30,7 +30,7 @@ MAX_NESTING = 16
 
 _SOURCE = "query"
 # What was meant to narrow, and does not.
-UNREAD = frozenset({"date_unreadable", "field_unreadable"})
+UNREAD = frozenset({"date_unreadable", "field_unreadable", "wildcard_refused"})
 
 
 def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
@@ -40,7 +40,7 @@ def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
     if scanned.odd_quote is not None:
         message = "has no other to close it and is left out."
         notes.add("quotes_balanced", '"', scanned.odd_quote, message)
-    pieces = _balanced(scanned.pieces, notes)
+    pieces = _balanced(_without_refused(scanned.pieces, text, notes), notes)
     parser = _Parser(pieces, clock, notes)
     tree = parser.whole()
     return Parsed(tree, notes.listed())
@@ -64,6 +64,20 @@ class _Notes:
 
     def listed(self) -> tuple[Diagnostic, ...]:
         return tuple(self.found.values())
+
+
+def _without_refused(pieces: Sequence[Piece], text: str, notes: _Notes) -> list[Piece]:
+    """Say of each sign that stands for nothing why, and leave out what is only that."""
+    for one in pieces:
+        if one.is_refused:
+            why = (
+                "has a ? that stands for a character in names alone, such as HCM0?;"
+                " it is searched as text."
+                if one.text
+                else "stands for every word there is and is left out."
+            )
+            notes.add("wildcard_refused", text[one.start : one.end], one.start, why)
+    return [one for one in pieces if one.text or not one.is_refused]
 
 
 def _balanced(pieces: Sequence[Piece], notes: _Notes) -> list[Piece]:

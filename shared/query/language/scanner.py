@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from shared.text.facts import METADATA
+
 Kind = Literal[
     "word", "phrase", "pattern", "field", "and", "or", "not", "open", "close"
 ]
@@ -15,7 +17,7 @@ FIELDS = frozenset(
     (
         *("after", "author", "before", "category", "date", "device", "from", "has"),
         *("id", "kind", "language", "level", "logbook", "origin", "shift", "since"),
-        *("source", "system", "tag", "until"),
+        *("source", "system", "tag", "thread", "until"),
     )
 )
 # A phone or a word processor makes these of `"`, `-`, `(` and `)`.
@@ -27,7 +29,8 @@ _ENDS = rf"\s{_QUOTES}{_OPEN}{_CLOSE}"
 _QUOTE = re.compile(f"[{_QUOTES}]")
 _BLANK = re.compile(r"\s++")
 _WORD = re.compile(f"[^{_ENDS}]++")
-_FIELD = re.compile(rf"(?P<name>[a-z]++):(?:(?P<quote>[{_QUOTES}])|(?=[^{_ENDS}]))")
+_NAME = rf"metadata\.[^:{_ENDS}]++|[a-z]++"
+_FIELD = re.compile(rf"(?P<name>{_NAME}):(?:(?P<quote>[{_QUOTES}])|(?=[^{_ENDS}]))")
 _OPERATORS: dict[str, Kind] = {"AND": "and", "OR": "or", "NOT": "not"}
 _NAMED = re.compile(r"[\d:_.\-]")
 
@@ -44,6 +47,8 @@ class Piece:
     name: str = ""
     # A value in quotes stands alone; one without may go on in the next words.
     is_quoted: bool = False
+    # A `*` or `?` in it stands for nothing here.
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,7 @@ def _pieces(text: str, closing: dict[int, int]) -> Iterator[Piece]:
             continue
         if piece.kind == "word":
             piece = _of_word(piece, ends)
-        if piece.kind != "word" or piece.text:
+        if piece.kind != "word" or piece.text or piece.is_refused:
             yield piece
         place = piece.end
 
@@ -111,7 +116,7 @@ def _is_minus(text: str, place: int) -> bool:
 
 def _field(text: str, place: int, closing: dict[int, int]) -> Piece | None:
     match = _FIELD.match(text, place)
-    if match is None or match["name"] not in FIELDS:
+    if match is None or not _is_field(match["name"]):
         return None
     name, begins = match["name"], match.end()
     end = closing.get(begins - 1) if match["quote"] else None
@@ -119,6 +124,10 @@ def _field(text: str, place: int, closing: dict[int, int]) -> Piece | None:
         return Piece("field", text[begins:end], place, end + 1, name, is_quoted=True)
     value = _WORD.match(text, begins)
     return Piece("field", value[0], place, value.end(), name) if value else None
+
+
+def _is_field(name: str) -> bool:
+    return name in FIELDS or name.startswith(METADATA)
 
 
 def _of_word(piece: Piece, ends: tuple[int, int]) -> Piece:
@@ -134,7 +143,10 @@ def _of_word(piece: Piece, ends: tuple[int, int]) -> Piece:
     is_alone = piece.start <= ends[0] and ends[1] < piece.end
     is_asked = asks == 1 and ends[1] < piece.end and not is_alone
     has_wild = "?" in bare or (asks and not is_asked)
+    tells = any(sign.isalnum() for sign in word)
     if "*" in word or (has_wild and _NAMED.search(bare)):
-        tells = any(sign.isalnum() for sign in word)
-        return replace(piece, kind="pattern") if tells else replace(piece, text="")
-    return replace(piece, text=bare)
+        if tells:
+            return replace(piece, kind="pattern")
+        return replace(piece, text="", is_refused="*" in word)
+    # Within a word, where only a name may have one; at its end it asks.
+    return replace(piece, text=bare, is_refused=tells and "?" in bare)

@@ -1,0 +1,40 @@
+"""The page of what a search says of itself."""
+
+from __future__ import annotations
+
+from reference_pages.markdown import as_code, page, table
+
+# What each says, by its code; a test finds each of them in the code.
+SAID = {
+    "brackets_ignored": "A bracket has no other, or stands too deep, and is ignored.",
+    "date_unreadable": "A date cannot be read; it is searched as text.",
+    "facts_skipped": "Threads, copies and series came too late: none is weighed.",
+    "field_unreadable": "The value of a field cannot be read; it is searched as text.",
+    "fuzzy_fallback": "No entry has all the words as they are spelt; these nearly so.",
+    "operator_ignored": "`AND`, `OR` or `NOT` has nothing to join and is left out.",
+    "query_truncated": "The question is longer than `max_query_chars`.",
+    "quotes_balanced": "A quote has no other to close it and is left out.",
+    "relaxed_to_any_term": "No entry has all the words; these have some of them.",
+    "rerank_skipped": "Results stand in another order than was asked for, and why.",
+    "terms_dropped": "More words than `max_query_terms`; the last are left out.",
+    "wildcard_capped": "A pattern stands for too many words; the commonest count.",
+    "wildcard_refused": "A `*` alone, or a `?` in what is no name, is no pattern.",
+}
+# Beside those of the contract.
+OURS = frozenset({"field_unreadable", "operator_ignored"})
+
+
+def diagnostics_page() -> str:
+    """Return every code of an answer's `diagnostics`."""
+    return page(
+        "Diagnostics",
+        "What an answer says in `diagnostics[]`, beside its results. None is an error:"
+        " the search went on. Ours come beside the contract's list of codes.",
+        table(
+            ("code", "says", "whose"),
+            (
+                (as_code(code), said, "ours" if code in OURS else "the contract's")
+                for code, said in sorted(SAID.items())
+            ),
+        ),
+    )

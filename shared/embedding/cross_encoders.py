@@ -1,0 +1,52 @@
+"""Cross-encoders: how well a text answers a question, read together, as a logit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from shared.embedding.encoders import FOLDER_PREFIX
+from shared.errors import ModuleNotEnabledError
+
+if TYPE_CHECKING:
+    from shared.settings_search import RerankingSettings
+    from shared.settings_sections import ProviderSettings
+
+_FOLDERS = (FOLDER_PREFIX, "/", "~", ".")
+
+
+class CrossEncoder(Protocol):
+    """What reads a question and a text together; safe to share between threads."""
+
+    def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
+        """Return one finite logit a text within the time, or raise."""
+
+
+def is_named(model: str, providers: Mapping[str, ProviderSettings]) -> bool:
+    """Tell whether a setting names a cross-encoder that there can be."""
+    return model.startswith(_FOLDERS) or model.partition(":")[0] in providers
+
+
+def load(
+    settings: RerankingSettings, providers: Mapping[str, ProviderSettings]
+) -> CrossEncoder:
+    """Return the cross-encoder of a folder, or a provider's."""
+    model = settings.model
+    provider, _, name = model.partition(":")
+    if provider in providers:
+        from shared.embedding.rerank_endpoint import EndpointCrossEncoder
+
+        return EndpointCrossEncoder(
+            provider,
+            name,
+            providers[provider],
+            are_logits=settings.endpoint_scores == "logit",
+        )
+    if not model.startswith(_FOLDERS):
+        message = f"No cross-encoder is called {model!r} here (`reranking.model`)."
+        raise ModuleNotEnabledError(message, module_name="rerank")
+    # Its runtime costs 27 MB: most processes have no need of a model.
+    from shared.embedding.onnx_cross_encoder import OnnxCrossEncoder
+
+    return OnnxCrossEncoder(Path(model.removeprefix(FOLDER_PREFIX)).expanduser())

@@ -1,0 +1,51 @@
+"""The branches of a search: those of its mode, or those of them that it names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from shared.errors import ModuleNotEnabledError
+from shared.query import modes
+from shared.query.modes import Chosen
+
+# The order in which fusion, answers and stored jobs name the branches.
+KEYWORD_MODULES = ("os_bm25", "pg_fts")
+KEYWORD = "keyword"
+# The mode in which modules of other packages are asked beside ours.
+HYBRID = "hybrid"
+
+
+def branches(
+    chosen: Chosen,
+    outside: frozenset[str],
+    wanted: Sequence[str] | None,
+    *,
+    opensearch: bool,
+) -> tuple[str, ...]:
+    """Return the modules to ask, one branch each; refuse what the mode has not."""
+    keyword = KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
+    names = [keyword if one == KEYWORD else one for one in chosen.mode.families]
+    if chosen.mode.name == HYBRID or chosen.asked == modes.AUTO:
+        names += sorted(outside.difference(names))
+    if wanted is None:
+        return tuple(names)
+    legal = {name: name for name in names}
+    if keyword in legal:
+        # Each engine may be asked by its own name, too.
+        legal |= {KEYWORD: keyword, KEYWORD_MODULES[1]: KEYWORD_MODULES[1]}
+    unknown = [name for name in wanted if name not in legal]
+    if unknown:
+        raise _refused(unknown[0], chosen, sorted(legal))
+    asked = {legal[name] for name in wanted}
+    return tuple(name for name in dict.fromkeys([*names, *asked]) if name in asked)
+
+
+def _refused(name: str, chosen: Chosen, legal: list[str]) -> ModuleNotEnabledError:
+    near = difflib.get_close_matches(name, legal, n=1, cutoff=0.5)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    message = (
+        f"The mode {chosen.mode.name} asks no module {name[:50]!r}, or it is switched"
+        f" off.{hint}"
+    )
+    return ModuleNotEnabledError(message, module_name=name[:50], available=legal)

@@ -1,0 +1,91 @@
+"""The best hits read by a cross-encoder, in the time that is left; never more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.errors import LogchordError
+from shared.jobs.outcome import Outcome
+from shared.log import get_logger
+from shared.postgres import connection
+from shared.query.language import wording
+from shared.query.plan import Plan
+from shared.ranking.facts import Facts
+from shared.results import highlights
+from shared.results.conclusion import conclude
+from shared.results.hydrate import hydrate
+
+if TYPE_CHECKING:
+    from shared.embedding.cross_encoders import CrossEncoder
+    from shared.postgres import Pool
+    from shared.text.facility import Facility
+
+log = get_logger()
+
+# Of what is left of the deadline: the page is still to be read.
+SHARE = 0.6
+
+
+def read(
+    encoder: Callable[[], CrossEncoder] | None,
+    pool: Callable[[], Pool],
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    known: Facts,
+    left_seconds: float,
+    facility: Facility,
+) -> Facts:
+    """Return the facts with what a model says of the best hits, or why it does not."""
+    if not plan.ordering.by_model or plan.is_listing:
+        return known
+    query = wording.wanted_text(plan.tree).strip()
+    seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
+    if encoder is None or seconds <= 0:
+        return replace(known, unread_because="there was no time for it")
+    ends = time.monotonic() + seconds
+    try:
+        texts = _texts(pool, plan, arrived, known, seconds, facility)
+        if not texts:
+            return known
+        logits = encoder().logits(query, list(texts.values()), ends - time.monotonic())
+    except LogchordError as exc:
+        # The order of before stands: a better one is worth no failed search.
+        log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
+        late = exc.error_code == "branch_timeout"
+        why = "it was late" if late else f"it failed ({exc.error_code})"
+        return replace(known, unread_because=why)
+    return replace(known, logits=dict(zip(texts, logits, strict=True)))
+
+
+def _texts(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    known: Facts,
+    seconds: float,
+    facility: Facility,
+) -> dict[str, str]:
+    """Return the passages of the best hits that the caller may see, by entry."""
+    # Not cut yet: what scores low by weight may be what the model finds best.
+    uncut = replace(plan.ordering, min_relevance_score=None, strict=False)
+    wide = max(plan.window, plan.ordering.model_window)
+    order = conclude(replace(plan, ordering=uncut, window=wide), arrived, known).order
+    items = order.items[: plan.ordering.model_window]
+    if not items:
+        return {}
+    with connection(pool()) as conn:
+        ids = [UUID(item.entry_id) for item in items]
+        rows = hydrate(conn, ids, plan.scope, max(1, int(seconds * 1000)))
+    heard = [outcome for branch in arrived.values() for outcome in branch]
+    reader = highlights.reader(pool, plan, heard, facility)
+    found = {}
+    for item in items:
+        row = rows.get(UUID(item.entry_id))
+        if row is not None:
+            span = item.span if item.revision == row.revision else None
+            found[item.entry_id] = f"{row.title}\n{reader.told(row, span).content}"
+    return found

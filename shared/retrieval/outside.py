@@ -1,0 +1,91 @@
+"""A search module of another package: run apart, and all that it names looked up.
+
+It hands over ids and scores. Who may see an entry, what filters let pass and what the
+question excludes is found out here, as for every other branch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import math
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from uuid import UUID
+
+from shared.errors import ConfigurationError, LogchordError
+from shared.postgres import connection
+from shared.retrieval import columns, questions
+from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+
+# What hangs keeps its own threads and nobody else's.
+THREADS = 4
+# Of more, the best are looked up.
+MAX_NAMED = 5000
+
+
+def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+    """Return what it found, as far as the caller may see it and asked for it."""
+    run = contextvars.copy_context().run
+    asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
+    try:
+        found = asked.result(timeout=ask.budget_seconds)
+    except TimeoutError as exc:
+        asked.cancel()
+        message = "The branch was late."
+        raise LogchordError(message, code="branch_timeout") from exc
+    best = _best(descriptor, found)
+    question = questions.read(ask, tools, descriptor.name)
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms)
+        shown = columns.of(conn, question.params, list(best))
+    tenant = ask.plan.scope.tenant
+    hits = [
+        shown[entry_id].candidate(tenant, score)
+        for entry_id, score in best.items()
+        if entry_id in shown
+    ]
+    return Found(
+        tuple(hits[: ask.limit]),
+        as_of=found.as_of,
+        diagnostics=found.diagnostics,
+        skipped=found.skipped,
+        exact=found.exact,
+    )
+
+
+@cache
+def _threads(name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix=f"module-{name}")
+
+
+def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+    made = descriptor.execute(ask, tools)
+    found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
+    if not isinstance(found, Found) or found.hits:
+        raise _wrong(descriptor, "it returned no Found with what it names")
+    return found
+
+
+async def _awaited(made: Awaitable[Found]) -> Found:
+    return await made
+
+
+def _best(descriptor: SearchToolDescriptor, found: Found) -> dict[UUID, float]:
+    """Return the best score of each entry, the best first; a tie goes by the id."""
+    best: dict[UUID, float] = {}
+    for one in found.named:
+        if not isinstance(one.entry_id, UUID):
+            raise _wrong(descriptor, "what it names has no UUID")
+        if not math.isfinite(one.score):
+            raise _wrong(descriptor, "a score is no number")
+        best[one.entry_id] = max(one.score, best.get(one.entry_id, -math.inf))
+    ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered[:MAX_NAMED])
+
+
+def _wrong(descriptor: SearchToolDescriptor, why: str) -> ConfigurationError:
+    message = f"The search module {descriptor.name} answered wrongly: {why}."
+    return ConfigurationError(message, config_key=f"search_modules.{descriptor.name}")

@@ -1,0 +1,91 @@
+"""Threads that a question asks for, as the entries that are in them.
+
+Threads live in Postgres alone: another engine is asked for their entries by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import LiteralString
+from uuid import UUID
+
+from shared.errors import OpenSearchError
+from shared.postgres import connection
+from shared.query.filters import Filters
+from shared.query.language.tree import And, Field, Node, Not, Or
+from shared.query.plan import Plan
+from shared.retrieval import columns
+from shared.retrieval.module import Ask, Tools
+
+# Of more the index is not asked: Postgres, which takes over, has no such limit.
+MAX_MEMBERS = 10_000
+
+_MEMBERS: LiteralString = """
+    SELECT e.thread_id, e.id
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.thread_id = ANY (%(threads)s)
+     ORDER BY e.thread_id, e.id
+     LIMIT %(most)s"""
+
+
+def resolved(ask: Ask, tools: Tools) -> Plan:
+    """Return the plan with the entries of every thread in its filters."""
+    plan = ask.plan
+    wanted = sorted({UUID(one) for named in _filters(plan) for one in _named(named)})
+    if not wanted:
+        return plan
+    given = {"tenant": plan.scope.tenant, "threads": wanted, "most": MAX_MEMBERS + 1}
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms)
+        rows = conn.execute(_MEMBERS, given).fetchall()
+    if len(rows) > MAX_MEMBERS:
+        message = f"OpenSearch takes threads of {MAX_MEMBERS} entries at most."
+        raise OpenSearchError(message, code="opensearch_refused")
+    members: dict[str, list[str]] = {}
+    for thread_id, entry_id in rows:
+        members.setdefault(str(thread_id), []).append(str(entry_id))
+
+    def known(filters: Filters) -> Filters:
+        found = [one for name in _named(filters) for one in members.get(name, ())]
+        return replace(filters, members=tuple(found)) if filters.threads else filters
+
+    tree = None if plan.tree is None else _with(plan.tree, known)
+    return replace(plan, filters=known(plan.filters), tree=tree)
+
+
+def _named(filters: Filters) -> tuple[str, ...]:
+    return filters.threads or ()
+
+
+def _filters(plan: Plan) -> Iterator[Filters]:
+    yield plan.filters
+    if plan.tree is not None:
+        yield from _of_fields(plan.tree)
+
+
+def _of_fields(node: Node) -> Iterator[Filters]:
+    match node:
+        case Field(filters):
+            yield filters
+        case Not(part):
+            yield from _of_fields(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _of_fields(part)
+        case _:
+            return
+
+
+def _with(node: Node, known: Callable[[Filters], Filters]) -> Node:
+    match node:
+        case Field(filters):
+            return replace(node, filters=known(filters))
+        case Not(part):
+            return Not(_with(part, known))
+        case And(parts):
+            return replace(node, parts=tuple(_with(one, known) for one in parts))
+        case Or(parts):
+            return Or(tuple(_with(one, known) for one in parts))
+        case _:
+            return node

@@ -1,0 +1,1 @@
+"""The pinned entries of a made-up control room."""

@@ -1,0 +1,203 @@
+"""A package outside this repository brings a search module."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.fix_system import Factory, System
+from tests.waiting import until
+
+PACKAGE = Path(__file__).parent / "outside_module"
+PINNED, BROKEN = "pinned", "pinned_later"
+# What is pinned says so in its metadata, which no search by words reads.
+FOR_KLYSTRON = {"pinned": "klystron"}
+ENTRIES: tuple[dict[str, Any], ...] = (
+    {"external_id": "words", "text": "the klystron tripped in the morning"},
+    {
+        "external_id": "pin",
+        "text": "see the drawing",
+        "metadata": {"pinned": "Klystron", "asked_for": "klystron"},
+    },
+    {
+        "external_id": "theirs",
+        "text": "only for ben",
+        "metadata": FOR_KLYSTRON,
+        "readers": ["ben"],
+    },
+    {
+        "external_id": "ops",
+        "text": "for operations",
+        "metadata": FOR_KLYSTRON,
+        "logbooks": ["ops"],
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the built package is installed, beside what this run can import."""
+    folder = tmp_path_factory.mktemp("outside")
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    source = Path(shutil.copytree(PACKAGE, folder / "source", ignore=ignored))
+    built = subprocess.run(
+        [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    (wheel,) = folder.glob("*.whl")
+    target = folder / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    shutil.rmtree(source)
+    return target
+
+
+@pytest.fixture(scope="module")
+def system(make_lasting_system: Factory, installed: Path) -> System:
+    made = make_lasting_system(
+        PYTHONPATH=str(installed),
+        LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
+        LOGCHORD_SEARCH_MODULES__PINNED_LATER__ENABLED="true",
+        LOGCHORD_FAULT_INJECTION="true",
+        EMBEDDING_MODEL="hashing-384",
+    )
+    made.start("api", "search", "enhance")
+    made.wait_ready("search", "enhance")
+    with made.client() as client:
+        for entry in ENTRIES:
+            client.post("/v1/entries", json=entry).raise_for_status()
+
+        def is_read() -> bool:
+            by_words = ask(client, "klystron OR drawing", mode="keyword")
+            return names(by_words) == ["pin", "words"]
+
+        until(is_read, within_seconds=30, what="the words of the entries")
+    return made
+
+
+@pytest.fixture
+def client(system: System) -> Iterator[httpx.Client]:
+    with system.client() as made:
+        yield made
+
+
+def ask(client: httpx.Client, query: str, **fields: Any) -> dict[str, Any]:
+    answer = client.post("/v1/search/query", json={"query": query, **fields})
+    assert answer.status_code == 200, answer.text
+    body: dict[str, Any] = answer.json()
+    return body
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return sorted(one["external_id"] for one in body["results"])
+
+
+def branch(body: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [one for one in body["branches"] if one["name"] == name]
+    return found
+
+
+@pytest.mark.requirement("S0-07", "S0-08")
+def test_a_module_of_another_package_is_a_branch_of_searches_and_shown_as_one(client):
+    told = client.get("/v1/capabilities").json()
+    (known,) = [one for one in told["modules"] if one["name"] == PINNED]
+    assert (known["enabled"], known["description"]) == (
+        True,
+        "What the control room has pinned.",
+    )
+    assert [one["enabled"] for one in told["modes"] if one["name"] == PINNED] == [True]
+
+    body = ask(client, "klystron", modules=["keyword", PINNED])
+
+    assert names(body) == ["ops", "pin", "words"]
+    assert branch(body, PINNED)["status"] == "ok"
+    found_by = {one["external_id"]: one["found_by"] for one in body["results"]}
+    assert (found_by["words"], found_by["pin"]) == (["pg_fts"], [PINNED])
+    (pin,) = [one for one in body["results"] if one["external_id"] == "pin"]
+    assert pin["scores"]["pins"] == 1.0
+    assert body["search_modes_used"] == ["keyword", PINNED, "hybrid"]
+    assert not body["degraded"]
+
+
+def test_it_can_be_asked_alone_as_a_mode_of_its_own_name(client):
+    body = ask(client, "klystron gallery", mode=PINNED)
+    assert names(body) == ["ops", "pin"]
+    assert {one["relevance_score"] for one in body["results"]} == {0.5}
+    assert [one["name"] for one in body["branches"]] == [PINNED]
+
+
+def test_what_it_names_passes_rights_filters_and_what_is_excluded(system, client):
+    # It names every pinned entry; the one for Ben alone is shown to nobody else.
+    assert "theirs" not in names(ask(client, "klystron", mode=PINNED))
+    one = {"mode": PINNED, "filters": {"logbook": "ops"}}
+    assert names(ask(client, "klystron", **one)) == ["ops"]
+    assert names(ask(client, "klystron -drawing", mode=PINNED)) == ["ops"]
+    with system.client(system.key(tenant="elsewhere")) as other:
+        assert names(ask(other, "klystron", mode=PINNED)) == []
+
+
+@pytest.mark.requirement("S0-07")
+def test_one_that_cannot_be_loaded_costs_its_own_branch_alone(client):
+    body = ask(client, "klystron", modules=["keyword", BROKEN])
+    assert names(body) == ["words"]
+    assert (body["state"], body["degraded"]) == ("partial", True)
+    failed = branch(body, BROKEN)
+    assert (failed["status"], failed["error_code"]) == (
+        "error",
+        "configuration_invalid",
+    )
+    told = client.get("/v1/capabilities").json()["modules"]
+    (known,) = [one for one in told if one["name"] == BROKEN]
+    assert not known["enabled"]
+    assert "cannot be used" in known["description"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "near"),
+    [
+        ({"modules": ["pined"]}, "pinned"),
+        ({"modules": ["semantics"]}, "semantic"),
+        ({"modules": ["keyword", "PINNED"], "mode": "keyword"}, None),
+    ],
+    ids=["misspelt", "plural", "not-of-this-mode"],
+)
+def test_a_module_that_is_not_asked_here_is_refused_with_the_nearest_name(
+    client, fields, near
+):
+    answer = client.post("/v1/search/query", json={"query": "klystron", **fields})
+    assert answer.status_code == 422
+    error = answer.json()["error"]
+    assert error["code"] == "module_not_enabled"
+    assert (f"Did you mean {near}?" in error["message"]) == (near is not None)
+    assert "keyword" in error["details"]["available"]
+
+
+@pytest.mark.requirement("S0-44")
+def test_what_it_takes_is_shown_given_to_it_and_held_to_its_bounds(client):
+    told = client.get("/v1/capabilities").json()["modules"]
+    (known,) = [one for one in told if one["name"] == PINNED]
+    assert [one["name"] for one in known["parameters"]] == ["pinned_as"]
+
+    given = {"pinned_as": "asked_for"}
+    assert names(ask(client, "klystron", mode=PINNED, parameters=given)) == ["pin"]
+    none = ask(client, "klystron", mode=PINNED, parameters={"pinned_as": "nothing"})
+    assert names(none) == []
+
+    for wrong in ({"pinned_as": "x" * 41}, {"pinned_as": 7}, {"pined_as": "x"}):
+        body = {"query": "klystron", "mode": PINNED, "parameters": wrong}
+        assert client.post("/v1/search/query", json=body).status_code == 422, wrong
+    body = {"query": "klystron", "mode": "keyword", "parameters": {"pinned_as": "x"}}
+    assert client.post("/v1/search/query", json=body).status_code == 422

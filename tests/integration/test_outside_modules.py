@@ -1,0 +1,137 @@
+"""A search module of another package that errs, hangs or names what it may not."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page, tombstone
+from shared.errors import LogchordError
+from shared.postgres import Pool, connection, make_pool
+from shared.query.plan import Limits, Question, make_plan
+from shared.retrieval import outside
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Ask, Found, Named, SearchToolDescriptor, Tools
+from shared.retrieval.query_vectors import QueryVectors
+from shared.uuid7 import uuid7
+
+ENTRIES = (
+    EntryDraft("api", "open", "the beam was lost"),
+    EntryDraft("api", "ours", "beam again", logbooks=("ops",)),
+    EntryDraft("api", "theirs", "beam for ben", readers=("ben",)),
+    EntryDraft("api", "gone", "beam gone"),
+)
+LIMITS = Limits(outside=frozenset({"outside"}))
+
+
+@dataclass
+class World:
+    pool: Pool
+    tools: Tools
+    ids: dict[str, UUID]
+
+    def found(
+        self,
+        execute: Callable[[Ask, Tools], Any],
+        query: str = "beam",
+        *,
+        tenant: str = "default",
+        seconds: float = 5.0,
+        **fields: Any,
+    ) -> list[str]:
+        question = Question(query, mode="outside", **fields)
+        plan = make_plan(question, Scope(tenant, "anna"), LIMITS)
+        described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
+        found = outside.execute(described, Ask.lasting(plan, seconds), self.tools)
+        names = {str(entry_id): name for name, entry_id in self.ids.items()}
+        return [names[hit.entry_id] for hit in found.hits]
+
+    def everything(self, *_: object) -> Found:
+        """Name every entry there is, one that never was, and one of them twice."""
+        ids = [*self.ids.values(), uuid7(), self.ids["ours"]]
+        named = [Named(one, n / 10) for n, one in enumerate(ids)]
+        return Found(named=tuple(named))
+
+
+@pytest.fixture
+def world(database: str) -> Iterator[World]:
+    pool = make_pool(database, application="test", size=2)
+    with connection(pool) as conn:
+        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
+        ids = {one.external_id: one.entry_id for one in saved}
+        for content in reading.contents(conn, "default", list(ids.values())).values():
+            metadata.store(conn, content, metadata.extract(content, None))
+        tombstone(conn, "default", ids["gone"], reason="test", stages=[])
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: None,
+        index="none",
+        similarity_threshold=None,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: HashingEncoder(),
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    yield World(pool, tools, ids)
+    pool.close()
+
+
+def test_only_what_the_caller_may_see_and_asked_for_is_left_the_best_first(world):
+    assert world.found(world.everything) == ["ours", "open"]
+    ops = {"filters": {"logbook": "ops"}}
+    assert world.found(world.everything, **ops) == ["ours"]
+    assert world.found(world.everything, "beam -again") == ["open"]
+    assert world.found(world.everything, tenant="elsewhere") == []
+
+
+def test_a_coroutine_is_a_module_too(world):
+    async def execute(ask: Ask, tools: Tools) -> Found:
+        return world.everything(ask, tools)
+
+    assert world.found(execute) == ["ours", "open"]
+
+
+def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):
+    ended = threading.Event()
+
+    def hangs(*_: object) -> Found:
+        ended.wait(30)
+        return Found()
+
+    try:
+        for _ in range(outside.THREADS + 2):
+            with pytest.raises(LogchordError) as caught:
+                world.found(hangs, seconds=0.1)
+            assert caught.value.error_code == "branch_timeout"
+    finally:
+        ended.set()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda *_: [("id", 1.0)],
+        lambda *_: Found(named=(Named("not one", 1.0),)),  # type: ignore[arg-type]
+        lambda *_: Found(named=(Named(uuid7(), float("nan")),)),
+    ],
+    ids=["no-found", "no-uuid", "no-number"],
+)
+def test_what_is_no_answer_is_an_error_of_its_branch(world, wrong):
+    with pytest.raises(LogchordError) as caught:
+        world.found(wrong)
+    assert caught.value.error_code == "configuration_invalid"
+    assert "outside" in str(caught.value)

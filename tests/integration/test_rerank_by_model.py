@@ -1,0 +1,204 @@
+"""Searches whose best hits a cross-encoder reads, over a real endpoint and Postgres."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from shared.access.cursors import Signer
+from shared.access.scope import Scope
+from shared.embedding import cross_encoders, of_entry
+from shared.embedding.cross_encoders import CrossEncoder
+from shared.embedding.encoders import HashingEncoder
+from shared.embedding.in_use import InUse
+from shared.embedding.vectors import ensure_table
+from shared.enrich import metadata
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.errors import EmbeddingOutageError
+from shared.jobs.job import Job
+from shared.postgres import Pool, connection, make_pool
+from shared.query.ordering import Ordering
+from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.results import finish
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import Circuit
+from shared.retrieval.freshness import Freshness
+from shared.retrieval.module import Tools
+from shared.retrieval.query_vectors import QueryVectors
+from shared.settings_search import RerankingSettings
+from shared.settings_sections import ProviderSettings
+from shared.uuid7 import uuid7
+from tests.integration.rerank_server import Script, serving
+
+ENCODER = HashingEncoder()
+ANNA = Scope("default", "anna")
+ENTRIES = (
+    EntryDraft("api", "first", "klystron klystron klystron tripped", title="morning"),
+    EntryDraft("api", "second", "klystron tripped, replaced its window"),
+    EntryDraft("api", "third", "klystron and a much longer story about the cooling"),
+    EntryDraft("api", "closed", "klystron tripped for ben", readers=("ben",)),
+)
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    with serving() as script:
+        yield script
+
+
+def endpoint(server: Script, **fields: Any) -> CrossEncoder:
+    given = ProviderSettings(base_url=server.url, api_key=SecretStr("sesame"))
+    settings = RerankingSettings(model="here:tiny", **fields)
+    return cross_encoders.load(settings, {"here": given})
+
+
+@dataclass
+class World:
+    pool: Pool
+    tools: Tools
+
+    def ask(
+        self, encoder: Callable[[], CrossEncoder] | None, **ordering: Any
+    ) -> dict[str, Any]:
+        """Return the answer of a hybrid search, as a worker makes it."""
+        known = Ordering(
+            by_model=True, similarity_threshold=-1.0, min_relevance_score=0
+        )
+        limits = Limits(opensearch=False, ordering=replace(known, **ordering))
+        question = Question("klystron -valve", mode="hybrid")
+        plan = Plan.from_json(make_plan(question, ANNA, limits).to_json())
+        now = time.monotonic()
+        arrived = {
+            number: attempt.carry_out(
+                Branch(plan, name, now + 5, time.monotonic), lambda: self.tools
+            )
+            for number, name in enumerate(plan.branches)
+        }
+        job = Job(
+            job_id=uuid7(),
+            tenant="default",
+            subject="anna",
+            key_id=None,
+            plan=plan.to_json(),
+            branches=2,
+            created=now,
+            deadline=now + 5,
+            submitted=False,
+        )
+        tools = finish.Tools(
+            lambda: self.pool,
+            time.monotonic,
+            lambda: Signer(b"x" * 32, 60),
+            cross_encoder=encoder,
+        )
+        body = finish.finish(tools, job, plan, arrived).body
+        assert body is not None
+        return body
+
+
+@pytest.fixture
+def world(database: str) -> Iterator[World]:
+    pool = make_pool(database, application="test", size=2)
+    with connection(pool) as conn:
+        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
+        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+        ids = [one.entry_id for one in saved]
+        for content in reading.contents(conn, "default", ids).values():
+            metadata.store(conn, content, metadata.extract(content, None))
+            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+    tools = Tools(
+        pool=pool,
+        opensearch=lambda: None,
+        index="none",
+        similarity_threshold=None,
+        models=InUse(pool, time.monotonic),
+        encoder=lambda _: ENCODER,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+    )
+    yield World(pool, tools)
+    pool.close()
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [one["external_id"] for one in body["results"]]
+
+
+def skipped(body: dict[str, Any]) -> list[str]:
+    notes = body["diagnostics"]
+    return [one["message"] for one in notes if one["code"] == "rerank_skipped"]
+
+
+@pytest.mark.requirement("S1-06")
+def test_what_the_model_finds_best_comes_first_with_its_logit_beside(world, server):
+    server.scores = {"story": 0.9, "window": 0.6, "morning": 0.2}
+
+    body = world.ask(lambda: endpoint(server))
+
+    assert names(body) == ["third", "second", "first"]
+    shown = [one["relevance_score"] for one in body["results"]]
+    assert shown == pytest.approx([0.9, 0.6, 0.2])
+    assert body["results"][0]["scores"]["rerank_logit"] == pytest.approx(math.log(9))
+    assert {one["calibration"] for one in body["results"]} == {"rerank_sigmoid"}
+    assert (body["reranked"], skipped(body)) == (True, [])
+    (asked,) = server.asked
+    assert (asked["model"], asked["query"]) == ("tiny", "klystron")
+    assert asked["documents"][0].startswith("morning\nklystron klystron")
+    # Who may not see an entry has it sent to nobody.
+    assert not any("for ben" in text for text in asked["documents"])
+    assert server.keys == ["Bearer sesame"]
+
+
+@pytest.mark.requirement("S1-11")
+def test_beyond_its_window_hits_keep_their_order_below(world, server):
+    server.scores = {"window": 0.9, "morning": 0.3, "story": 0.99}
+    fused = names(world.ask(None))
+
+    body = world.ask(lambda: endpoint(server), model_window=2)
+
+    assert names(body)[2] == fused[2]
+    assert len(server.asked[0]["documents"]) == 2
+    shown = [one["relevance_score"] for one in body["results"]]
+    assert shown == sorted(shown, reverse=True)
+
+
+@pytest.mark.parametrize(
+    "does", ["500", "404", "hangs", "a page", "too few", "no score"]
+)
+def test_a_model_that_fails_costs_the_search_its_order_alone(world, server, does):
+    server.does = does
+    linear = world.ask(lambda: endpoint(server), by_model=False)
+
+    began = time.monotonic()
+    body = world.ask(lambda: endpoint(server), model_timeout_ms=300)
+
+    assert time.monotonic() - began < 3
+    assert names(body) == names(linear)
+    assert len(skipped(body)) == 1
+    assert body["state"] == "done"
+    assert {one["calibration"] for one in body["results"]} == {"linear_map"}
+
+
+def test_a_process_without_a_model_says_so_and_answers(world):
+    body = world.ask(None)
+    assert len(names(body)) == 3
+    assert "no time" in skipped(body)[0]
+
+
+def test_logits_of_an_endpoint_are_taken_as_they_are(server):
+    server.scores = {"a": -3.0, "b": 4.0}
+    encoder = endpoint(server, endpoint_scores="logit")
+    assert encoder.logits("q", ["b", "a", "b"], 5.0) == [4.0, -3.0, 4.0]
+    assert encoder.logits("q", [], 5.0) == []
+    with pytest.raises(EmbeddingOutageError):
+        endpoint(server).logits("q", ["b"], 5.0)
