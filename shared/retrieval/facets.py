@@ -24,7 +24,15 @@ from shared.query.compiled.question import Question
 from shared.query.counting import DATE, SAID, Counting
 from shared.query.histogram import Buckets, buckets
 from shared.query.plan import LISTING_MODULE
-from shared.retrieval import columns, counts, facet_rows, gone, os_bm25, questions
+from shared.retrieval import (
+    columns,
+    counts,
+    facet_rows,
+    gone,
+    os_bm25,
+    questions,
+    threads,
+)
 from shared.retrieval.counts import MAX_VALUES, Counted
 from shared.retrieval.module import Ask, Found, Lexicon, SearchToolDescriptor, Tools
 from shared.retrieval.os_bm25 import Query
@@ -60,6 +68,8 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
     ask = replace(ask, ends_at=ends_at)
+    if tools.opensearch() is not None:
+        ask = replace(ask, plan=threads.resolved(ask, tools))
     asked = questions.read(ask, tools, FACETS)
     if ask.plan.asks_for_words and not asked.question.finds:
         return Found(skipped="empty_query")
