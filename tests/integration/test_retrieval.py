@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 import time
 from collections.abc import Iterator, Sequence
@@ -410,20 +409,14 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
         ),
         ("pum* -RF", {"vacuum": ["Vacuum <b>pump</b> tripped, beam was lost"]}),
         ("vacuun", {"vacuum": ["<b>Vacuum</b> pump tripped, beam was lost"]}),
-        ("absorber", {"long": [f"... {TAIL.replace('absorber', '<b>absorber</b>')}."]}),
+        ("absorber", {"long": [f"{TAIL.replace('absorber', '<b>absorber</b>')}."]}),
     ],
     ids=["any, and a name", "a pattern", "misspelt", "in the tail"],
 )
 def test_a_highlight_is_the_same_whichever_engine_found_it(
     both: World, query: str, expected: dict[str, list[str]]
 ) -> None:
-    shown = {
-        name: {
-            key: [re.sub(r"^calm.*calm1199\.", "...", part) for part in parts]
-            for key, parts in highlighted(both, name, query).items()
-        }
-        for name in ("pg_fts", "os_bm25")
-    }
+    shown = {name: highlighted(both, name, query) for name in ("pg_fts", "os_bm25")}
     assert shown["pg_fts"] == shown["os_bm25"] == expected
 
 
