@@ -61,7 +61,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
         sources = source_views.read(conn, caller.scope, ctx.settings.sources)
     body = {
         "as_of": timestamp(seen.as_of),
-        "sources": [lag_out(one) for one in sources],
+        "sources": [lag_out(one, admin=_is_admin(caller.scope)) for one in sources],
         "stages": [stage_out(one) for one in seen.stages],
         "index": index,
         "workers": [
@@ -89,7 +89,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
     components: dict[str, Any] = {
         name: {
             "ok": one.ok,
-            **({"technical": one.technical} if _is_admin(caller) else {}),
+            **({"technical": one.technical} if _is_admin(caller.scope) else {}),
         }
         for name, one in found.items()
     }
@@ -147,7 +147,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         "entries": entries,
         "index": index,
         "not_embedded": not_embedded,
-        "sources": [_source(one) for one in sources],
+        "sources": [_source(one, admin=_is_admin(scope)) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],
         "chores": chores_out(seen),
@@ -162,10 +162,10 @@ def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:
     return {} if model is None else skipping.counts(conn, model.model, scope.tenant)
 
 
-def _source(one: SourceView) -> dict[str, Any]:
+def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:
     last = one.last_run
     return {
-        **lag_out(one),
+        **lag_out(one, admin=admin),
         "paused": bool(one.state and one.state.paused),
         "last_run": run_out(last, admin=False) if last else None,
     }
@@ -175,5 +175,5 @@ def _source_problems(sources: list[SourceView]) -> list[str]:
     return [one.problem for one in sources if one.problem]
 
 
-def _is_admin(caller: Caller) -> bool:
-    return "admin" in caller.scope.allowed
+def _is_admin(scope: Scope) -> bool:
+    return "admin" in scope.allowed

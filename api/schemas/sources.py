@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.schemas.entries import timestamp
+from shared.results import coverage
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
 from shared.sources.overview import SourceView
@@ -191,15 +192,15 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
     return shown
 
 
-def lag_out(one: SourceView) -> dict[str, Any]:
-    """Return how far a source is behind."""
+def lag_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
+    """Return how far a source is behind; why it has gaps for admins alone."""
     lag, standing = one.lag_seconds, one.state
     return {
         "source": one.name,
         "lag_seconds": None if lag is None else round(lag, 1),
         "complete_from": timestamp(standing.complete_from) if standing else None,
         "complete_to": timestamp(standing.complete_to) if standing else None,
-        "gaps": one.gaps,
+        "gaps": one.gaps if admin else coverage.stretches(one.gaps),
     }
 
 

@@ -6,7 +6,7 @@ What a source has not brought yet is unknown, and no proof that there is nothing
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, LiteralString
@@ -202,8 +202,14 @@ def _standing(one: Standing) -> dict[str, Any]:
         "complete_from": _told(one.complete_from),
         "complete_to": _told(one.complete_to),
         "lag_seconds": None if lag is None else round(max(0.0, lag), 1),
-        "gaps": one.gaps,
+        "gaps": stretches(one.gaps),
     }
+
+
+def stretches(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return when nothing could be read; why may name what a caller may not see."""
+    ends = [{"start": one.get("start"), "end": one.get("end")} for one in gaps]
+    return [one for one in ends if one["start"] or one["end"]]
 
 
 def _time(text: str | None) -> datetime | None:

@@ -68,7 +68,18 @@ def test_an_answer_that_found_something_says_nothing_of_absence(
 
 @pytest.mark.requirement("P10", "U21")
 def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
-    """By counts, by sources, by what came near."""
+    """By counts, by sources and their gaps, by what came near."""
+    when = {"start": "2026-03-01T00:00:00Z", "end": "2026-03-01T01:00:00Z"}
+    gaps = [
+        {"start": None, "end": None, "reason": "closed is listed, not found"},
+        {**when, "reason": "secret is listed, not found"},
+    ]
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, gaps) VALUES ('shift', 'default', 'olog', '', '{}', 1, %s)",
+            (json.dumps(gaps),),
+        )
     filters = {"source": "shift"}
     told = {
         who.subject + who.tenant: logbook.ask("klystron", who, filters=filters)
@@ -76,6 +87,7 @@ def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
     }
     nobody, ben, elsewhere = told.values()
     assert near(nobody) == []
+    assert [one["gaps"] for one in nobody["coverage"]["sources"]] == [[when]]
     assert nobody["relaxation"] == {"count_outside": 0, "widen_to": None}
     assert near(ben) == [("secret", "filter:source")]
     assert ben["relaxation"]["count_outside"] == 1
