@@ -133,7 +133,9 @@ def results(
     Of a job that has not ended there is none yet; its cursor begins the window.
     """
     plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
-    plan = plan if limit is None else replace(plan, limit=limit)
+    if limit is not None:
+        # A page by time is cut to the window, however long it may be.
+        plan = replace(plan, limit=limit, window=max(plan.window, limit))
     branches = branches_of(stored)
     if plan.is_listing and stored.state in _ANSWERED:
         return _listed(reader, stored, plan, after)

@@ -88,6 +88,18 @@ def test_a_search_by_time_pages_through_all_that_match_and_not_only_a_window(
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.parametrize("sort", ["newest", "oldest"])
+def test_a_page_by_time_longer_than_the_window_leaves_nothing_out(
+    logbook: httpx.Client, sort: str
+) -> None:
+    body = {"query": "klystron", "sort": sort}
+    where = logbook.post(JOBS, json=body).json()["links"]["self"]
+    logbook.get(where, params={"wait_ms": 10_000})
+    page = logbook.get(f"{where}/results", params={"limit": 100}).json()
+    assert (len(page["items"]), page["removed"]) == (COUNT, 0)
+    assert page["next_cursor"] is None
+
+
 def test_a_page_by_time_shows_nothing_that_was_deleted_meanwhile(
     logbook: httpx.Client,
 ) -> None:
