@@ -159,7 +159,7 @@ class SearchRequest(BaseModel):
         {}, description="What modules of other packages take, by name."
     )
     collapse: Literal["entry", "thread"] | None = Field(
-        None, description="`thread`: of each thread its best entry alone."
+        None, description="`thread`: of each thread its best entry alone; not by time."
     )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."

@@ -211,7 +211,8 @@ def make_plan(
         by_thread=question.by_thread,
     )
     counting.check(question.facets)
-    return _counted(_listed(plan, question) or plan, question, limits, clock)
+    plan = _listed(plan, question, limits) or plan
+    return _counted(plan, question, limits, clock)
 
 
 def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Plan:
@@ -228,7 +229,7 @@ def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Pl
     return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
 
 
-def _listed(plan: Plan, question: Question) -> Plan | None:
+def _listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
     """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
     first: Sort = "oldest" if question.sort == "oldest" else "newest"
     if plan.asks_for_words:
@@ -247,6 +248,7 @@ def _listed(plan: Plan, question: Question) -> Plan | None:
     else:
         reasoning = "a blank query without filters finds nothing"
         return replace(plan, method="keyword", branches=(), reasoning=reasoning)
+    _refuse_unheard(question, limits, by_words=plan.asks_for_words)
     branches = (LISTING_MODULE,)
     return replace(
         plan,
@@ -256,6 +258,26 @@ def _listed(plan: Plan, question: Question) -> Plan | None:
         sort=first,
         exhaustive=question.exhaustive,
     )
+
+
+# What chooses or ranks: nothing of a list by time is chosen or ranked.
+_RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
+
+
+def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> None:
+    """Refuse what a list by time would not heed, by its name."""
+    if question.by_thread:
+        message = "A list by time, or of all that match, has every entry of a thread."
+        raise InvalidRequestError.field("collapse", "not_by_time", message)
+    if not by_words:
+        return
+    said = {name: question.ordering.get(name) for name in _RANKING}
+    said["modules"] = question.modules
+    said["mode"] = question.mode if question.mode in limits.outside else None
+    for name, value in said.items():
+        if value is not None and value is not False:
+            message = f"{name}: a list by time, or of all that match, heeds words only."
+            raise InvalidRequestError.field(name, "not_by_time", message)
 
 
 def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:

@@ -143,6 +143,38 @@ def test_what_cannot_be_counted_is_refused_by_name(names: list[str], code: str) 
     assert caught.value.error_code == code
 
 
+@pytest.mark.parametrize("query", ["beam loss", "tag:rf"])
+@pytest.mark.parametrize("how", [{"sort": "oldest"}, {"exhaustive": True}])
+def test_by_time_threads_are_not_collapsed(query: str, how: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        make_plan(Question(query, **how, by_thread=True), SCOPE, LIMITS)  # type: ignore[arg-type]
+    assert caught.value.details["fields"][0]["path"] == "collapse"
+
+
+@pytest.mark.parametrize("how", [{"sort": "newest"}, {"exhaustive": True}])
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("modules", {"modules": ["keyword"]}),
+        ("mode", {"mode": "pinned"}),
+        ("rerank", {"ordering": {"rerank": True}}),
+        ("min_relevance_score", {"ordering": {"min_relevance_score": 0.0}}),
+        ("strict", {"ordering": {"strict": True}}),
+        ("similarity_threshold", {"ordering": {"similarity_threshold": 0.5}}),
+    ],
+)
+def test_by_time_what_chooses_or_ranks_is_refused_by_name(
+    how: dict[str, object], path: str, field: dict[str, object]
+) -> None:
+    limits = replace(LIMITS, outside=frozenset({"pinned"}))
+    with pytest.raises(InvalidRequestError) as caught:
+        make_plan(Question("beam", **how, **field), SCOPE, limits)  # type: ignore[arg-type]
+    assert caught.value.details["fields"][0]["path"] == path
+    neutral = {"rerank": False, "strict": False}
+    plan = make_plan(Question("beam", **how, ordering=neutral), SCOPE, limits)  # type: ignore[arg-type]
+    assert plan.branches == ("newest",)
+
+
 def test_by_meaning_nothing_is_sorted_by_time() -> None:
     with pytest.raises(InvalidRequestError) as caught:
         plan_of(mode="semantic", sort="newest")
