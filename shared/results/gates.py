@@ -120,6 +120,9 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
     found = execute(Ask.lasting(alone, asking.seconds), tools)
     wider = {note.code for note in found.diagnostics} & _WIDER
     allowed = {note.code for note in used.diagnostics} & _WIDER
+    if not found.hits and language is None:
+        # A listing that keeps to what is not negated cannot tell it apart.
+        return Kept(name, "not_indexed", "Its words are not read yet.")
     if not found.hits or not wider <= allowed:
         ask = Ask.lasting(plan, asking.seconds)
         asked = questions.read(ask, tools, name).question
@@ -216,6 +219,9 @@ def _no_match(
     parts = tuple(one for one in parts if not tsquery.needs_marks(one))
     written = [tsquery.written(one) for one in parts]
     rows = conn.execute(_MATCHED, {**key, "queries": written}).fetchall()
+    if len(rows) < len(parts):
+        # Read a moment ago, and taken back since.
+        return Kept(name, "not_indexed", "Its words are not in the index any more.")
     missed = [part for part, (is_met,) in zip(parts, rows, strict=True) if not is_met]
     lacking = [_called(one) for one in missed if is_found(one)]
     excluded = [_called(one) for one in missed if not is_found(one)]

@@ -170,6 +170,9 @@ def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot 
     ):
         rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()
     seen = {str(row.id) for row in rows if row.deleted_at is None}
+    if entry_id not in seen:
+        # Deleted, or closed to the caller, while it was looked for.
+        return NOT_FOUND
     first = next(item for item in runs[at] if item.entry_id in seen)
     place = 1 + sum(any(i.entry_id in seen for i in run) for run in runs[:at])
     if first.entry_id != entry_id:

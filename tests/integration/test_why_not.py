@@ -128,6 +128,32 @@ def test_what_no_stage_has_read_yet_is_not_indexed_and_not_embedded(
     assert asked(logbook, "cavity", "new", mode="semantic")["gate"] == "not_embedded"
 
 
+def test_what_no_stage_has_read_yet_is_not_told_apart_by_a_listing(
+    logbook: Asking,
+) -> None:
+    with connection(logbook.pool) as conn:
+        new = [draft("new", "cavity tripped")]
+        save_page(conn, "default", new, stages=["metadata"], editor="test")
+    assert asked(logbook, "-pump", "new")["gate"] == "not_indexed"
+
+
+def test_what_is_deleted_while_it_is_asked_for_is_not_found(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = logbook.ended(logbook.plan("cavity"))
+    order_of = stored.order_of
+
+    def and_meanwhile(*args: Any) -> Any:
+        with connection(logbook.pool) as conn:
+            key = "SELECT id FROM entry WHERE external_id = 'trip'"
+            ((entry_id,),) = conn.execute(key).fetchall()
+            tombstone(conn, "default", entry_id, reason=None, stages=[])
+        return order_of(*args)
+
+    monkeypatch.setattr(stored, "order_of", and_meanwhile)
+    assert why(logbook, job, "trip")["gate"] == "not_found"
+
+
 @pytest.mark.requirement("I07")
 def test_the_missing_word_is_named(logbook: Asking) -> None:
     said = asked(logbook, "cavity AND klystron", "trip")
