@@ -22,7 +22,7 @@ from api.job_events import POLL_SECONDS, Seen
 from api.schemas.jobs import Job, JobPage, JobResults
 from shared import patience
 from shared.access.cursors import Binding
-from shared.errors import CapacityError, NotFoundError
+from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.jobs import closing, progress
 from shared.jobs import job as jobs
 from shared.jobs.job import StoredJob
@@ -241,8 +241,10 @@ def _replay(
         with connection(ctx.pool) as conn:
             first = jobs.own(conn, caller.scope, UUID(of))
             return replay.compare(conn, caller.scope, first, found)
-    except NotFoundError:
-        # It is kept no longer: there is nothing to compare with.
+    except LogchordError as exc:
+        # It is kept no longer, or the comparison takes too long: the job is told.
+        if not isinstance(exc, NotFoundError):
+            log.warning("replay_not_compared", code=exc.error_code)
         unknown = dict.fromkeys(("same", "old_hash"))
         return {"of": of, **unknown, "new_hash": replay.hash_of(found), "changed": []}
 

@@ -16,14 +16,24 @@ from shared.ranking import fold
 from shared.results import stored
 from shared.results.response import stability_hash
 
-# Anything at all, whoever may see it: what nobody sees moves scores, too.
+# For all that is compared: later it is not known.
+LOOK_UP_MS = 500
+
+# Anything at all, whoever may see it: what nobody sees moves scores, too. By the index
+# of changes: of those that wrote last, one that began since then.
 _WRITTEN: LiteralString = """
-    SELECT EXISTS (SELECT FROM entry e
-                    WHERE e.tenant = %(tenant)s AND e.modified_at >= %(since)s)"""
+    SELECT EXISTS (
+           SELECT FROM (SELECT e.modified_at
+                          FROM entry e
+                         WHERE e.tenant = %(tenant)s
+                         ORDER BY e.changed_xid DESC, e.id DESC
+                         LIMIT 1000) AS last
+            WHERE last.modified_at >= %(since)s)"""
 _SEEN: LiteralString = """
-    SELECT e.id::text
+    SELECT e.id::text, e.revision,
+           greatest(e.modified_at, e.visible_from) >= %(since)s
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.id::text = ANY (%(ids)s)
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
        AND e.deleted_at IS NULL
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s)
@@ -35,8 +45,9 @@ def compare(
     conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
 ) -> dict[str, Any]:
     """Return whether both came to the same, and what changed between them."""
+    conn.execute("SELECT set_config('statement_timeout', %s, true)", (str(LOOK_UP_MS),))
     hashes = (hash_of(old), hash_of(new))
-    same = None not in hashes and hashes[0] == hashes[1]
+    same = None if None in hashes else hashes[0] == hashes[1]
     return {
         "of": str(old.id),
         "same": same,
@@ -67,7 +78,7 @@ def _changed(
     old: StoredJob,
     new: StoredJob,
     *,
-    same: bool,
+    same: bool | None,
 ) -> Iterator[_Change]:
     told = [stored.branches_of(job) for job in (old, new)]
     configs = [job.plan.get("config_hash") or None for job in (old, new)]
@@ -80,34 +91,43 @@ def _changed(
     if cut[0] != cut[1]:
         yield "deadline", cut[0], cut[1]
     marks = [min((b.as_of for b in one if b.as_of), default=None) for one in told]
-    entries = list(_entries(conn, scope, old, new))
-    yield from entries
     # What was not searched yet then may be by now; where both are the same, only what
     # was written since counts.
     since = old.created_at if same or not marks[0] else datetime.fromisoformat(marks[0])
+    entries = list(_entries(conn, scope, old, new, since))
+    yield from entries
+    was_edited = any(before and after for _, before, after in entries)
     row = conn.execute(_WRITTEN, {"tenant": scope.tenant, "since": since}).fetchone()
-    if entries or (row is not None and row[0]):
+    if was_edited or (row is not None and row[0]):
         yield "index_watermark", marks[0], marks[1]
 
 
 def _entries(
-    conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
+    conn: Connection[TupleRow],
+    scope: Scope,
+    old: StoredJob,
+    new: StoredJob,
+    since: datetime,
 ) -> Iterator[_Change]:
-    """Yield the entries of the page that were edited, came or went."""
-    pages = [
+    """Yield the entries of the pages that were edited, came or went.
+
+    One that others pushed off its page, or let onto it, is what it was.
+    """
+    before, after = (
         {item.entry_id: item.revision for item in _page(job)} for job in (old, new)
-    ]
-    before, after = pages
-    values = {**scope.params, "ids": sorted({*before, *after})}
-    seen = {entry_id for (entry_id,) in conn.execute(_SEEN, values)}
-    for entry_id in sorted({*before, *after}):
-        revisions = (before.get(entry_id), after.get(entry_id))
-        if revisions[0] == revisions[1] or (
-            entry_id not in before and entry_id not in seen
-        ):
+    )
+    ids = sorted({*before, *after})
+    rows = conn.execute(_SEEN, {**scope.params, "ids": ids, "since": since})
+    seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
+    for entry_id in ids:
+        first, second = before.get(entry_id), after.get(entry_id)
+        revision, is_new = seen.get(entry_id, (None, False))
+        if first is None and not is_new:
             continue
-        first, second = (r and f"{entry_id}@{r}" for r in revisions)
-        yield "entry", first, second
+        second = second if second is not None else revision
+        if first != second:
+            was, now = (r and f"{entry_id}@{r}" for r in (first, second))
+            yield "entry", was, now
 
 
 def _page(job: StoredJob) -> list[Any]:

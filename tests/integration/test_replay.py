@@ -117,3 +117,58 @@ def test_whoever_asks_again_sees_with_rights_of_their_own(logbook: Asking) -> No
     found = compared(logbook, job, mine)
     assert found["same"] is False
     assert all(one["to"] is None for one in found["changed"] if one["input"] == "entry")
+
+
+def pushed_off(logbook: Asking) -> tuple[StoredJob, StoredJob]:
+    """Return two jobs of one hit each, of which nothing but the order tells another."""
+    job = logbook.ended(logbook.plan("cavity again", limit=1))
+    return job, logbook.ended(replace(logbook.plan("cavity noon", limit=1)))
+
+
+def test_what_others_pushed_off_its_page_is_not_said_to_have_changed(
+    logbook: Asking,
+) -> None:
+    found = compared(logbook, *pushed_off(logbook))
+    assert (found["same"], found["changed"]) == (False, [])
+
+
+def test_what_was_edited_and_fell_off_its_page_is_named(logbook: Asking) -> None:
+    job = logbook.ended(logbook.plan("again"))
+    ids = logbook.write(draft("again", "all quiet"))
+    found = compared(logbook, job, again(logbook, job))
+    (entry,) = (one for one in found["changed"] if one["input"] == "entry")
+    assert (entry["from"], entry["to"]) == (f"{ids['again']}@1", f"{ids['again']}@2")
+
+
+def test_rights_that_were_lost_move_no_watermark(logbook: Asking) -> None:
+    job = logbook.ended(logbook.plan("secret", BEN))
+    found = compared(
+        logbook, job, logbook.ended(replace(Plan.from_values(job.plan), scope=ANNA))
+    )
+    assert inputs(found) == ["entry"]
+
+
+def test_without_an_order_nobody_knows_whether_it_is_the_same(logbook: Asking) -> None:
+    job = logbook.ended(logbook.plan("cavity tripped"))
+    found = compared(logbook, job, replace(again(logbook, job), ranked=None))
+    assert (found["same"], found["new_hash"]) == (None, None)
+
+
+def test_whole_tables_are_never_read(logbook: Asking) -> None:
+    job = logbook.ended(logbook.plan("cavity tripped"))
+    new = again(logbook, job)
+    read = """SELECT pg_stat_get_xact_tuples_returned('entry'::regclass)
+                   + pg_stat_get_xact_tuples_fetched('entry'::regclass)"""
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            """INSERT INTO entry
+               SELECT (jsonb_populate_record(e, jsonb_build_object(
+                          'id', uuidv7(), 'external_id', 'n' || n))).*
+                 FROM entry e, generate_series(1, 5000) n
+                WHERE e.external_id = 'trip'"""
+        )
+        conn.execute("ANALYZE entry")
+        before = conn.execute(read).fetchall()[0][0]
+        found = replay.compare(conn, ANNA, job, new)
+        assert (found["same"], found["changed"]) == (True, [])
+        assert conn.execute(read).fetchall()[0][0] - before < 2000
