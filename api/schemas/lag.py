@@ -116,7 +116,8 @@ class StatusOut(Loose):
         description="The stages that wait for a release."
     )
     not_embedded: dict[str, int] = Field(
-        description="Entries that the live model skips on purpose, by reason."
+        description="Entries that the live model skips on purpose, by reason; of the"
+        " whole facility, and so for admins alone."
     )
     problems: list[str]
 

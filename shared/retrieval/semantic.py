@@ -34,7 +34,8 @@ def search(ask: Ask, tools: Tools) -> Found:
     if model is None:
         return Found(as_of=tools.freshness.of(tools.pool), skipped="no_model")
     known = tools.speaks(model.model)
-    if known and languages.detect(text) not in known:
+    # A few words say little: they count as the model's own.
+    if known and languages.detect(text, known[0]) not in known:
         # A vector of what it was not made for is noise; the words are searched.
         return Found(
             as_of=tools.freshness.of(tools.pool, embed_stage(model.model)),

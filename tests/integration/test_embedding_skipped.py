@@ -15,6 +15,7 @@ from shared.access.scope import Scope
 from shared.broker import METADATA_STAGE, embed_stage, make_app
 from shared.due import maintenance, rows, turn
 from shared.embedding import registry, skipping, tables
+from shared.enrich import renewal
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
@@ -22,6 +23,7 @@ from shared.query.plan import Limits, Question, make_plan
 from shared.retrieval.installed import module
 from shared.retrieval.module import Ask
 from shared.settings import Settings
+from shared.uuid7 import uuid7
 from tests.integration.embedding_server import serving
 from workers import chores, search
 from workers.context import Context, Resources
@@ -175,17 +177,45 @@ def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, admin):
     assert skipping.counts(admin, MODEL, TENANT) == {"language": 0, "machine": 0}
 
 
+def asked(ctx: Context, text: str) -> tuple[str | None, int]:
+    """Ask by meaning; return why that was skipped, and how many were found."""
+    question = Question(query=text, mode="semantic")
+    plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
+    tools = search._tools(ctx)
+    found = module("semantic").execute(Ask.lasting(plan, 5.0), tools)
+    return found.skipped, len(found.hits)
+
+
 def test_a_question_in_such_a_language_is_searched_by_words_alone(make, admin):
     ctx = make()
     save(admin, "english", ENGLISH, "human")
     work(ctx)
-    tools = search._tools(ctx)
 
-    def asked(text: str) -> tuple[str | None, int]:
-        question = Question(query=text, mode="semantic")
-        plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
-        found = module("semantic").execute(Ask.lasting(plan, 5.0), tools)
-        return found.skipped, len(found.hits)
+    german = "Warum ist die Kühlwasserpumpe im Ring ausgefallen"
+    assert asked(ctx, german) == ("language", 0)
+    assert asked(ctx, "why has the cooling water pump of the ring failed")[0] is None
 
-    assert asked("Warum ist die Kühlwasserpumpe im Ring ausgefallen") == ("language", 0)
-    assert asked("why has the cooling water pump of the ring failed")[0] is None
+
+def test_few_words_count_as_the_language_of_the_model(make, admin):
+    ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
+    save(admin, "german", GERMAN, "human")
+    work(ctx)
+
+    assert asked(ctx, "Pumpe defekt")[0] is None
+    english = "why has the cooling water pump of the ring failed"
+    assert asked(ctx, english) == ("language", 0)
+
+
+def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(make, admin):
+    ctx = make()
+    save(admin, "one", ENGLISH, "human")
+    work(ctx)
+    chore = maintenance.Chore(
+        uuid7(), maintenance.RENEW_TEXTS, uuid7(), None, 0, None, 0
+    )
+    cursor = chores._prepare_renewal(ctx, chore)(admin).cursor
+    assert cursor is not None
+    assert "embedded_to" in cursor
+
+    as_before = renewal.prepare(ctx.pool, cursor, 1, ctx.facility)
+    assert as_before(admin).cursor is None
