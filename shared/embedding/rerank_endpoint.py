@@ -71,4 +71,7 @@ class EndpointCrossEncoder:
 
 def _numbered(document: Any) -> Iterator[tuple[int, float]]:
     for place, one in enumerate(document["results"]):
+        if not isinstance(one, dict):
+            message = "a result is no object"
+            raise TypeError(message)
         yield int(one.get("index", place)), float(one["relevance_score"])

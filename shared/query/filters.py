@@ -190,7 +190,7 @@ def parse(
             ends, rest = _ends_and_rest(value)
             if ends:
                 ranges.append(_range(path, field, ends))
-            if rest != {}:
+            if rest != {} or not ends:
                 said = _values(path, _as_texts(rest), max_values, {"in", "not"})
                 wanted.append(Wanted(field, said.get("in", ()), said.get("not", ())))
         else:

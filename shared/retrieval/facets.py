@@ -68,15 +68,13 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
     ask = replace(ask, ends_at=ends_at)
-    if tools.opensearch() is not None:
-        ask = replace(ask, plan=threads.resolved(ask, tools))
     asked = questions.read(ask, tools, FACETS)
     if ask.plan.asks_for_words and not asked.question.finds:
         return Found(skipped="empty_query")
     work = _Count(ask, asked, counting)
     if tools.opensearch() is not None and tools.circuit.allows():
         try:
-            found = _of_index(work, tools)
+            found = _of_index(_with_members(work, tools), tools)
         except LogchordError as exc:
             log.warning("facets_not_counted_by_index", code=exc.error_code)
             found = None
@@ -91,6 +89,14 @@ def search(ask: Ask, tools: Tools) -> Found:
         counted=counted.exact,
         counts=counted.told(counting),
     )
+
+
+def _with_members(work: _Count, tools: Tools) -> _Count:
+    """Return it with the entries of every thread, of which the index knows nothing."""
+    ask = replace(work.ask, plan=threads.resolved(work.ask, tools))
+    if ask.plan is work.ask.plan:
+        return work
+    return replace(work, ask=ask, asked=questions.read(ask, tools, FACETS))
 
 
 def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:

@@ -12,10 +12,12 @@ import inspect
 import math
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from functools import cache
 from uuid import UUID
 
 from shared.errors import ConfigurationError, LogchordError
+from shared.jobs.outcome import Diagnostic
 from shared.postgres import connection
 from shared.retrieval import columns, questions
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
@@ -52,7 +54,7 @@ def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
         as_of=found.as_of,
         diagnostics=found.diagnostics,
         skipped=found.skipped,
-        exact=found.exact,
+        exact=bool(found.exact),
     )
 
 
@@ -66,6 +68,13 @@ def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
     found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
     if not isinstance(found, Found) or found.hits:
         raise _wrong(descriptor, "it returned no Found with what it names")
+    # What is wrong here would fail later, where it costs the whole search.
+    if not all(isinstance(one, Diagnostic) for one in found.diagnostics):
+        raise _wrong(descriptor, "one of its diagnostics is none")
+    if not isinstance(found.skipped, str | None):
+        raise _wrong(descriptor, "why it was skipped is no text")
+    if not isinstance(found.as_of, datetime | None):
+        raise _wrong(descriptor, "`as_of` is no time")
     return found
 
 
@@ -81,7 +90,9 @@ def _best(descriptor: SearchToolDescriptor, found: Found) -> dict[UUID, float]:
             raise _wrong(descriptor, "what it names has no UUID")
         if not math.isfinite(one.score):
             raise _wrong(descriptor, "a score is no number")
-        best[one.entry_id] = max(one.score, best.get(one.entry_id, -math.inf))
+        # A number of another library's does not travel.
+        score = float(one.score)
+        best[one.entry_id] = max(score, best.get(one.entry_id, -math.inf))
     ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
     return dict(ordered[:MAX_NAMED])
 

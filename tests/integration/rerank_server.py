@@ -83,6 +83,8 @@ def _answer(
     # Best first, as they come.
     found.sort(key=lambda one: -one["relevance_score"])
     told = json.dumps({"results": found}).encode()
+    if script.does == "lists":
+        told = json.dumps({"results": [list(one.values()) for one in found]}).encode()
     if script.does == "a page":
         told = b"<html>"
     handler.send_response(int(script.does) if script.does.isdigit() else 200)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from shared.access.scope import Scope
@@ -127,11 +128,24 @@ def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):
         lambda *_: [("id", 1.0)],
         lambda *_: Found(named=(Named("not one", 1.0),)),  # type: ignore[arg-type]
         lambda *_: Found(named=(Named(uuid7(), float("nan")),)),
+        lambda *_: Found(diagnostics=("slow today",)),  # type: ignore[arg-type]
+        lambda *_: Found(as_of="now"),  # type: ignore[arg-type]
+        lambda *_: Found(skipped=7),  # type: ignore[arg-type]
     ],
-    ids=["no-found", "no-uuid", "no-number"],
+    ids=["no-found", "no-uuid", "no-number", "no-diagnostic", "no-time", "no-reason"],
 )
 def test_what_is_no_answer_is_an_error_of_its_branch(world, wrong):
     with pytest.raises(LogchordError) as caught:
         world.found(wrong)
     assert caught.value.error_code == "configuration_invalid"
     assert "outside" in str(caught.value)
+
+
+def test_a_number_of_another_library_becomes_one_that_travels(world):
+    def execute(*_: object) -> Found:
+        return Found(named=(Named(world.ids["open"], np.float32(0.5)),))  # type: ignore[arg-type]
+
+    plan = make_plan(Question("beam", mode="outside"), Scope("default", "anna"), LIMITS)
+    described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
+    found = outside.execute(described, Ask.lasting(plan, 5.0), world.tools)
+    assert [type(hit.score) for hit in found.hits] == [float]

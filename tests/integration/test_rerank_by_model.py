@@ -173,7 +173,7 @@ def test_beyond_its_window_hits_keep_their_order_below(world, server):
 
 
 @pytest.mark.parametrize(
-    "does", ["500", "404", "hangs", "a page", "too few", "no score"]
+    "does", ["500", "404", "hangs", "a page", "too few", "no score", "lists"]
 )
 def test_a_model_that_fails_costs_the_search_its_order_alone(world, server, does):
     server.does = does

@@ -327,6 +327,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
         ({"exclude_entry_ids": []}, "length"),
         ({"thread_id": "OPS-12"}, "filter_value"),
         ({"metadata.run": None}, "filter_value"),
+        ({"metadata.run": {}}, "filter_value"),
         ({"metadata.run": {"gte": "last"}}, "filter_value"),
         ({"metadata.run": {"lte": True}}, "filter_value"),
         ({"has_attachment": "maybe"}, "filter_value"),
