@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,14 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 from shared import patience
 from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 
-Pool = ConnectionPool[Connection[TupleRow]]
+
+class Link(Connection[TupleRow]):
+    """A connection of a pool, which knows when it was last given back."""
+
+    idle_since = 0.0
+
+
+Pool = ConnectionPool[Link]
 
 # SQLSTATE classes and codes after which the same statement may succeed; 25P03 is what
 # a process finds that was frozen with a transaction open.
@@ -29,6 +37,9 @@ _SCHEMA_BEHIND = frozenset({"42P01", "42703"})
 _READ_ONLY_TRANSACTION = "25006"
 
 _ASK_AGAIN_SECONDS = 0.5
+# Idle for longer, a link is asked whether it still answers; until then it is enough
+# that the server has said nothing, as it does when it ends one.
+_TRUSTED_SECONDS = 1.0
 
 # A link that went silent is noticed within about twenty seconds, whoever waits on it.
 _LINK: dict[str, Any] = {
@@ -66,8 +77,10 @@ def make_pool(
         min_size=min(1, size),
         max_size=size,
         timeout=wait_seconds,
+        connection_class=Link,
         # A connection that the server has killed is replaced before it is used.
         check=_check,
+        reset=_given_back,
         # Given up soon and begun anew by whoever comes next: the pool's own pauses, of
         # one second and then two, would outlast the outage and whoever waits.
         reconnect_timeout=0.5,
@@ -118,7 +131,7 @@ def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
             pool.putconn(conn)
 
 
-def _taken(pool: Pool, seconds: float) -> Connection[TupleRow]:
+def _taken(pool: Pool, seconds: float) -> Link:
     """Wait for a connection, asking again: a pool connects anew only when asked."""
     ends = time.monotonic() + seconds
     while True:
@@ -130,9 +143,22 @@ def _taken(pool: Pool, seconds: float) -> Connection[TupleRow]:
                 raise
 
 
-def _check(conn: Connection[TupleRow]) -> None:
+def _check(conn: Link) -> None:
+    if time.monotonic() - conn.idle_since < _TRUSTED_SECONDS and _is_silent(conn):
+        return
     with patience.watched(conn):
         ConnectionPool.check_connection(conn)
+
+
+def _given_back(conn: Link) -> None:
+    conn.idle_since = time.monotonic()
+
+
+def _is_silent(conn: Link) -> bool:
+    """Tell whether nothing came from the server since, its farewell included."""
+    unread = select.poll()
+    unread.register(conn.fileno(), select.POLLIN)
+    return not unread.poll(0)
 
 
 def as_logchord_error(exc: Exception) -> LogchordError:

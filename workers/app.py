@@ -83,6 +83,11 @@ app.steps["worker"].add(Reporting)
 @signals.worker_ready.connect
 def _on_ready(**_: Any) -> None:
     ending.watch_for_quit()
+    if kind.pool == "threads":
+        # What stands by now is never rubbish: to look through all of it would hold up
+        # every thread for 40 ms and more, amid whatever they are searching.
+        gc.collect()
+        gc.freeze()
     try:
         port = metrics.serve(settings.metrics_port)
     except OSError as exc:

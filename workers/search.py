@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from math import ceil
 from uuid import UUID
 
 from shared import broker
 from shared.embedding import skipping
 from shared.embedding.in_use import InUse
+from shared.embedding.sizes import Sizes
 from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
 from shared.jobs import outcome, progress
@@ -22,6 +24,7 @@ from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
+from shared.retrieval.in_flight import InFlight
 from shared.retrieval.installed import unit_of
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
@@ -85,9 +88,16 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         queued_ms=round(max(0.0, ctx.clock.now() - job.created) * 1000, 3),
     )
     outcomes: list[Outcome] = []
+    together: InFlight = ctx.kept("branches_in_flight", InFlight)
 
     def carry_out() -> None:
-        outcomes.extend(attempt.carry_out(branch, lambda: _tools(ctx)))
+        # The plan holds the caller's rights too: who may see less asks another thing.
+        found = together.once(
+            (job.plan, branch_no),
+            lambda: attempt.carry_out(branch, lambda: _tools(ctx)),
+            branch.ends_at - branch.now(),
+        )
+        outcomes.extend(replace(one, queued_ms=branch.queued_ms) for one in found)
 
     # Whatever goes wrong in a module is this branch's outcome, never the search's.
     error = classified(carry_out)
@@ -129,6 +139,7 @@ def _tools(ctx: Context) -> Tools:
             circuit=Circuit(time.monotonic),
             facility=ctx.facility,
             speaks=lambda model: skipping.spoken(model, ctx.settings),
+            sizes=Sizes(time.monotonic),
         )
 
     return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

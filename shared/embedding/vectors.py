@@ -1,5 +1,6 @@
 """Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +14,9 @@ from psycopg.rows import TupleRow, class_row
 from shared.access.scope import Scope
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
+from shared.embedding.sizes import Sizes
 from shared.embedding.tables import EmbeddingModel, active, ensure_table, registered
-from shared.entries.narrowing import ANYTHING, NARROWED, OPTIONAL
+from shared.entries.narrowing import ANYTHING, NARROWED, narrows
 
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
@@ -30,10 +32,6 @@ __all__ = [
     "store",
 ]
 
-# Up to so many rows reading them all is faster than the index, and misses none.
-EXACT_ROWS = 20_000
-# By so much an estimate has to exceed that to be believed without a count.
-SURELY_MORE = 3
 MIN_EF_SEARCH, MAX_EF_SEARCH = 100, 1_000
 # More in one statement would run into its time limit on a large index.
 STORE_BATCH = 200
@@ -55,6 +53,16 @@ class Near:
     kind: str
     origin: str
     entry_time: datetime
+    external_id: str
+    # Of the entry as it is now; `revision` is the one that the vector was made of.
+    current: int
+
+
+@dataclass(frozen=True)
+class _NearOfFew(Near):
+    """One of a page, beside the least cosine of all that were read for it."""
+
+    farthest: float
 
 
 # An edit or deletion waits until the vectors are in, and a late or superseded attempt
@@ -128,48 +136,56 @@ def remove(
     return True
 
 
-# Of `count(*)` only so much as it takes to know that there are more than EXACT_ROWS.
-_COUNT_TENANT: LiteralString = """
-    SELECT count(*)
-      FROM (SELECT FROM {table} AS v
-             WHERE v.tenant = %(tenant)s
-             LIMIT %(cap)s) AS capped"""
-
-_COUNT_FILTERED: LiteralString = (
-    """
-    SELECT count(*)
-      FROM (SELECT FROM entry AS e
-             WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)"""  # noqa: S608
-    + NARROWED
-    + """
-             LIMIT %(cap)s) AS capped"""
-)
-
 _TUNE: LiteralString = """
     SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
            set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
 
-_NEAREST: LiteralString = (
-    """
+_NEAREST: LiteralString = """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
-           1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time
+           1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time,
+           n.external_id, n.current
       FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
                    v.embedding <=> %(vector)s::halfvec AS distance,
-                   e.source, e.kind, e.origin, e.entry_time
+                   e.source, e.kind, e.origin, e.entry_time, e.external_id,
+                   e.revision AS current
               FROM {table} AS v
               JOIN entry AS e ON e.id = v.entry_id
              WHERE v.tenant = %(tenant)s AND e.tenant = %(tenant)s
                AND e.deleted_at IS NULL
                AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
                AND (e.readers IS NULL OR e.readers && %(principals)s)
-               AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
-    + NARROWED
-    + """
+               AND (e.visible_from IS NULL OR e.visible_from <= now())
+             {narrowed}
              {order}) AS n
      ORDER BY n.distance, n.kind, n.entry_id, n.chunk
      LIMIT %(page)s"""
-)
+
+# Of few vectors the nearest are found without their entries, and only theirs are read,
+# one by one; `farthest` is up to where all that the caller may see have been read.
+_NEAREST_OF_FEW: LiteralString = """
+    SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
+           1 - n.distance AS cosine, e.source, e.kind, e.origin, e.entry_time,
+           e.external_id, e.revision AS current,
+           1 - max(n.distance) OVER () AS farthest
+      FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
+                   v.embedding <=> %(vector)s::halfvec AS distance
+              FROM {table} AS v
+             WHERE v.tenant = %(tenant)s
+             ORDER BY (v.embedding <=> %(vector)s::halfvec) + 0
+             LIMIT %(ahead)s) AS n
+     CROSS JOIN LATERAL (
+           SELECT e.source, e.kind, e.origin, e.entry_time, e.external_id, e.revision
+             FROM entry AS e
+            WHERE e.id = n.entry_id AND e.tenant = %(tenant)s
+              AND e.deleted_at IS NULL
+              AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+              AND (e.readers IS NULL OR e.readers && %(principals)s)
+              AND (e.visible_from IS NULL OR e.visible_from <= now())
+            LIMIT 1) AS e
+     ORDER BY n.distance, e.kind, n.entry_id, n.chunk
+     LIMIT %(page)s"""
+# So many pages of vectors, for one of entries: some nobody may see, or not this caller.
+_AHEAD = 3
 
 # A second key would switch the index off: ties are broken outside.
 _BY_INDEX: LiteralString = """
@@ -188,46 +204,24 @@ def nearest(
     *,
     filters: Mapping[str, Any] = ANYTHING,
     floor: float = -1.0,
+    sizes: Sizes | None = None,
 ) -> list[Near]:
     """Return the entries nearest to a vector, each by its best chunk, in total order.
 
     `filters` are what NARROWED takes; only cosines of at least `floor` are returned.
+    Within a transaction: what tunes the index holds until its end.
     """
     params: dict[str, Any] = {
         **scope.params,
         **filters,
         "vector": _text(vector),
     }
-    with conn.transaction():
-        order = _EXACTLY if _is_small(conn, table, params) else _BY_INDEX
-        best = _best_chunks(conn, table, params, limit, order)
+    is_small = (sizes or Sizes(time.monotonic)).is_small(conn, table, params)
+    order = _EXACTLY if is_small else _BY_INDEX
+    best = _best_chunks(conn, table, params, limit, order)
     best = [near for near in best if near.cosine >= floor]
     best.sort(key=lambda near: (-near.cosine, near.kind, near.entry_id, near.chunk))
     return best[:limit]
-
-
-def _is_small(conn: Connection[TupleRow], table: str, params: dict[str, Any]) -> bool:
-    """Say whether so few rows pass the filter that reading them all is best."""
-    narrowed = any(params[name] is not None for name in ("logbooks", *OPTIONAL))
-    counting = _on(_COUNT_FILTERED if narrowed else _COUNT_TENANT, table)
-    capped = {**params, "cap": EXACT_ROWS + 1}
-    # Counting to the cap takes 4 to 19 ms; the planner knows large from small in 0.3.
-    if _estimate(conn, counting, capped) > SURELY_MORE * EXACT_ROWS:
-        return False
-    row = conn.execute(counting, capped, prepare=False).fetchone()
-    return row is not None and row[0] <= EXACT_ROWS
-
-
-def _estimate(
-    conn: Connection[TupleRow], counting: sql.Composed, params: dict[str, Any]
-) -> float:
-    """Return how many rows the planner expects below the count's limit."""
-    explain = sql.SQL("EXPLAIN (FORMAT JSON) ") + counting
-    row = conn.execute(explain, params, prepare=False).fetchone()
-    node = row[0][0]["Plan"] if row else {}
-    while node and node["Node Type"] != "Limit":
-        node = node.get("Plans", [None])[0]
-    return float(node["Plans"][0]["Plan Rows"]) if node else 0.0
 
 
 def _best_chunks(
@@ -238,21 +232,20 @@ def _best_chunks(
     order: LiteralString,
 ) -> list[Near]:
     """Return one chunk an entry, reading on while long entries fill the page."""
-    statement = sql.SQL(_NEAREST).format(
-        table=sql.Identifier(table), order=sql.SQL(order)
-    )
+    statement = nearest_statement(table, params, order)
     page = limit + limit // 2
     best: dict[UUID, Near] = {}
     for _ in range(MAX_ROUNDS):
         if order == _BY_INDEX:
             ef_search = min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, page))
             conn.execute(_TUNE, {"ef_search": str(ef_search)})
-        with conn.cursor(row_factory=class_row(Near)) as cursor:
-            # Planned with the values at hand: a generic plan cannot know that the
-            # page is short, and reads the whole table.
-            rows = cursor.execute(
-                statement, {**params, "page": page}, prepare=False
-            ).fetchall()
+        asked = {**params, "page": page}
+        rows = _nearest_of_few(conn, table, asked) if order == _EXACTLY else []
+        if not rows:
+            with conn.cursor(row_factory=class_row(Near)) as cursor:
+                # Planned with the values at hand: a generic plan cannot know that the
+                # page is short, and reads the whole table.
+                rows = cursor.execute(statement, asked, prepare=False).fetchall()
         best = {}
         for near in rows:
             known = best.get(near.entry_id)
@@ -262,6 +255,36 @@ def _best_chunks(
             break
         page *= 4
     return list(best.values())
+
+
+def _nearest_of_few(
+    conn: Connection[TupleRow], table: str, params: Mapping[str, Any]
+) -> list[Near]:
+    """Return a full page, if it is surely the nearest; none where it may not be."""
+    if params["logbooks"] is not None or narrows(params):
+        return []
+    ahead = {**params, "ahead": _AHEAD * params["page"]}
+    with conn.cursor(row_factory=class_row(_NearOfFew)) as cursor:
+        statement = _on(_NEAREST_OF_FEW, table)
+        rows = cursor.execute(statement, ahead, prepare=False).fetchall()
+    # Of those as far as the last one read, others may have been left out.
+    if len(rows) < params["page"] or rows[-1].cosine <= rows[0].farthest:
+        return []
+    return list(rows)
+
+
+def nearest_statement(
+    table: str, params: Mapping[str, Any], order: LiteralString
+) -> sql.Composed:
+    """Return the statement, without filters that let everything through.
+
+    It is planned each time, and they are most of what there is to plan.
+    """
+    return sql.SQL(_NEAREST).format(
+        table=sql.Identifier(table),
+        narrowed=sql.SQL(NARROWED if narrows(params) else ""),
+        order=sql.SQL(order),
+    )
 
 
 def _rank(near: Near) -> tuple[float, int]:
@@ -284,7 +307,7 @@ def cosines(
 ) -> dict[UUID, float]:
     """Return the cosine of each entry's best chunk; entries without one are absent."""
     params = {"tenant": tenant, "vector": _text(vector), "entry_ids": list(entry_ids)}
-    rows = conn.execute(_on(_COSINES, table), params).fetchall()
+    rows = conn.execute(_on(_COSINES, table), params, prepare=True).fetchall()
     return {entry_id: float(cosine) for entry_id, cosine in rows}
 
 

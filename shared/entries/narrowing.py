@@ -61,6 +61,13 @@ OPTIONAL = (
     "only_dimension",
     "only_ranges",
 )
+
+
+def narrows(params: Mapping[str, Any]) -> bool:
+    """Tell whether filters let less than everything through."""
+    return any(params[name] is not None for name in OPTIONAL)
+
+
 # Of a search without filters.
 ANYTHING: Mapping[str, Any] = {
     **dict.fromkeys(OPTIONAL),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -143,10 +143,11 @@ def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
     # Ranked hits hold what the branches found; without a ranking theirs are kept. The
     # vector stays: it says how near an entry was that was not returned. Counts are made
     # anew for whoever reads the job: they would tell of entries that are gone by then.
-    ranked = ending.ranked is not None
-    without: dict[str, object] = {"hits": []} if ranked else {}
-    without["counts"] = None
-    branches = [{**asdict(outcome), **without} for outcome in ending.branches]
+    with_hits = ending.ranked is None
+    branches = [
+        {**outcome.values(with_hits=with_hits), "counts": None}
+        for outcome in ending.branches
+    ]
     return {
         "id": job_id,
         "tenant": tenant,

@@ -97,6 +97,18 @@ class Outcome:
         """Whether this part of the search was not carried out."""
         return self.status in FAILED
 
+    def values(self, *, with_hits: bool = True) -> dict[str, Any]:
+        """Return all of it as JSON takes it, or all but the hits."""
+        # By hand: `asdict` copies fifty hits field by field, for a third of the time
+        # that it takes to tell of a branch.
+        values = {name: getattr(self, name) for name in self.__slots__}
+        hits = self.hits if with_hits else ()
+        values["hits"] = [
+            {name: getattr(hit, name) for name in hit.__slots__} for hit in hits
+        ]
+        values["diagnostics"] = [asdict(note) for note in self.diagnostics]
+        return values
+
     def summary(self) -> dict[str, object]:
         """Return the branch as answers and stored jobs show it, without its hits."""
         return {
@@ -202,7 +214,7 @@ def _script(client: redis.Redis) -> Script:
 
 def to_json(outcomes: Sequence[Outcome]) -> str:
     """Return the outcomes of one branch as they travel."""
-    return json.dumps([asdict(item) for item in outcomes], separators=(",", ":"))
+    return json.dumps([item.values() for item in outcomes], separators=(",", ":"))
 
 
 def from_json(text: str) -> list[Outcome]:

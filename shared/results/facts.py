@@ -16,6 +16,7 @@ from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking.facts import UNREAD, Facts, Kin
 from shared.ranking.rerank import COSINE
+from shared.retrieval import columns
 from shared.retrieval.query_vectors import unpacked
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ def read(
         return UNREAD
     try:
         with connection(pool()) as conn:
-            conn.execute(
-                "SELECT set_config('statement_timeout', %s, true)", (str(timeout_ms),)
-            )
+            columns.limit_time(conn, timeout_ms, one_plan=True)
             kin = _kin(conn, plan, ids)
             return Facts(_cosines(conn, plan, branches), kin)
     except DatabaseQueryError as exc:
@@ -74,7 +73,8 @@ def _cosines(
 
 
 def _kin(conn: Connection[Any], plan: Plan, ids: Sequence[UUID]) -> dict[str, Kin]:
-    rows = conn.execute(_KIN, {"ids": list(ids), "tenant": plan.scope.tenant})
+    given = {"ids": list(ids), "tenant": plan.scope.tenant}
+    rows = conn.execute(_KIN, given, prepare=True)
     return {
         str(entry_id): Kin(_text(thread), _text(group), _text(series), tuple(logbooks))
         for entry_id, logbooks, thread, group, series in rows

@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access.scope import Scope
+from shared.retrieval import columns
 from shared.text.languages import UNKNOWN
 
 
@@ -62,9 +63,8 @@ def hydrate(
     """Return the rows that the caller may see now, whatever a branch said."""
     if not ids:
         return {}
-    conn.execute(
-        "SELECT set_config('statement_timeout', %s, true)", (str(max(1, timeout_ms)),)
-    )
+    columns.limit_time(conn, max(1, timeout_ms), one_plan=True)
+    given = {"ids": list(ids), **scope.params}
     with conn.cursor(row_factory=class_row(Row)) as cur:
-        rows = cur.execute(_ROWS, {"ids": list(ids), **scope.params}).fetchall()
+        rows = cur.execute(_ROWS, given, prepare=True).fetchall()
     return {row.entry_id: row for row in rows}

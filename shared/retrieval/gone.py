@@ -41,5 +41,5 @@ def since(
 ) -> list[UUID]:
     """Return what the caller lost since the index was up to date, the newest first."""
     values = {**scope.params, "since": watermark, "most": most}
-    rows: list[TupleRow] = conn.execute(_SINCE, values).fetchall()
+    rows: list[TupleRow] = conn.execute(_SINCE, values, prepare=True).fetchall()
     return [row[0] for row in rows]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from shared.embedding.encoders import Encoder
     from shared.embedding.in_use import InUse
+    from shared.embedding.sizes import Sizes
     from shared.postgres import Pool
     from shared.query.plan import Plan
     from shared.retrieval.circuit import Circuit
@@ -63,6 +64,8 @@ class Tools:
     facility: Facility = PLAIN
     # The languages of a model, by its name; none: all of them.
     speaks: Callable[[str], Sequence[str]] = lambda _: ()
+    # How many vectors a tenant has; None: counted each time.
+    sizes: Sizes | None = None
 
 
 @dataclass(frozen=True, slots=True)

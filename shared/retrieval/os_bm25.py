@@ -43,7 +43,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="circuit_open")
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
     with connection(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms)
+        columns.limit_time(conn, ask.budget_ms, one_plan=True)
         # Left out here and not only afterwards: they would take the place of others.
         lost = gone.since(conn, ask.plan.scope, as_of)
 

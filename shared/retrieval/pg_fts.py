@@ -97,7 +97,9 @@ def _matches(
         "limit": ask.limit,
     }
     with conn.cursor(row_factory=class_row(Match)) as cur:
-        return cur.execute(_SEARCH, given).fetchall()
+        # Planned with the values at hand: a generic plan cannot know how rare the
+        # words are, nor which of the filters narrow.
+        return cur.execute(_SEARCH, given, prepare=False).fetchall()
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -47,6 +47,11 @@ class Asked:
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @property
+    def keeps_all(self) -> bool:
+        """Whether nothing is excluded, by words or by fields."""
+        return not self.question.kept().guards
+
+    @property
     def params(self) -> dict[str, Any]:
         """Return what every statement of a search takes; nothing excluded is shown."""
         return {
@@ -71,6 +76,16 @@ def read(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
         said = "A pattern stands for too many words; the commonest are searched for."
         notes.append(_note(module, "wildcard_capped", said, level="warning"))
     return Asked(ask.plan, lexicon, compiled, known, tuple(notes))
+
+
+def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
+    """Return what a branch keeps to that compares no words, asked for only if need be.
+
+    Of words that are wanted it needs none, and so no pattern's words either.
+    """
+    if expanding.excludes(ask.plan.tree):
+        return read(ask, lexicon, module)
+    return Asked(ask.plan, lexicon, Question(()))
 
 
 def first_found(

@@ -14,6 +14,7 @@ from shared.jobs.outcome import Candidate
 from shared.postgres import connection
 from shared.query.language import wording
 from shared.retrieval import columns, questions
+from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.parameters import ParameterDescriptor
 from shared.retrieval.query_vectors import packed
@@ -43,12 +44,12 @@ def search(ask: Ask, tools: Tools) -> Found:
         )
     encoder = tools.encoder(model.model).within(ask.budget_seconds)
     vector = tools.query_vectors.of(encoder, text)
-    asked = questions.read(ask, tools, "semantic")
+    asked = questions.kept_of(ask, tools, "semantic")
     as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, tools, model)
-        hits = _nearest(conn, ask, model, floor, vector, asked)
+        hits = _nearest(conn, ask, tools, model, floor, vector, asked)
     return Found(
         tuple(hits), as_of, model=model.model, vector=packed(vector), floor=floor
     )
@@ -63,6 +64,7 @@ def _floor(ask: Ask, tools: Tools, model: EmbeddingModel) -> float:
 def _nearest(
     conn: Connection[Any],
     ask: Ask,
+    tools: Tools,
     model: EmbeddingModel,
     floor: float,
     vector: Vectors,
@@ -78,6 +80,7 @@ def _nearest(
             asked,
             filters=ask.plan.filters.params,
             floor=floor,
+            sizes=tools.sizes,
         )
         hits = _kept(conn, ask, asked_for, found)
         if len(hits) >= ask.limit or len(found) < asked or asked >= _MAX_SCAN:
@@ -89,7 +92,10 @@ def _kept(
     conn: Connection[Any], ask: Ask, asked: Asked, found: list[Near]
 ) -> list[Candidate]:
     """Return the hits without what the question excludes."""
-    known = columns.of(conn, asked.params, [near.entry_id for near in found])
+    if asked.keeps_all:
+        known = {near.entry_id: _columns(near) for near in found}
+    else:
+        known = columns.of(conn, asked.params, [near.entry_id for near in found])
     tenant = ask.plan.scope.tenant
     hits: list[Candidate] = []
     for near in found:
@@ -100,6 +106,19 @@ def _kept(
             )
             hits.append(row.candidate(tenant, near.cosine, near.chunk, span))
     return hits
+
+
+def _columns(near: Near) -> Columns:
+    # Read by a statement that rights, deletions and filters were applied in.
+    return Columns(
+        id=near.entry_id,
+        source=near.source,
+        external_id=near.external_id,
+        revision=near.current,
+        kind=near.kind,
+        origin=near.origin,
+        entry_time=near.entry_time,
+    )
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.postgres import connect, translated_errors
+from shared.postgres import connect, connection, make_pool, translated_errors
 from tests.waiting import until
 
 
@@ -62,6 +62,25 @@ def test_a_connection_that_the_server_ended_may_be_tried_again(database):
         with pytest.raises(DatabaseQueryError) as caught, translated_errors():
             victim.execute("SELECT 1")
     assert caught.value.retriable
+
+
+def test_a_connection_ended_since_it_was_given_back_is_replaced_before_it_is_used(
+    database,
+):
+    pool = make_pool(database, application="test", size=1)
+    alive = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+    with pool, connect(database, application="test", autocommit=True) as other:
+        for _ in range(3):
+            with connection(pool) as conn:
+                pid = conn.info.backend_pid
+            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            until(
+                lambda pid=pid: other.execute(alive, (pid,)).fetchone() == (0,),
+                within_seconds=5,
+            )
+            with connection(pool) as conn:
+                assert conn.execute("SELECT 1").fetchone() == (1,)
+                assert conn.info.backend_pid != pid
 
 
 def test_a_transaction_that_a_frozen_process_left_open_may_be_tried_again(database):

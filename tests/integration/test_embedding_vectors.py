@@ -14,7 +14,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding import vectors
+from shared.embedding import sizes, vectors
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors
 from shared.entries.narrowing import ANYTHING
@@ -311,15 +311,13 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
         make_vector_entry([(1, number)])
     conn.execute("ANALYZE entry")
     conn.execute(f"ANALYZE {table}")
-    statement = sql.SQL(vectors._NEAREST).format(
-        table=sql.Identifier(table), order=sql.SQL(vectors._BY_INDEX)
-    )
     params = {
         **EVERYBODY.params,
         **ANYTHING,
         "vector": vectors._text(unit((1,))[0]),
         "page": 5,
     }
+    statement = vectors.nearest_statement(table, params, vectors._BY_INDEX)
     conn.execute("SET enable_seqscan = off")
     explain = sql.SQL("EXPLAIN (COSTS OFF) ") + statement
     plan = [row[0].strip() for row in conn.execute(explain, params, prepare=False)]
@@ -378,6 +376,49 @@ def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
     assert above == []
 
 
+@pytest.mark.parametrize("hidden", [0, 40, 90], ids=["none", "some", "most"])
+def test_few_vectors_give_the_same_page_however_many_nobody_may_see(
+    conn: Connection[TupleRow],
+    table: str,
+    make_vector_entry: MakeEntry,
+    monkeypatch: pytest.MonkeyPatch,
+    hidden: int,
+) -> None:
+    for number in range(120):
+        readers = ["bob"] if number < hidden else None
+        # Some are equally far, and some entries have two chunks.
+        rows = [(1.0, number // 3)] * (1 + number % 2)
+        make_vector_entry(rows, readers=readers)
+    query = unit((1,))[0]
+    quick = vectors.nearest(conn, table, EVERYBODY, query, 10)
+    monkeypatch.setattr(vectors, "_nearest_of_few", lambda *_: [])
+    slow = vectors.nearest(conn, table, EVERYBODY, query, 10)
+    assert [(one.entry_id, one.chunk, one.cosine, one.current) for one in quick] == [
+        (one.entry_id, one.chunk, one.cosine, one.current) for one in slow
+    ]
+    assert len(quick) == 10
+
+
+def test_a_size_is_asked_for_again_after_a_while(
+    conn: Connection[TupleRow],
+    table: str,
+    make_vector_entry: MakeEntry,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sizes, "EXACT_ROWS", 1)
+    now = [0.0]
+    known = sizes.Sizes(lambda: now[0])
+    params = {**EVERYBODY.params, **ANYTHING}
+    make_vector_entry()
+    assert known.is_small(conn, table, params)
+    make_vector_entry()
+    assert known.is_small(conn, table, params)
+    # What a filter leaves is never kept.
+    assert not known.is_small(conn, table, {**params, "only_others": []})
+    now[0] = sizes.KEPT_SECONDS
+    assert not known.is_small(conn, table, params)
+
+
 def test_missing_cosines_are_read_by_id(
     conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
 ) -> None:
@@ -398,7 +439,7 @@ def test_a_narrow_filter_still_fills_the_page(
     monkeypatch: pytest.MonkeyPatch,
     exact_rows: int,
 ) -> None:
-    monkeypatch.setattr(vectors, "EXACT_ROWS", exact_rows)
+    monkeypatch.setattr(sizes, "EXACT_ROWS", exact_rows)
     random = np.random.default_rng(7)
     rare = {}
     for number in range(600):

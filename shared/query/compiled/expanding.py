@@ -40,6 +40,17 @@ def words(conditions: list[Condition]) -> list[Want]:
     return [Want("typo", word) for word in words]
 
 
+def excludes(node: Node | None) -> bool:
+    """Tell whether a question has what every branch keeps to: negations, or fields."""
+    match node:
+        case tree.Not() | tree.Field():
+            return True
+        case tree.And(parts) | tree.Or(parts):
+            return any(excludes(part) for part in parts)
+        case _:
+            return False
+
+
 def _leaves(node: Node | None) -> Iterator[Node]:
     match node:
         case tree.Not(part):
