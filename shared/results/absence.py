@@ -7,21 +7,25 @@ be empty.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from psycopg import Connection
+
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import FACETS, Outcome
 from shared.log import get_logger
-from shared.postgres import connection
+from shared.postgres import connection, translated_errors
 from shared.query.compiled.question import Question
 from shared.query.plan import Plan
 from shared.results import coverage, near_misses
 from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Unknown
 from shared.results.near_misses import NearMisses
+from shared.results.remaining import Remaining
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
@@ -30,6 +34,8 @@ log = get_logger()
 
 # A source that is asked every minute is always so far behind.
 _LAGGING_SECONDS = 300.0
+# With less time left, what came near is not looked for.
+NEAR_MS = 300
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _MOST_SENTENCES = 6
 
@@ -54,16 +60,28 @@ def read(
     timeout_ms: int,
 ) -> Absence:
     """Return what an empty page says; what cannot be read is left out, and said."""
+    left = Remaining.lasting(timeout_ms)
     covered, near = None, NearMisses()
     try:
         with connection(pool()) as conn:
-            limit = str(max(1, timeout_ms))
-            conn.execute("SELECT set_config('statement_timeout', %s, true)", (limit,))
-            covered = coverage.read(conn, plan)
-            near = near_misses.read(conn, plan, conclusion, question, timeout_ms)
+            with _part(conn, "coverage"):
+                covered = coverage.read(conn, plan, left)
+            if left.ms >= NEAR_MS:
+                with _part(conn, "near_misses"):
+                    near = near_misses.read(conn, plan, conclusion, question, left)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("absence_not_read", code=exc.error_code)
     return told(plan, conclusion, covered, near)
+
+
+@contextmanager
+def _part(conn: Connection[Any], name: str) -> Iterator[None]:
+    """Undo a part that fails; the others go on."""
+    try:
+        with translated_errors(), conn.transaction():
+            yield
+    except DatabaseQueryError as exc:
+        log.warning("absence_not_read", part=name, code=exc.error_code)
 
 
 def told(

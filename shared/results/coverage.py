@@ -19,12 +19,15 @@ from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import translated_errors
 from shared.query.plan import Plan
+from shared.results.remaining import Remaining
 
 log = get_logger()
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
 # Counting takes longer the more there is: without the number an answer is one too.
 COUNT_MS = 150
+# Whoever may see none of a source's entries would have them all looked through.
+LOOKED_THROUGH = 500
 
 _COUNTS: LiteralString = (
     """
@@ -48,21 +51,23 @@ _STANDINGS: LiteralString = """
                     WHERE c.source = s.source AND c.kind = 'backfill'
                       AND (c.next_run_at IS NOT NULL
                            OR c.leased_until > statement_timestamp())) AS is_loading,
-           (SELECT e.entry_time FROM entry e
-             WHERE e.tenant = %(tenant)s AND e.source = s.source
-               AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (e.readers IS NULL OR e.readers && %(principals)s)
-               AND (e.visible_from IS NULL OR e.visible_from <= now())
-             ORDER BY e.entry_time DESC, e.id DESC
-             LIMIT 1) AS newest,
+           (SELECT max(n.entry_time)
+              FROM (SELECT e.entry_time, e.deleted_at, e.logbooks, e.readers,
+                           e.visible_from
+                      FROM entry e
+                     WHERE e.tenant = %(tenant)s AND e.source = s.source
+                     ORDER BY e.entry_time DESC, e.id DESC
+                     LIMIT %(looked_through)s) AS n
+             WHERE n.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
+               AND (n.readers IS NULL OR n.readers && %(principals)s)
+               AND (n.visible_from IS NULL OR n.visible_from <= now())) AS newest,
            statement_timestamp() AS now
       FROM source_state s
      WHERE s.tenant = %(tenant)s
        AND (%(only_sources)s::text[] IS NULL OR s.source = ANY (%(only_sources)s))
      ORDER BY s.source
      LIMIT %(most)s"""
-_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +141,21 @@ class Coverage:
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
 
 
-def read(conn: Connection[Any], plan: Plan) -> Coverage:
+def read(conn: Connection[Any], plan: Plan, left: Remaining) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
-    values = {**plan.scope.params, **plan.filters.params, "most": MOST_SOURCES}
+    values = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "most": MOST_SOURCES,
+        "looked_through": LOOKED_THROUGH,
+    }
+    # What else there is to say needs time as well.
+    left.bound(conn, left.ms // 2)
     with conn.cursor(row_factory=class_row(Standing)) as cur:
         standings = cur.execute(_STANDINGS, values).fetchall()
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
-    counts = _counts(conn, values)
+    counts = _counts(conn, values, left)
     return Coverage(counts, tuple(standings), tuple(found[:MOST_UNKNOWN]))
 
 
@@ -183,11 +195,11 @@ def _meet(
 
 
 def _counts(
-    conn: Connection[Any], values: dict[str, Any]
+    conn: Connection[Any], values: dict[str, Any], left: Remaining
 ) -> dict[tuple[str, str], int] | None:
     try:
         with translated_errors(), conn.transaction():
-            conn.execute(_IN_TIME, {"ms": str(COUNT_MS)})
+            left.bound(conn, COUNT_MS)
             rows: Sequence[Any] = conn.execute(_COUNTS, values).fetchall()
     except DatabaseQueryError as exc:
         log.warning("coverage_not_counted", code=exc.error_code)

@@ -18,6 +18,7 @@ from shared.ranking.ranked import Ranked
 from shared.results import narrowed
 from shared.results.conclusion import Conclusion
 from shared.results.hydrate import Row, hydrate
+from shared.results.remaining import Remaining
 from shared.retrieval import questions
 from shared.retrieval.query_vectors import unpacked
 from shared.text.folding import STEMMED_LANGUAGES
@@ -86,23 +87,23 @@ def read(
     plan: Plan,
     conclusion: Conclusion,
     question: Question,
-    timeout_ms: int,
+    left: Remaining,
 ) -> NearMisses:
     """Return the nearest: cut by the score, else by filters, else by its meaning."""
     missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
     outside: int | None = None
     wider = None
     if not missed and plan.filters:
-        found = _outside(conn, plan, question)
+        found = _outside(conn, plan, question, left)
         outside, wider = len(found), _wider(plan, [time for _, time in found])
-        missed = [
-            Missed(str(entry_id), gate)
-            for entry_id, _ in found[:MOST]
-            if (gate := narrowed.gate(conn, plan.scope, plan.filters, entry_id))
-        ]
+        for entry_id, _ in found[:MOST]:
+            left.bound(conn)
+            gate = narrowed.gate(conn, plan.scope, plan.filters, entry_id)
+            if gate:
+                missed.append(Missed(str(entry_id), gate))
     if not missed:
-        missed = _by_meaning(conn, plan, conclusion)
-    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, timeout_ms)
+        missed = _by_meaning(conn, plan, conclusion, left)
+    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, left.ms)
     shown = ((one, rows.get(UUID(one.entry_id))) for one in missed)
     kept = tuple((one, row) for one, row in shown if row is not None)
     return NearMisses(kept, outside, wider)
@@ -117,7 +118,7 @@ def _cut(item: Ranked, plan: Plan) -> Missed:
 
 
 def _outside(
-    conn: Connection[TupleRow], plan: Plan, question: Question
+    conn: Connection[TupleRow], plan: Plan, question: Question, left: Remaining
 ) -> list[tuple[UUID, datetime]]:
     values = {
         **plan.scope.params,
@@ -129,6 +130,7 @@ def _outside(
             return []
         values["queries"] = questions.queries(asked)
         rows: list[tuple[UUID, datetime]]
+        left.bound(conn)
         rows = conn.execute(_OUTSIDE, values).fetchall()
         if rows:
             return list(dict.fromkeys(rows))
@@ -152,14 +154,16 @@ def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | Non
 
 
 def _by_meaning(
-    conn: Connection[TupleRow], plan: Plan, conclusion: Conclusion
+    conn: Connection[TupleRow], plan: Plan, conclusion: Conclusion, left: Remaining
 ) -> list[Missed]:
     asked = next((b for b in conclusion.branches if b.model and b.vector), None)
     if asked is None or asked.floor is None:
         return []
+    left.bound(conn)
     model = vectors.registered(conn, asked.model or "")
     if model is None:
         return []
+    left.bound(conn)
     near = vectors.nearest(
         conn,
         model.table_name,

@@ -12,7 +12,7 @@ from shared.entries.draft import EntryDraft
 from shared.errors import OpenSearchError
 from shared.jobs import outcome
 from shared.postgres import connection
-from shared.results import coverage
+from shared.results import absence, coverage, near_misses
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
@@ -188,3 +188,84 @@ def test_what_cannot_be_counted_in_time_is_left_open(
     body = logbook.ask("unheardof", filters={"date_from": str(MARCH - timedelta(1))})
     assert body["coverage"]["entries_in_window"] is None
     assert "could not be counted in time" in body["context_answer"]["summary"]
+
+
+def slower(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, seconds: float
+) -> None:
+    waits = f" OFFSET (SELECT 0 FROM pg_sleep({seconds}))"
+    monkeypatch.setattr(module, name, getattr(module, name) + waits)
+
+
+ELSEWHEN = {"date_from": "2026-03-03"}
+
+
+def test_a_part_that_takes_too_long_costs_itself_alone(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, coverage, "_STANDINGS", 5)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"] is None
+    assert body["relaxation"]["count_outside"] == 1
+
+
+def test_the_limit_of_the_count_ends_with_the_count(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, near_misses, "_OUTSIDE", 0.2)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["entries_in_window"] == 0
+    assert body["relaxation"]["count_outside"] == 1
+
+
+def test_all_that_is_read_for_an_empty_answer_has_one_end(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each statement alone would be fast enough."""
+    slower(monkeypatch, coverage, "_STANDINGS", 0.3)
+    slower(monkeypatch, near_misses, "_OUTSIDE", 0.8)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["sources"] == []
+    assert body["relaxation"] is None
+
+
+def test_with_little_time_left_what_came_near_is_not_looked_for(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence, "NEAR_MS", 1001)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["entries_in_window"] == 0
+    assert body["relaxation"] is None
+
+
+def test_only_the_newest_are_looked_through_for_one_to_be_seen(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logbook.write(
+        draft("ended", "Shift ended", source="shift", entry_time=MARCH + timedelta(1)),
+        draft(
+            "handover",
+            "klystron handed over",
+            source="shift",
+            readers=(),
+            entry_time=MARCH + timedelta(2),
+        ),
+    )
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by) VALUES ('shift', 'default', 'olog', '', '{}', 1)"
+        )
+
+    def lag() -> float | None:
+        body = logbook.ask("unheardof", filters={"source": "shift"})
+        (one,) = body["coverage"]["sources"]
+        found: float | None = one["lag_seconds"]
+        return found
+
+    seen = lag()
+    assert seen is not None
+    since = datetime.now(UTC) - MARCH - timedelta(1)
+    assert seen == pytest.approx(since.total_seconds(), abs=60)
+    monkeypatch.setattr(coverage, "LOOKED_THROUGH", 1)
+    assert lag() is None
