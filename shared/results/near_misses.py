@@ -12,6 +12,7 @@ from psycopg.rows import TupleRow
 
 from shared.embedding import vectors
 from shared.entries import identity
+from shared.entries.narrowing import ANYTHING
 from shared.query.compiled.question import Question
 from shared.query.plan import Plan
 from shared.ranking.ranked import Ranked
@@ -19,31 +20,25 @@ from shared.results import narrowed
 from shared.results.conclusion import Conclusion
 from shared.results.hydrate import Row, hydrate
 from shared.results.remaining import Remaining
-from shared.retrieval import questions
+from shared.retrieval import columns, questions
+from shared.retrieval.pg_fts import WITH_WORDS
 from shared.retrieval.query_vectors import unpacked
 from shared.text.folding import STEMMED_LANGUAGES
 
 MOST = 3
 # Of what lies outside of the filters, so many are counted.
 MOST_OUTSIDE = 1000
+# Of what is near in meaning, some may be excluded by the question.
+MOST_LOOKED_AT = 4 * MOST
 
 # As the question is asked, whatever the filters say; rights always hold.
-_OUTSIDE: LiteralString = """
-    SELECT e.id, e.entry_time
-      FROM jsonb_to_recordset(%(queries)s::jsonb)
-           AS q (languages text[], gate text, query text)
-      JOIN entry_text t
-        ON t.tsv @@ q.query::tsquery
-       AND (t.language = ANY (q.languages)
-            OR '*' = ANY (q.languages) AND t.language <> ALL (%(stemmed)s))
-      JOIN entry e ON e.id = t.entry_id
-     WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
-     ORDER BY e.entry_time DESC, e.id DESC
-     LIMIT %(most)s"""
+_OUTSIDE: LiteralString = (
+    "SELECT e.id, e.entry_time"
+    + WITH_WORDS
+    + """
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(most)s"""
+)
 
 
 class Missed(NamedTuple):
@@ -102,7 +97,7 @@ def read(
             if gate:
                 missed.append(Missed(str(entry_id), gate))
     if not missed:
-        missed = _by_meaning(conn, plan, conclusion, left)
+        missed = _by_meaning(conn, plan, conclusion, question, left)
     rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, left.ms)
     shown = ((one, rows.get(UUID(one.entry_id))) for one in missed)
     kept = tuple((one, row) for one, row in shown if row is not None)
@@ -122,6 +117,7 @@ def _outside(
 ) -> list[tuple[UUID, datetime]]:
     values = {
         **plan.scope.params,
+        **ANYTHING,
         "stemmed": sorted(STEMMED_LANGUAGES),
         "most": MOST_OUTSIDE,
     }
@@ -129,6 +125,7 @@ def _outside(
         if not asked.finds:
             return []
         values["queries"] = questions.queries(asked)
+        values["fields"] = questions.fields(asked)
         rows: list[tuple[UUID, datetime]]
         left.bound(conn)
         rows = conn.execute(_OUTSIDE, values).fetchall()
@@ -140,21 +137,30 @@ def _outside(
 def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | None:
     """Return the interval of the request, stretched to the nearest match outside."""
     ends = (plan.filters.since, plan.filters.until)
-    if not times or ends == (None, None):
-        return None
     since, until = (end and datetime.fromisoformat(end) for end in ends)
+
+    beyond = [
+        time for time in times if (since and time < since) or (until and time >= until)
+    ]
+    # What other filters alone keep out is not found in a longer time either.
+    if not beyond:
+        return None
 
     def off(time: datetime) -> float:
         before = (since - time).total_seconds() if since else 0.0
         after = (time - until).total_seconds() if until else 0.0
         return max(before, after)
 
-    nearest = min(times, key=lambda time: (off(time), time))
+    nearest = min(beyond, key=lambda time: (off(time), time))
     return min(since or nearest, nearest), max(until or nearest, nearest)
 
 
 def _by_meaning(
-    conn: Connection[TupleRow], plan: Plan, conclusion: Conclusion, left: Remaining
+    conn: Connection[TupleRow],
+    plan: Plan,
+    conclusion: Conclusion,
+    question: Question,
+    left: Remaining,
 ) -> list[Missed]:
     asked = next((b for b in conclusion.branches if b.model and b.vector), None)
     if asked is None or asked.floor is None:
@@ -169,12 +175,21 @@ def _by_meaning(
         model.table_name,
         plan.scope,
         unpacked(asked.vector or ""),
-        MOST,
+        MOST_LOOKED_AT,
         filters=plan.filters.params,
     )
-    # What is above the floor was excluded by the question itself.
+    far = [one for one in near if one.cosine < asked.floor]
+    params = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "kept": questions.queries(question.kept()),
+        "fields": questions.fields(question),
+        "stemmed": sorted(STEMMED_LANGUAGES),
+    }
+    left.bound(conn)
+    kept = columns.of(conn, params, [one.entry_id for one in far])
     return [
         Missed(str(one.entry_id), "below_similarity", one.cosine, asked.floor)
-        for one in near
-        if one.cosine < asked.floor
-    ]
+        for one in far
+        if one.entry_id in kept
+    ][:MOST]

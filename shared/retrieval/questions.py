@@ -58,7 +58,7 @@ class Asked:
             **self.plan.scope.params,
             **self.plan.filters.params,
             "kept": queries(self.question.kept()),
-            "fields": _fields(self.question),
+            "fields": fields(self.question),
             "stemmed": sorted(STEMMED_LANGUAGES),
         }
 
@@ -150,7 +150,7 @@ def queries(asked: Question) -> str:
     )
 
 
-def _fields(asked: Question) -> str:
+def fields(asked: Question) -> str:
     """Return the filters of fields in the question, as JSON; none: all are terms."""
     if not any(tsquery.needs_marks(guard.condition) for guard in asked.guards):
         return "[]"

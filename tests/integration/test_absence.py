@@ -269,3 +269,34 @@ def test_only_the_newest_are_looked_through_for_one_to_be_seen(
     assert seen == pytest.approx(since.total_seconds(), abs=60)
     monkeypatch.setattr(coverage, "LOOKED_THROUGH", 1)
     assert lag() is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "outside"),
+    [
+        pytest.param("klystron -author:smith", 0, id="excluded"),
+        pytest.param("klystron (author:smith OR author:jones)", 1, id="any-of-two"),
+        pytest.param("klystron (author:miller OR author:jones)", 0, id="others"),
+    ],
+)
+def test_fields_of_the_question_hold_outside_of_the_filters_too(
+    logbook: Asking, asked: str, outside: int
+) -> None:
+    logbook.write(draft("smiths", "klystron repaired", authors=("Smith",)))
+    body = logbook.ask(asked, filters={"logbook": "vacuum"})
+    assert body["results"] == []
+    assert body["relaxation"]["count_outside"] == outside
+
+
+def test_no_longer_time_is_named_where_another_filter_keeps_out(
+    logbook: Asking,
+) -> None:
+    given = {"source": "shift", "date_from": "2026-03-01"}
+    body = logbook.ask("tripped", filters=given)
+    assert body["relaxation"] == {"count_outside": 1, "widen_to": None}
+
+
+def test_what_the_question_excludes_did_not_come_near(logbook: Asking) -> None:
+    given = {"similarity_threshold": 0.999}
+    body = logbook.ask("cavity -tripped", mode="semantic", ordering=given)
+    assert {name for name, _ in near(body)} == {"pump", "quiet"}
