@@ -152,6 +152,9 @@ def _sentences(
     yield _searched(plan, covered)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
         yield _unknown(one, plan.zone)
+    left = len(covered.unknown if covered else ()) - _MOST_SENTENCES
+    if left > 0:
+        yield f"And {left} more such times are unknown."
     left_out = conclusion.order.suppressed
     if left_out.count:
         best, least = left_out.best_score or 0.0, left_out.threshold or 0.0

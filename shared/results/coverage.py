@@ -5,6 +5,7 @@ What a source has not brought yet is unknown, and no proof that there is nothing
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ from shared.results.remaining import Remaining
 log = get_logger()
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
+# Every source is judged, more than are shown.
+MOST_JUDGED = 1000
 # Counting takes longer the more there is: without the number an answer is one too.
 COUNT_MS = 150
 # Whoever may see none of a source's entries would have them all looked through.
@@ -51,7 +54,8 @@ _STANDINGS: LiteralString = """
                     WHERE c.source = s.source AND c.kind = 'backfill'
                       AND (c.next_run_at IS NOT NULL
                            OR c.leased_until > statement_timestamp())) AS is_loading,
-           (SELECT max(n.entry_time)
+           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN (
+            SELECT max(n.entry_time)
               FROM (SELECT e.entry_time, e.deleted_at, e.logbooks, e.readers,
                            e.visible_from
                       FROM entry e
@@ -61,7 +65,7 @@ _STANDINGS: LiteralString = """
              WHERE n.deleted_at IS NULL
                AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
                AND (n.readers IS NULL OR n.readers && %(principals)s)
-               AND (n.visible_from IS NULL OR n.visible_from <= now())) AS newest,
+               AND (n.visible_from IS NULL OR n.visible_from <= now())) END AS newest,
            statement_timestamp() AS now
       FROM source_state s
      WHERE s.tenant = %(tenant)s
@@ -128,7 +132,7 @@ class Coverage:
                     "source": one.source,
                     "why": one.why,
                 }
-                for one in self.unknown
+                for one in self.unknown[:MOST_UNKNOWN]
             ],
         }
 
@@ -146,7 +150,8 @@ def read(conn: Connection[Any], plan: Plan, left: Remaining) -> Coverage:
     values = {
         **plan.scope.params,
         **plan.filters.params,
-        "most": MOST_SOURCES,
+        "most": MOST_JUDGED,
+        "shown": MOST_SOURCES,
         "looked_through": LOOKED_THROUGH,
     }
     # What else there is to say needs time as well.
@@ -156,7 +161,7 @@ def read(conn: Connection[Any], plan: Plan, left: Remaining) -> Coverage:
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
     counts = _counts(conn, values, left)
-    return Coverage(counts, tuple(standings), tuple(found[:MOST_UNKNOWN]))
+    return Coverage(counts, tuple(standings), tuple(sorted(found, key=_lateness)))
 
 
 def unknown(
@@ -180,6 +185,13 @@ def unknown(
         start, stop = _time(gap.get("start")), _time(gap.get("end"))
         if _meet(start, stop, since, end):
             yield Unknown(name, start, stop, "gap")
+
+
+def _lateness(one: Unknown) -> float:
+    """Put first what is missing for long: a source is always some seconds behind."""
+    if one.why != "lag" or one.since is None or one.until is None:
+        return -math.inf
+    return (one.since - one.until).total_seconds()
 
 
 def _meet(

@@ -300,3 +300,24 @@ def test_what_the_question_excludes_did_not_come_near(logbook: Asking) -> None:
     given = {"similarity_threshold": 0.999}
     body = logbook.ask("cavity -tripped", mode="semantic", ordering=given)
     assert {name for name, _ in near(body)} == {"pump", "quiet"}
+
+
+@pytest.mark.requirement("I05")
+def test_of_many_sources_none_that_is_behind_is_passed_over(logbook: Asking) -> None:
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " SELECT format('s%s', n), 'default', 'olog', '', '{}', 1,"
+            "        now() - interval '30 d',"
+            "        now() - CASE n WHEN 122 THEN interval '2 h'"
+            "                       ELSE interval '20 s' END"
+            "   FROM generate_series(100, 122) AS n"
+        )
+    body = logbook.ask("unheardof")
+    assert len(body["coverage"]["sources"]) == coverage.MOST_SOURCES
+    assert body["coverage"]["unknown"][0]["source"] == "s122"
+    said = body["context_answer"]
+    assert said["code"] == "source_lagging"
+    assert "s122 is 2 h behind" in said["summary"]
+    assert said["summary"].endswith("And 17 more such times are unknown.")
