@@ -27,6 +27,8 @@ def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) ->
     if form == "md":
         message = "--export md is a list to be read: leave --exhaustive out."
         raise CommandError(message, exit_code=output.USAGE)
+    # All that match have no limit.
+    body = {name: value for name, value in body.items() if name != "limit"}
     end = b""
     for part in _parts(client, form, body):
         sys.stdout.buffer.write(part)
@@ -37,6 +39,9 @@ def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) ->
         rows = "".join(char for char in last.decode() if char.isdigit())
         out.say(f"All {rows} entries that match were written.")
         return output.DONE
+    if b"diagnostics" in last:
+        out.complain("A part of the question was left out: these may not be all.")
+        return output.FAILED
     out.complain("The file broke off: there are more entries than it has.")
     return output.FAILED
 

@@ -28,6 +28,12 @@ from shared.retrieval.module import Ground
 
 log = get_logger()
 
+# Fields of a search that mean nothing to a file of all that match.
+_UNHEARD = (
+    *("limit", "modules", "collapse", "rerank", "min_relevance_score", "strict"),
+    *("similarity_threshold", "debug", "wait_ms", "deadline_ms"),
+)
+
 router = APIRouter(
     prefix="/v1/search",
     tags=["search"],
@@ -102,6 +108,11 @@ async def post_export(
     if body.facets:
         message = "A file has no facets: ask for these in a search."
         raise InvalidRequestError.field("facets", "not_here", message)
+    for name in _UNHEARD:
+        value = getattr(body, name)
+        if value is not None and value is not False and value != "entry":
+            message = f"{name}: a file holds all that match, whole and unranked."
+            raise InvalidRequestError.field(name, "not_here", message)
     plan = planned(body.question(None), caller, ctx)
     ground = Ground(ctx.pool, ctx.searches.facility)
     file = await ctx.exports.begin(plan, form, ground)
