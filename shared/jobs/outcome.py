@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
@@ -57,6 +57,15 @@ class Diagnostic:
     code: str
     message: str
     category: str
+
+
+# What part of a question was left out: not all of what was asked for was looked for.
+_CUT = frozenset({"query_truncated", "terms_dropped", "wildcard_capped"})
+
+
+def cuts(notes: Iterable[Diagnostic]) -> tuple[str, ...]:
+    """Return the codes of what was cut off a question; none: all of it was asked."""
+    return tuple(sorted({note.code for note in notes} & _CUT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from shared.errors import LogchordError
+from shared.jobs.outcome import cuts
 from shared.log import get_logger
 from shared.postgres import translated_errors
 from shared.query.plan import Plan
@@ -36,7 +37,9 @@ _CURSOR = "matched_entries"
 
 _IDS: LiteralString = """
     SELECT m.id, octet_length(r.text) + octet_length(r.title)
+                 + octet_length(e.metadata::text)
       FROM matched m
+      JOIN entry e ON e.id = m.id AND e.tenant = %(tenant)s
       JOIN revision r ON r.entry_id = m.id AND r.number = m.revision
      WHERE r.tenant = %(tenant)s
      ORDER BY """
@@ -52,6 +55,8 @@ class Export:
         self._plan = plan
         self._form = form
         self._ids: ServerCursor[TupleRow] | None = None
+        # What was left out of the question, by the codes of diagnostics.
+        self._cut = cuts(plan.diagnostics)
 
     def find(self, ask: Ask, lexicon: Lexicon) -> None:
         """Find all that match, before anything is sent: what fails fails here."""
@@ -60,6 +65,7 @@ class Export:
             # Nothing is asked for, and nothing is what matches.
             return
         asked = questions.read(ask, lexicon, "export")
+        self._cut = cuts((*plan.diagnostics, *asked.diagnostics))
         if plan.asks_for_words and not asked.question.finds:
             return
         rest = _OLDEST if plan.sort == "oldest" else _NEWEST
@@ -89,7 +95,7 @@ class Export:
             # The file has begun: what is missing is told behind what is there.
             log.warning("export_broke_off", code=exc.error_code, rows=rows)
             error = exc.body()["error"]
-        yield files.ending(self._form, rows, error)
+        yield files.ending(self._form, rows, error, cut=self._cut)
 
     def close(self) -> None:
         """Give everything back; Postgres forgets the ids with the connection."""

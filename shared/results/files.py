@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from shared.entries.identity import source_uri
@@ -68,15 +68,20 @@ def ending(
     error: Mapping[str, Any] | None = None,
     *,
     complete: bool = True,
+    cut: Sequence[str] = (),
 ) -> str:
     """Return the last record: whether all that match stand before it, and how many."""
-    last: dict[str, Any] = {"complete": complete and error is None, "rows": rows}
+    whole = complete and error is None and not cut
+    last: dict[str, Any] = {"complete": whole, "rows": rows}
+    if cut:
+        last["diagnostics"] = list(cut)
     if error is not None:
         last["error"] = error
     if form == "jsonl":
         return _as_json(last)
     told = json.dumps(last["complete"]), str(rows)
-    return _cells(["complete", told[0], "rows", told[1]])
+    why = ["diagnostics", _BETWEEN.join(cut)] if cut else []
+    return _cells(["complete", told[0], "rows", told[1], *why])
 
 
 def _as_json(one: Record) -> str:

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from shared.entries.identity import source_uri
 from shared.jobs import verdict
-from shared.jobs.outcome import FACETS, Outcome
+from shared.jobs.outcome import FACETS, Outcome, cuts
 from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
@@ -131,9 +131,15 @@ def under(plan: Plan, searched: Sequence[Outcome]) -> bool:
     return all(outcome.kept < plan.window for outcome in searched)
 
 
+def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:
+    """Tell whether a part of the question was left out."""
+    told = (note for branch in branches for note in branch.diagnostics)
+    return bool(cuts((*plan.diagnostics, *told)))
+
+
 def _total(plan: Plan, conclusion: Conclusion) -> dict[str, object]:
     """Return how many match, if all were counted that could be hits."""
-    by_words = plan.method == "keyword"
+    by_words = plan.method == "keyword" and not is_cut(plan, conclusion.branches)
     for one in conclusion.branches:
         if by_words and one.counted:
             return {"lower_bound": one.candidates, "exact": True}
@@ -144,6 +150,8 @@ def _is_complete(
     plan: Plan, heard: Sequence[Outcome], *, whole: bool, state: str
 ) -> bool:
     """Whether all that match are here, or on the pages that follow."""
+    if is_cut(plan, heard):
+        return False
     if not plan.exhaustive:
         return whole and state == "done"
     return any(one.counted for one in heard if one.name != FACETS)

@@ -27,7 +27,7 @@ from shared.ranking.ranked import Order, Ranked, Suppressed
 from shared.results import beside, facts, highlights, paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import Page, read_page
-from shared.results.response import hits, render, timestamp, under
+from shared.results.response import hits, is_cut, render, timestamp, under
 from shared.retrieval import facets, newest
 from shared.retrieval.installed import module
 from shared.retrieval.module import Ask, Ground
@@ -167,7 +167,8 @@ def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
     branches = branches_of(stored)
     runs = fold.runs(order_of(reader, stored, plan, branches).items)
     page = read_page(reader.pool, replace(plan, limit=len(runs)), runs, READ_MS)
-    whole = stored.state == "done" and under(plan, branches)
+    found_all = under(plan, branches) and not is_cut(plan, branches)
+    whole = stored.state == "done" and found_all
     return plan, page, whole
 
 

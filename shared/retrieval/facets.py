@@ -15,7 +15,7 @@ from uuid import UUID
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.errors import LogchordError
-from shared.jobs.outcome import FACETS, Diagnostic
+from shared.jobs.outcome import FACETS, Diagnostic, cuts
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import filters
@@ -148,9 +148,16 @@ def _first_found(
 ) -> tuple[Counted, tuple[Diagnostic, ...]]:
     """Return counts of what the search itself finds: as asked, or wider."""
     plan = work.ask.plan
+    left_out = cuts((*plan.diagnostics, *work.asked.diagnostics))
+
+    def told(question: Question) -> Counted:
+        found = count(question)
+        # Counts of a question that was cut are not those of the one asked.
+        return replace(found, exact=False) if left_out else found
+
     if plan.exhaustive or not plan.asks_for_words:
-        return count(work.asked.question), ()
-    found, notes = questions.first_found(work.ask, work.asked, FACETS, count)
+        return told(work.asked.question), ()
+    found, notes = questions.first_found(work.ask, work.asked, FACETS, told)
     # A branch that finds by words says the same already.
     says_so = not {*KEYWORD_MODULES, LISTING_MODULE}.isdisjoint(plan.searching)
     return found, () if says_so else notes

@@ -296,6 +296,39 @@ def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
             assert names == sorted(one.external_id for one in entries), about
 
 
+@pytest.mark.parametrize(
+    ("query", "most", "code"),
+    [
+        ("beam " + "a" * 1000, 64, "query_truncated"),
+        ("beam OR pump OR vacuum", 2, "terms_dropped"),
+    ],
+)
+def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
+    shelf: Shelf, database: str, query: str, most: int, code: str
+) -> None:
+    limits = Limits(max_terms=most)
+    for facets in ((), ("source",)):
+        asked = Question(query, mode="keyword", exhaustive=True, facets=facets)
+        plan = make_plan(asked, ANNA, limits)
+        found = {
+            number: attempt.carry_out(
+                Branch(plan, name, time.monotonic() + 10, time.monotonic),
+                lambda: shelf.tools,
+            )
+            for number, name in enumerate(plan.branches)
+        }
+        ended = conclude(plan, found)
+        page = read_page(lambda: shelf.pool, plan, fold.runs(ended.ranked), 1000)
+        answer = render(plan, uuid7(), ended, page, {})
+        assert code in {note["code"] for note in answer["diagnostics"]}
+        assert (answer["state"], answer["complete"]) == ("done", False)
+        assert answer["total_candidates"]["exact"] is False
+        assert {one["exact"] for one in answer["facets"].values()} <= {False}
+        assert len(answer["facets"]) == len(facets)
+    *_, last = written(database, plan)
+    assert (last["complete"], last["diagnostics"]) == (False, [code])
+
+
 def test_a_file_leaves_out_what_was_closed_while_it_was_on_its_way(
     shelf: Shelf, database: str
 ) -> None:

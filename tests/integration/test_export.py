@@ -9,6 +9,14 @@ import psutil
 import psycopg
 import pytest
 
+from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.postgres import connect, connection, make_pool
+from shared.query.plan import Limits, Question, make_plan
+from shared.results.export import Export
+from shared.retrieval.module import Ask, Ground
+from shared.text.facility import PLAIN
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -96,3 +104,26 @@ def test_who_reads_slowly_or_goes_away_holds_nothing_back(
             assert refused.headers["Retry-After"] == "10"
     until(lambda: states() == [], within_seconds=10, what="no export any more")
     assert caller.post(PATH, json={**BODY, "query": "nothing"}).status_code == 200
+
+
+def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [
+        EntryDraft(
+            source="heavy", external_id=f"{n}", text="x", metadata={"log": "y" * 3000}
+        )
+        for n in range(4)
+    ]
+    asked = Question("", exhaustive=True, filters={"source": "heavy"})
+    plan = make_plan(asked, Scope("default", "anna"), Limits())
+    monkeypatch.setattr("shared.results.export.BYTES_AT_ONCE", 4000)
+    with make_pool(database, application="test", size=1) as pool:
+        with connection(pool) as conn:
+            save_page(conn, "default", made, stages=[], editor="test")
+        conn = connect(database, application="test", autocommit=True)
+        export = Export(conn, plan, "jsonl")
+        export.find(Ask.lasting(plan, 30.0), Ground(pool, PLAIN))
+        rows = [part.count("\n") for part in export.parts() if part]
+        export.close()
+    assert rows == [1] * (len(made) + 1)
