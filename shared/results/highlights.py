@@ -21,7 +21,7 @@ from shared.query.compiled.question import Question, compiled
 from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
-from shared.results.passage import passage
+from shared.results.passage import by_words, passage
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary import expand
 
@@ -34,7 +34,8 @@ MOST_PARTS = 3
 PART_CHARACTERS = 200
 # A text hardly longer than two parts is shown whole.
 WHOLE_CHARACTERS = 400
-# For a whole page: what comes too late is shown without marks.
+# For a whole page: what comes too late is shown without marks, its passage found by
+# looking for the words alone.
 SECONDS_A_PAGE = 0.2
 _LOOK_UP_MS = 100
 _BLANK = re.compile(r"\s")
@@ -63,6 +64,10 @@ class Reader:
         if self._until is None:
             self._until = time.monotonic() + SECONDS_A_PAGE
         marks = self._marks(row.text, row.language, span)
+        if span is None and (not marks or len(row.text) > MAX_CHARACTERS):
+            span = by_words(row.text, marks, self._of(row.language).words)
+            if span is not None and len(row.text) > MAX_CHARACTERS:
+                marks = self._marks(row.text, row.language, span)
         start, end = passage(row.text, marks, span)
         parts = marked_parts(row.text, marks)
         if not parts:
@@ -74,15 +79,18 @@ class Reader:
     ) -> list[Mark]:
         if self._until is None or time.monotonic() > self._until:
             return []
-        wanted = self._wanted.get(language)
-        if wanted is None:
-            wanted = self._wanted[language] = Wanted(self.question, language)
         start = 0
         if len(text) > MAX_CHARACTERS:
             start, end = span or (0, MAX_CHARACTERS)
             text = text[start:end]
-        found = wanted.marks(text, self._facility)
+        found = self._of(language).marks(text, self._facility)
         return [Mark(a + start, b + start, part) for a, b, part in found]
+
+    def _of(self, language: str) -> Wanted:
+        wanted = self._wanted.get(language)
+        if wanted is None:
+            wanted = self._wanted[language] = Wanted(self.question, language)
+        return wanted
 
 
 def reader(
@@ -132,7 +140,7 @@ def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
     """Return where the parts are that answer most of the question, and apart."""
     near: list[tuple[int, int, int]] = []
     for number, first in enumerate(marks):
-        end, parts = first.end, set[int]()
+        end, parts = min(first.end, first.start + PART_CHARACTERS), set[int]()
         for mark in marks[number : number + PART_CHARACTERS]:
             if mark.start >= first.start + PART_CHARACTERS // 2:
                 break

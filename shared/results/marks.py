@@ -18,6 +18,8 @@ from shared.vocabulary.expand import UNSTEMMED
 MAX_CHARACTERS = 100_000
 # A word that stands everywhere needs not be marked everywhere.
 MAX_MARKS = 2000
+# Looked for where a text is not analysed: of a question, and of each part of it.
+MAX_WORDS = 20
 
 
 class Mark(NamedTuple):
@@ -51,6 +53,8 @@ class Wanted:
         parts = dict.fromkeys(
             leaf for one in found for leaf, is_wanted in leaves(one) if is_wanted
         )
+        # Of each part what may stand in a text as it is, most of it enough to find it.
+        self.words = tuple(_words(leaf) for leaf in [*parts][:MAX_WORDS])
         self._language = language
         self._idents: dict[str, int] = {}
         self._phrases: defaultdict[str, list[_Phrase]] = defaultdict(list)
@@ -118,6 +122,14 @@ def _phrases(leaf: Leaf) -> list[tuple[frozenset[str], ...]]:
             return [tuple(map(frozenset, places))] if places else []
         case _:
             return []
+
+
+def _words(leaf: Leaf) -> tuple[str, ...]:
+    """Return short forms of what is asked for, for whoever compares characters."""
+    words = [*_idents(leaf), *(min(one[0]) for one in _phrases(leaf))]
+    if isinstance(leaf, Clause) and leaf.word is not None:
+        words.append(leaf.word)
+    return tuple(one.casefold() for one in words[:MAX_WORDS])
 
 
 def _of_ident(text: str, token: Token, ident: str, part: int) -> Mark:

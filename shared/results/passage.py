@@ -28,6 +28,25 @@ def passage(
     return best, min(len(text), best + PASSAGE_CHARACTERS)
 
 
+def by_words(
+    text: str, marks: Sequence[Mark], words: Sequence[Sequence[str]]
+) -> tuple[int, int] | None:
+    """Return the stretch with words of more parts than marks have, not analysed.
+
+    It is as `passage` would choose it, but for forms of words that look different.
+    """
+    if len(text) <= PASSAGE_CHARACTERS:
+        return None
+    start, _ = passage(text, marks, None)
+    best, most = None, _answered(marks, start)
+    for start in range(0, max(1, len(text) - _STEP), _STEP):
+        stretch = text[start : start + PASSAGE_CHARACTERS].casefold()
+        found = sum(any(word in stretch for word in part) for part in words)
+        if found > most:
+            best, most = start, found
+    return None if best is None else (best, min(len(text), best + PASSAGE_CHARACTERS))
+
+
 def _answered(marks: Sequence[Mark], start: int) -> int:
     end = start + PASSAGE_CHARACTERS
     return len({one.part for one in marks if start <= one.start and one.end <= end})

@@ -108,7 +108,6 @@ def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
     assert parts == ["<b>Injection</b> into <b>cavity</b> 3"]
 
 
-@pytest.mark.requirement("SEC6")
 @pytest.mark.parametrize(
     "evil",
     [
@@ -148,7 +147,6 @@ def test_a_part_is_whole_sentences_where_they_are_short() -> None:
     assert told(text, "cavity") == [f"{sentence} The <b>cavity</b> tripped. {sentence}"]
 
 
-@pytest.mark.requirement("B22")
 @given(st.text(max_size=400), st.text(max_size=30), st.integers(0, 3))
 def test_without_its_tags_a_highlight_is_a_part_of_the_text(
     text: str, query: str, repeats: int
@@ -158,7 +156,13 @@ def test_without_its_tags_a_highlight_is_a_part_of_the_text(
         plain = html.unescape(_TAG.sub("", part))
         assert "<b>" in part
         assert plain in whole
-        assert len(plain) <= max(WHOLE_CHARACTERS, 2 * PART_CHARACTERS + len(query))
+        assert len(plain) <= max(WHOLE_CHARACTERS, PART_CHARACTERS)
+
+
+def test_a_phrase_that_goes_on_over_many_lines_is_cut_to_a_part() -> None:
+    (part,) = told(f"beam{chr(10) * 90_000}trip", '"beam trip"')
+    assert part.startswith("<b>beam")
+    assert len(_TAG.sub("", part)) <= PART_CHARACTERS
 
 
 def test_a_glossary_form_is_marked_as_the_term_is() -> None:
@@ -174,6 +178,27 @@ def test_a_page_that_takes_too_long_is_shown_without_marks(
 ) -> None:
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
     assert told("a trip", "trip") == []
+
+
+def test_a_passage_is_the_same_where_its_page_took_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "nothing here. " * 500 + "the klystron trips. " + "and so on. " * 500
+    reader = Reader(compiled(grammar.parse("Klystron trip -nothing").tree))
+    in_time = reader.told(row(text), None)
+    monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
+    reader = Reader(compiled(grammar.parse("Klystron trip -nothing").tree))
+    late = reader.told(row(text), None)
+    assert "klystron trips" in in_time.content
+    assert late == (in_time.content, [])
+
+
+def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked() -> None:
+    text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500
+    reader = Reader(compiled(grammar.parse("Klystron trip").tree))
+    found = reader.told(row(text), None)
+    assert "klystrons tripped" in found.content
+    assert any("<b>klystrons</b> <b>tripped</b>" in one for one in found.highlights)
 
 
 def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
