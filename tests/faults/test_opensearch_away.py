@@ -138,7 +138,7 @@ def test_with_opensearch_down_posts_are_taken_and_postgres_searches_words(
     assert line.quarantined == 0
 
 
-@pytest.mark.requirement("F23", "P5", "P6")
+@pytest.mark.requirement("P5", "P6")
 def test_with_opensearch_slow_searches_end_in_time_and_the_index_is_let_alone(
     behind_proxy,
 ):
