@@ -54,7 +54,6 @@ def why(client: httpx.Client, job_id: str, entry: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.requirement("I07")
 def test_the_step_that_left_an_entry_out_is_named(logbook: httpx.Client) -> None:
     body = search(logbook, query="klystron AND tripped", mode="keyword")
     assert [one["highlights"] for one in body["results"]] == [

@@ -51,13 +51,12 @@ def asked(
     return why(logbook, logbook.ended(plan), ref, scope)
 
 
-@pytest.mark.requirement("I07")
 def test_what_is_in_the_answer_is_said_to_be_with_its_place(logbook: Asking) -> None:
     said = asked(logbook, "cavity", "operations/trip")
     assert (said["gate"], said["returned"], said["rank"]) == ("returned", True, 1)
 
 
-@pytest.mark.requirement("I07", "P10", "U21")
+@pytest.mark.requirement("P10", "U21")
 def test_an_entry_that_one_may_not_see_is_as_absent_as_none(logbook: Asking) -> None:
     unknown = asked(logbook, "cavity", "operations/none")
     assert unknown["gate"] == "not_found"
@@ -79,7 +78,6 @@ def test_nobody_shows_up_in_what_is_said_of_others(logbook: Asking) -> None:
     assert "theirs" not in json.dumps(said)
 
 
-@pytest.mark.requirement("I07")
 def test_a_deleted_entry_is_said_to_be(logbook: Asking) -> None:
     ids = logbook.write(draft("gone", "cavity gone"))
     job = logbook.ended(logbook.plan("cavity"))
@@ -88,7 +86,6 @@ def test_a_deleted_entry_is_said_to_be(logbook: Asking) -> None:
     assert why(logbook, job, "gone")["gate"] == "deleted"
 
 
-@pytest.mark.requirement("I07")
 @pytest.mark.parametrize(
     ("filters", "gate"),
     [
@@ -117,7 +114,6 @@ def test_an_excluded_entry_is_kept_out_by_that_filter(logbook: Asking) -> None:
     assert said["gate"] == "filter:exclude_entry_ids"
 
 
-@pytest.mark.requirement("I07")
 def test_what_no_stage_has_read_yet_is_not_indexed_and_not_embedded(
     logbook: Asking,
 ) -> None:
@@ -154,7 +150,6 @@ def test_what_is_deleted_while_it_is_asked_for_is_not_found(
     assert why(logbook, job, "trip")["gate"] == "not_found"
 
 
-@pytest.mark.requirement("I07")
 def test_the_missing_word_is_named(logbook: Asking) -> None:
     said = asked(logbook, "cavity AND klystron", "trip")
     assert (said["gate"], said["value"], said["limit"]) == ("no_match", 1, 2)
@@ -168,7 +163,6 @@ def test_the_missing_word_is_named(logbook: Asking) -> None:
     assert said["explanation"] == "It does not have 'klystron', 'pump'."
 
 
-@pytest.mark.requirement("I07")
 def test_a_cosine_below_the_floor_is_told_beside_it(logbook: Asking) -> None:
     given = {"similarity_threshold": 0.999}
     said = asked(logbook, "cavity tripping", "trip", mode="semantic", ordering=given)
@@ -176,7 +170,6 @@ def test_a_cosine_below_the_floor_is_told_beside_it(logbook: Asking) -> None:
     assert 0 < said["value"] < said["limit"] == 0.999
 
 
-@pytest.mark.requirement("I07")
 def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
     logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(60)))
     plan = logbook.plan("klystron")
@@ -193,7 +186,6 @@ def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
     assert {one["limit"] for one in told} == {50}
 
 
-@pytest.mark.requirement("I07")
 def test_a_score_that_was_too_low_is_told_beside_what_was_needed(
     logbook: Asking,
 ) -> None:
@@ -206,7 +198,6 @@ def test_a_score_that_was_too_low_is_told_beside_what_was_needed(
     assert (said["gate"], said["limit"]) == ("below_confidence", 0.5)
 
 
-@pytest.mark.requirement("I07")
 def test_what_stands_behind_its_copies_its_source_or_the_limit_is_told(
     logbook: Asking,
 ) -> None:
@@ -221,7 +212,6 @@ def test_what_stands_behind_its_copies_its_source_or_the_limit_is_told(
     assert places == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.requirement("I07")
 def test_a_share_of_its_source_that_is_full_is_told(logbook: Asking) -> None:
     logbook.write(
         *(draft(f"k{n}", f"klystron klystron {n}") for n in range(4)),
@@ -234,7 +224,6 @@ def test_a_share_of_its_source_that_is_full_is_told(logbook: Asking) -> None:
     assert why(logbook, job, "other")["gate"] == "returned"
 
 
-@pytest.mark.requirement("I07")
 def test_a_branch_that_failed_is_the_gate(logbook: Asking) -> None:
     plan = logbook.plan("klystron", mode="hybrid")
     told = logbook.carried_out(plan)
