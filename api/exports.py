@@ -9,20 +9,24 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from fastapi.responses import StreamingResponse
+from starlette.requests import ClientDisconnect
 
 from shared.errors import CapacityError
+from shared.log import get_logger
 from shared.postgres import connect
 from shared.results.export import Export
 from shared.results.files import MEDIA_TYPES
 from shared.retrieval.module import Ask
 
 if TYPE_CHECKING:
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
     from shared.query.plan import Plan
     from shared.results.files import Format
     from shared.retrieval.module import Lexicon
     from shared.settings import Settings
+
+log = get_logger()
 
 RETRY_AFTER_SECONDS = 10
 
@@ -33,6 +37,7 @@ class Exports:
     def __init__(self, settings: Settings, url: str) -> None:
         self._url = url
         self._scan_seconds = settings.search.export_scan_seconds
+        self._stalled_seconds = settings.search.export_stalled_seconds
         self._places = threading.BoundedSemaphore(settings.search.max_exports)
 
     async def begin(self, plan: Plan, form: Format, lexicon: Lexicon) -> ExportResponse:
@@ -47,7 +52,7 @@ class Exports:
             undo.callback(self._places.release)
             export = await asyncio.to_thread(self._found, plan, form, lexicon)
             undo.pop_all()
-        return ExportResponse(export, self._places.release, form)
+        return ExportResponse(export, self._places.release, form, self._stalled_seconds)
 
     def _found(self, plan: Plan, form: Format, lexicon: Lexicon) -> Export:
         # All of it is wanted, not the first rows soon.
@@ -70,10 +75,15 @@ class ExportResponse(StreamingResponse):
     """A file as fast as it is taken; however that ends, everything is given back."""
 
     def __init__(
-        self, export: Export, release: Callable[[], None], form: Format
+        self,
+        export: Export,
+        release: Callable[[], None],
+        form: Format,
+        stalled_seconds: float,
     ) -> None:
         self._export = export
         self._release = release
+        self._stalled_seconds = stalled_seconds
         self._turn = threading.Lock()
         name = f'attachment; filename="entries.{form}"'
         super().__init__(
@@ -83,9 +93,17 @@ class ExportResponse(StreamingResponse):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send it, to its end or until nobody takes any more of it."""
+
+        async def taken(message: Message) -> None:
+            async with asyncio.timeout(self._stalled_seconds):
+                await send(message)
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, taken)
+        except (TimeoutError, ClientDisconnect):
+            # Unended, it is closed by the server, and its last record is missing.
+            log.warning("export_not_taken")
         finally:
             asyncio.get_running_loop().run_in_executor(None, self._end)
 

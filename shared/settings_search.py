@@ -39,6 +39,9 @@ class SearchSettings(Section):
     export_scan_seconds: int = Field(
         120, ge=1, description="How long an export may look for what matches."
     )
+    export_stalled_seconds: int = Field(
+        60, ge=1, description="An export of which nothing is taken for so long ends."
+    )
     confidence_high: float = Field(
         0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
     )

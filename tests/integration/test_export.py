@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import Any
 
 import httpx
 import psutil
 import psycopg
 import pytest
 
+from api.exports import ExportResponse
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
@@ -127,3 +130,25 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
         rows = [part.count("\n") for part in export.parts() if part]
         export.close()
     assert rows == [1] * (len(made) + 1)
+
+
+@pytest.mark.parametrize("version", ["2.3", "2.4"])
+def test_a_file_that_is_not_taken_gives_its_place_back(
+    database: str, version: str
+) -> None:
+    plan = make_plan(Question("", exhaustive=True), Scope("default", "anna"), Limits())
+    conn = connect(database, application="test", autocommit=True)
+    released: list[bool] = []
+
+    async def stalled(*_: Any) -> Any:
+        await asyncio.Event().wait()
+
+    async def sent() -> None:
+        export = Export(conn, plan, "jsonl")
+        answer = ExportResponse(export, lambda: released.append(True), "jsonl", 0.05)
+        asgi = {"type": "http", "asgi": {"spec_version": version}}
+        async with asyncio.timeout(10):
+            await answer(asgi, stalled, stalled)
+
+    asyncio.run(sent())
+    assert (released, conn.closed) == ([True], True)
