@@ -265,5 +265,5 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
     assert "as of     20" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert document["results"][0]["external_id"] == "OPS-77"
-    assert narrowed.stdout.startswith("Nothing was found.")
+    assert narrowed.stdout.startswith("Nothing was found among 0 entries.")
     assert "api/OPS-77" in either.stdout

@@ -15,7 +15,7 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import InternalError
-from shared.opensearch import filling, mapping
+from shared.opensearch import aliases, filling, mapping, tidying
 from shared.postgres import connection
 from shared.settings import Settings
 from workers import enhance
@@ -266,7 +266,10 @@ def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
 
     index_entries(ctx)
     reconcile_index(ctx)
+    # Searched before it is filled, it would say that there is nothing.
+    assert aliases.look(ctx.opensearch, ctx.settings.opensearch_index).read is None
     index_entries(ctx)
+    tidying.tidy(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
 
     assert len(documents(ctx)) == 5
     assert INDEX_STAGE not in due_stages(conn)
