@@ -22,6 +22,7 @@ from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
 from shared.results.passage import by_words, passage
+from shared.retrieval import columns
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary import expand
 
@@ -109,9 +110,7 @@ def reader(
         return Reader(asked, facility)
     try:
         with connection(pool()) as conn:
-            conn.execute(
-                "SELECT set_config('statement_timeout', %s, true)", (str(_LOOK_UP_MS),)
-            )
+            columns.limit_time(conn, _LOOK_UP_MS)
             found = expand.expand(conn, plan.scope.tenant, wanted)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A page without some of its marks is still the page.

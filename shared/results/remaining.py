@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any
 
 from psycopg import Connection
 
 from shared.errors import DatabaseQueryError
-
-_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
+from shared.retrieval import columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,4 +34,4 @@ class Remaining:
         if left <= 0:
             raise DatabaseQueryError(technical="no time is left for it")
         # To the end of the transaction: a savepoint that is released keeps it.
-        conn.execute(_IN_TIME, {"ms": str(left)})
+        columns.limit_time(conn, left)

@@ -15,6 +15,7 @@ from shared.jobs.outcome import Outcome
 from shared.ranking import fold
 from shared.results import stored
 from shared.results.response import stability_hash
+from shared.retrieval import columns
 
 # For all that is compared: later it is not known.
 LOOK_UP_MS = 500
@@ -45,7 +46,7 @@ def compare(
     conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
 ) -> dict[str, Any]:
     """Return whether both came to the same, and what changed between them."""
-    conn.execute("SELECT set_config('statement_timeout', %s, true)", (str(LOOK_UP_MS),))
+    columns.limit_time(conn, LOOK_UP_MS)
     hashes = (hash_of(old), hash_of(new))
     same = None if None in hashes else hashes[0] == hashes[1]
     return {
