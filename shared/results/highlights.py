@@ -35,8 +35,8 @@ MOST_PARTS = 3
 PART_CHARACTERS = 200
 # A text hardly longer than two parts is shown whole.
 WHOLE_CHARACTERS = 400
-# For a whole page: what comes too late is shown without marks, its passage found by
-# looking for the words alone.
+# Of work for a whole page: what comes too late is shown without marks, its passage
+# found by looking for the words alone. Time that the machine gave to others is no work.
 SECONDS_A_PAGE = 0.2
 _LOOK_UP_MS = 100
 _BLANK = re.compile(r"\s")
@@ -61,9 +61,8 @@ class Reader:
 
     def told(self, row: Row, span: tuple[int, int] | None) -> Told:
         """Return what is shown of an entry whose chunk stands there, if one does."""
-        # The clock runs from the first text on: not while the page is read.
         if self._until is None:
-            self._until = time.monotonic() + SECONDS_A_PAGE
+            self._until = time.thread_time() + SECONDS_A_PAGE
         marks = self._marks(row.text, row.language, span)
         if span is None and (not marks or len(row.text) > MAX_CHARACTERS):
             span = by_words(row.text, marks, self._of(row.language).words)
@@ -78,7 +77,7 @@ class Reader:
     def _marks(
         self, text: str, language: str, span: tuple[int, int] | None
     ) -> list[Mark]:
-        if self._until is None or time.monotonic() > self._until:
+        if self._until is None or time.thread_time() > self._until:
             return []
         start = 0
         if len(text) > MAX_CHARACTERS:

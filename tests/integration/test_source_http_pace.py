@@ -130,8 +130,11 @@ def test_a_tail_goes_before_a_backfill_that_has_waited_longer(state):
 
 def tail_calls(database: str) -> bool:
     with psycopg.connect(database) as conn:
+        # Other tests hold such locks in databases of their own.
         found = conn.execute(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ShareLock'"
+            "SELECT 1 FROM pg_locks JOIN pg_database ON oid = database"
+            " WHERE locktype = 'advisory' AND mode = 'ShareLock'"
+            "   AND datname = current_database()"
         )
         return found.fetchone() is not None
 

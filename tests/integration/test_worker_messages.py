@@ -28,6 +28,9 @@ from workers import envelope
 
 RECORDED: LiteralString = """
     SELECT coalesce(sum(times), 0)::int FROM quarantine WHERE entry_id IS NULL"""
+REMOVED: LiteralString = """
+    SELECT count(*) > 0 FROM quarantine
+     WHERE entry_id IS NULL AND error::text LIKE '%stands in place of the queue%'"""
 ENRICHED: LiteralString = "SELECT entry_id FROM entry_text"
 MODEL = "hashing-384"
 
@@ -142,16 +145,25 @@ def test_orders_nobody_can_read_and_keys_that_are_no_queue_end_no_worker(start):
         redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
     ):
         until(broker.pubsub_numpat, within_seconds=20, what="remote control")
-        for order in [*writer.bad().values(), writer.item()]:
+        orders = [*writer.bad().values(), writer.item()]
+        for order in orders:
             # After some of them the worker listens anew.
             until(
                 lambda order=order: broker.publish("/0.celery.pidbox", order),
                 within_seconds=10,
             )
+
+        def recorded() -> bool:
+            # What was on its way when the worker listened anew is gone.
+            for order in orders:
+                broker.publish("/0.celery.pidbox", order)
+            return count(conn) > 0
+
+        until(recorded, within_seconds=20)
         broker.set(writer.queue, MARK)
         until(lambda: broker.type(writer.queue) == b"none", within_seconds=20)
         works(system, conn, "enhance")
-        until(lambda: count(conn) > 1, within_seconds=20)
+        until(lambda: removed(conn), within_seconds=20)
     app = make_app(Settings.load(system.environment))
 
     assert len(app.control.ping(timeout=5)) == 1
@@ -197,6 +209,11 @@ def works(system, conn, kind: str) -> None:
 
 def count(conn) -> int:
     row = conn.execute(RECORDED).fetchone()
+    return row[0]
+
+
+def removed(conn) -> bool:
+    row = conn.execute(REMOVED).fetchone()
     return row[0]
 
 

@@ -193,7 +193,11 @@ def test_a_passage_is_the_same_where_its_page_took_too_long(
     assert late == (in_time.content, [])
 
 
-def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked() -> None:
+def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A slow machine takes longer for a text like this than a page may take.
+    monkeypatch.setattr(highlights, "SECONDS_A_PAGE", 60.0)
     text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500
     reader = Reader(compiled(grammar.parse("Klystron trip").tree))
     found = reader.told(row(text), None)
