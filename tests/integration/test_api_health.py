@@ -117,7 +117,7 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     assert process.num_threads() - threads_before < 10
     began = time.monotonic()
     assert httpx.get(f"{system.url}/health/live").status_code == 200
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1
     system.stop("api")
 
 

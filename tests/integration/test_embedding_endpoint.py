@@ -111,7 +111,7 @@ def test_one_text_may_take_as_long_as_is_set_and_a_question_what_it_has_left(
     began = time.monotonic()
     with pytest.raises(EmbeddingOutageError):
         encoder.encode(["at once"])
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 3
 
 
 @pytest.mark.parametrize(

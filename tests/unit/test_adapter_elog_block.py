@@ -193,10 +193,15 @@ def test_twenty_thousand_messages_are_split_and_parsed_in_seconds() -> None:
 )
 def test_hostile_texts_are_read_in_linear_time(text: bytes) -> None:
     block = _BLOCK + text
-    started = time.process_time()
-    elog_block.split(block)
-    _parse(block)
-    assert time.process_time() - started < 0.1
+
+    def cost() -> float:
+        started = time.process_time()
+        elog_block.split(block)
+        _parse(block)
+        return time.process_time() - started
+
+    # The best of some: what grows with the square of a text takes seconds.
+    assert any(cost() < 0.25 for _ in range(5))
 
 
 @pytest.mark.alone
