@@ -11,6 +11,7 @@ pytest_plugins = (
     "tests.fix_servers",
     "tests.fix_system",
     "tests.fix_api",
+    "tests.fix_workers",
     "tests.faults.fix_ledger",
     "tests.faults.fix_own_servers",
     "tests.faults.fix_proxy",

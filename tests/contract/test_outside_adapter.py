@@ -8,11 +8,11 @@ import re
 import shutil
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from tests.contract import outside
 from workers.adapters.kit.matrix import ROWS
 
 PACKAGE = Path(__file__).parent / "outside_adapter"
@@ -35,19 +35,13 @@ def run(
 @pytest.fixture
 def package(tmp_path):
     """The package's sources in a folder of its own, as its facility has them."""
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
-    return Path(shutil.copytree(PACKAGE, tmp_path / "source", ignore=ignored))
+    return outside.copied(PACKAGE, tmp_path)
 
 
 @pytest.fixture
 def installed(package, tmp_path):
     """Where the built package is installed, beside what this run can import."""
-    built = run(["hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], package)
-    assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("*.whl")
-    target = tmp_path / "installed"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
+    target = outside.built(package, tmp_path)
     # What is imported is what was installed.
     shutil.rmtree(package / "logchord_acme")
     return target

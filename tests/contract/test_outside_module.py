@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.contract.outside import installed_package
 from tests.fix_system import Factory, System
 from tests.waiting import until
 
@@ -45,24 +42,7 @@ ENTRIES: tuple[dict[str, Any], ...] = (
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the built package is installed, beside what this run can import."""
-    folder = tmp_path_factory.mktemp("outside")
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
-    source = Path(shutil.copytree(PACKAGE, folder / "source", ignore=ignored))
-    built = subprocess.run(
-        [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=source,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    target = folder / "installed"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
-    shutil.rmtree(source)
-    return target
+    return installed_package(PACKAGE, tmp_path_factory.mktemp("outside"))
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -19,19 +16,19 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import METADATA_STAGE, make_app
+from shared.broker import METADATA_STAGE
 from shared.due import maintenance, quarantine, rows, stages, turn
 from shared.due.quarantine import Which
 from shared.entries import found
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import ConfigurationError
-from shared.settings import Settings
 from shared.stages import passing, registered
 from shared.stages.descriptor import StageDescriptor
+from tests.contract.outside import installed_package
 from tests.waiting import until
 from workers import chores
-from workers.context import Context, Resources
+from workers.context import Context
 from workers.enhance import extract_metadata
 from workers.stages import run_stage
 
@@ -43,24 +40,7 @@ ALARMS, BROKEN = "alarms", "alarms_later"
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the built package is installed, beside what this run can import."""
-    folder = tmp_path_factory.mktemp("outside")
-    ignored = shutil.ignore_patterns("__pycache__", ".*")
-    source = Path(shutil.copytree(PACKAGE, folder / "source", ignore=ignored))
-    built = subprocess.run(
-        [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
-        cwd=source,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert built.returncode == 0, built.stderr
-    (wheel,) = folder.glob("*.whl")
-    target = folder / "installed"
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(target)
-    shutil.rmtree(source)
-    return target
+    return installed_package(PACKAGE, tmp_path_factory.mktemp("outside"))
 
 
 @pytest.fixture
@@ -77,26 +57,9 @@ def found_by_this_process(
 
 
 @pytest.fixture
-def make_context(database, valkey, found_by_this_process, monkeypatch):
+def make_context(make_context, found_by_this_process, monkeypatch):
     monkeypatch.setattr(turn, "RESTS", 0.0)
-    made: list[Resources] = []
-
-    def make(**given: str) -> Context:
-        settings = Settings.load(
-            {
-                "DATABASE_URL": database,
-                "BROKER_URL": valkey.url,
-                "OPENSEARCH_URL": "off",
-                "EMBEDDING_MODEL": "hashing-384",
-                **given,
-            }
-        )
-        made.append(Resources(settings, make_app(settings), "test"))
-        return Context(made[-1], {})
-
-    yield make
-    for one in made:
-        one.close()
+    return make_context
 
 
 @pytest.fixture

@@ -7,10 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from shared.embedding.encoders import HashingEncoder
+from tests.integration.json_server import answering, send
 
 
 @dataclass
@@ -38,38 +39,25 @@ def serving() -> Iterator[Script]:
     """Serve until the end of the block."""
     script = Script()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        script.asked.append(body)
+        script.keys.append(handler.headers["Authorization"])
+        met = any(script.word in text for text in body["input"])
+        _answer(handler, script, body["input"], script.does if met else "answers")
 
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            body = json.loads(self.rfile.read(length))
-            script.asked.append(body)
-            script.keys.append(self.headers["Authorization"])
-            met = any(script.word in text for text in body["input"])
-            _answer(self, script, body["input"], script.does if met else "answers")
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    script.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield script
-    finally:
-        script.released.set()
-        server.shutdown()
-        server.server_close()
+    with answering(answer) as script.port:
+        try:
+            yield script
+        finally:
+            script.released.set()
 
 
 def _answer(
     handler: BaseHTTPRequestHandler, script: Script, texts: list[str], does: str
 ) -> None:
     if does.isdigit():
-        _send(handler, int(does), b'{"error": "no"}')
+        status = int(does)
+        send(handler, status, b'{"error": "no"}', _headers(status))
         return
     if does == "hangs":
         script.released.wait(20)
@@ -93,15 +81,12 @@ def _answer(
     if does == "one twice":
         found[-1]["index"] = found[0]["index"]
     told = json.dumps({"data": found[::-1]}).encode()
-    _send(handler, 200, b"<html>" if does == "a page" else told)
+    send(handler, 200, b"<html>" if does == "a page" else told)
 
 
-def _send(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
-    handler.send_response(status)
+def _headers(status: int) -> dict[str, str]:
     if status in {429, 503}:
-        handler.send_header("Retry-After", "7")
+        return {"Retry-After": "7"}
     if status in {301, 307}:
-        handler.send_header("Location", "http://192.0.2.1/v1/embeddings")
-    handler.send_header("Content-Length", str(len(body)))
-    handler.end_headers()
-    handler.wfile.write(body)
+        return {"Location": "http://192.0.2.1/v1/embeddings"}
+    return {}

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.integration.json_server import answering, send
 
 
 @dataclass
@@ -38,31 +40,17 @@ def serving() -> Iterator[Script]:
     """Serve until the end of the block."""
     script = Script()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        assert handler.path == "/v1/rerank"
+        script.asked.append(body)
+        script.keys.append(handler.headers["Authorization"])
+        _answer(handler, script, body["documents"])
 
-        def do_POST(self) -> None:
-            length = int(self.headers["Content-Length"])
-            body = json.loads(self.rfile.read(length))
-            assert self.path == "/v1/rerank"
-            script.asked.append(body)
-            script.keys.append(self.headers["Authorization"])
-            _answer(self, script, body["documents"])
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    script.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-    thread.start()
-    try:
-        yield script
-    finally:
-        script.released.set()
-        server.shutdown()
-        server.server_close()
+    with answering(answer) as script.port:
+        try:
+            yield script
+        finally:
+            script.released.set()
 
 
 def _answer(
@@ -87,7 +75,4 @@ def _answer(
         told = json.dumps({"results": [list(one.values()) for one in found]}).encode()
     if script.does == "a page":
         told = b"<html>"
-    handler.send_response(int(script.does) if script.does.isdigit() else 200)
-    handler.send_header("Content-Length", str(len(told)))
-    handler.end_headers()
-    handler.wfile.write(told)
+    send(handler, int(script.does) if script.does.isdigit() else 200, told)

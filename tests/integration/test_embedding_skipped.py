@@ -12,8 +12,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import METADATA_STAGE, embed_stage, make_app
-from shared.due import maintenance, rows, turn
+from shared.broker import METADATA_STAGE, embed_stage
+from shared.due import maintenance, rows
 from shared.embedding import registry, skipping, tables
 from shared.enrich import renewal
 from shared.entries import reading
@@ -22,11 +22,11 @@ from shared.entries.entry import save_page, tombstone
 from shared.query.plan import Limits, Question, make_plan
 from shared.retrieval.installed import module
 from shared.retrieval.module import Ask
-from shared.settings import Settings
 from shared.uuid7 import uuid7
+from tests.fix_workers import MakeContext
 from tests.integration.embedding_server import serving
 from workers import chores, search
-from workers.context import Context, Resources
+from workers.context import Context
 from workers.enhance import embed_entries, extract_metadata
 
 TENANT, MODEL = "default", "here:tiny"
@@ -36,31 +36,16 @@ Make = Callable[..., Context]
 
 
 @pytest.fixture
-def make(database, valkey, monkeypatch) -> Iterator[Make]:
+def make(make_context: MakeContext) -> Iterator[Make]:
     """Workers whose model speaks English, unless settings say otherwise."""
-    monkeypatch.setattr(turn, "RESTS", 0.0)
-    made: list[Resources] = []
     with serving() as server:
-
-        def context(**given: str) -> Context:
-            settings = Settings.load(
-                {
-                    "DATABASE_URL": database,
-                    "BROKER_URL": valkey.url,
-                    "OPENSEARCH_URL": "off",
-                    "EMBEDDING_MODEL": "tiny",
-                    "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
-                    "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
-                    "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
-                    **given,
-                }
-            )
-            made.append(Resources(settings, make_app(settings), "test"))
-            return Context(made[-1], {})
-
-        yield context
-        for one in made:
-            one.close()
+        spoken = {
+            "EMBEDDING_MODEL": "tiny",
+            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "here",
+            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
+            "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
+        }
+        yield lambda **given: make_context(**{**spoken, **given})
 
 
 @pytest.fixture

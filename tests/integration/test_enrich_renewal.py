@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,42 +10,18 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
+from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.due import maintenance, rows
 from shared.enrich import renewal
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
-from shared.settings import Settings
 from workers import chores
-from workers.context import Context, Resources
+from workers.context import Context
 from workers.duplicates import place_entries
 from workers.enhance import extract_metadata
 
 TENANTS = ("default", "other")
 NAMED = "names:\n  - {kind: permit, pattern: 'RSR[ -]*[0-9]+'}\n"
-
-
-@pytest.fixture
-def make_context(database, valkey) -> Iterator[object]:
-    made: list[Resources] = []
-
-    def make(**given: str) -> Context:
-        settings = Settings.load(
-            {
-                "DATABASE_URL": database,
-                "BROKER_URL": valkey.url,
-                "OPENSEARCH_URL": "off",
-                "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-                "EMBEDDING_MODEL": "hashing-384",
-                **given,
-            }
-        )
-        made.append(Resources(settings, make_app(settings), "test"))
-        return Context(made[-1], {})
-
-    yield make
-    for one in made:
-        one.close()
 
 
 @pytest.fixture

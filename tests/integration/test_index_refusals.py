@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from uuid import UUID
 
 import psycopg
 import pytest
 
-from shared.broker import METADATA_STAGE, make_app
+from shared.broker import METADATA_STAGE
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.opensearch import documents, mapping
-from shared.settings import Settings
-from workers.context import Context, Resources
+from tests.fix_workers import MakeContext
+from workers.context import Context
 from workers.enhance import extract_metadata
 from workers.index import index_entries
 
@@ -23,21 +22,12 @@ TENANT = "default"
 
 
 @pytest.fixture
-def ctx(database, valkey, opensearch) -> Iterator[Context]:
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": opensearch.url,
-            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-            "EMBEDDING_MODEL": "hashing-384",
-        }
-    )
-    made = Context(Resources(settings, make_app(settings), "test"), {})
+def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
+    made = make_context(OPENSEARCH_URL=opensearch.url)
     body = mapping.body()
     # A number where entries have words: the server itself refuses those that have one.
     body["mappings"]["properties"]["shift"] = {"type": "integer"}
-    base = settings.opensearch_index
+    base = made.settings.opensearch_index
     body["aliases"] = {mapping.read_alias(base): {}, mapping.write_alias(base): {}}
     made.opensearch.indices.create(  # type: ignore[union-attr]
         index=f"{base}-v{mapping.MAPPING_VERSION}-1-a",
@@ -48,7 +38,6 @@ def ctx(database, valkey, opensearch) -> Iterator[Context]:
     made.opensearch.indices.delete(  # type: ignore[union-attr]
         index=f"{base}-v*", params={"request_timeout": 30}
     )
-    made._resources.close()
 
 
 @pytest.fixture

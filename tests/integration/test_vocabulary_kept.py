@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import secrets
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
@@ -13,18 +12,18 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import METADATA_STAGE, make_app
+from shared.broker import METADATA_STAGE
 from shared.due import maintenance
 from shared.enrich import metadata, word_count
 from shared.entries import purge as purging
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
-from shared.settings import Settings
 from shared.vocabulary import counting
 from shared.vocabulary.learning import Known
+from tests.fix_workers import MakeContext
 from workers import chores
-from workers.context import Context, Resources
+from workers.context import Context
 from workers.enhance import extract_metadata
 
 TENANT = "default"
@@ -44,19 +43,8 @@ class Stepping(Context):
 
 
 @pytest.fixture
-def ctx(database, valkey) -> Iterator[Stepping]:
-    settings = Settings.load(
-        {
-            "DATABASE_URL": database,
-            "BROKER_URL": valkey.url,
-            "OPENSEARCH_URL": "off",
-            "OPENSEARCH_INDEX": f"test_{secrets.token_hex(6)}",
-            "EMBEDDING_MODEL": "hashing-384",
-        }
-    )
-    resources = Resources(settings, make_app(settings), "test")
-    yield Stepping(resources, {})
-    resources.close()
+def ctx(make_context: MakeContext) -> Context:
+    return make_context(Stepping)
 
 
 @pytest.fixture

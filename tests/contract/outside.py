@@ -1,0 +1,41 @@
+"""A package of another repository, built and installed as its facility would."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+
+def copied(package: Path, folder: Path) -> Path:
+    """Return the package's sources in a folder of its own."""
+    ignored = shutil.ignore_patterns("__pycache__", ".*")
+    return Path(shutil.copytree(package, folder / "source", ignore=ignored))
+
+
+def built(source: Path, folder: Path) -> Path:
+    """Build the wheel, and return where it is installed."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", folder],
+        cwd=source,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    (wheel,) = folder.glob("*.whl")
+    target = folder / "installed"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(target)
+    return target
+
+
+def installed_package(package: Path, folder: Path) -> Path:
+    """Return where a package is installed whose sources are gone."""
+    source = copied(package, folder)
+    target = built(source, folder)
+    shutil.rmtree(source)
+    return target
