@@ -219,9 +219,8 @@ class Settings(Section):
     job_retention_hours: int = Field(24, ge=1, description="Then a job is 410.")
     event_retention_minutes: int = Field(60, ge=1, description="Then a snapshot.")
     cursor_ttl_minutes: int = Field(60, ge=1, description="Then a cursor is 400.")
-    idempotency_ttl_hours: int = Field(
-        24, ge=1, description="Then an Idempotency-Key is forgotten."
-    )
+    idempotency_ttl_hours: int = Field(24, ge=1, description="Then it is forgotten.")
+    tombstone_days: int = Field(7, ge=1, le=999, description="Then the index has none.")
     rate_search_per_minute: int = Field(
         600, ge=0, description="Searches a minute and key; 0: no limit."
     )

@@ -129,16 +129,16 @@ def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
         return _nothing_to_compare
-    return reconcile.prepare(
-        client, base, ctx.pool, chore.cursor, chore.done, chore.total
-    )
+    days = ctx.settings.tombstone_days
+    return reconcile.prepare(client, base, ctx.pool, chore, tombstone_days=days)
 
 
 def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
         return _nothing_to_compare
-    return rebuild.prepare(client, base, ctx.pool, chore)
+    days = ctx.settings.tombstone_days
+    return rebuild.prepare(client, base, ctx.pool, chore, tombstone_days=days)
 
 
 def _prepare_reembed(ctx: Context, chore: Chore) -> Effect:

@@ -2,7 +2,7 @@
 
 A document carries the day of its entry's id and a number made of id and version. Where
 count and sum of a day are equal, so is each version of that day; tombstones are
-documents too.
+documents too, until they are old: then the index should not have them any more.
 """
 
 from __future__ import annotations
@@ -28,15 +28,20 @@ STEP_DAYS = 64
 STEP_ENTRIES = 1000
 _TIMEOUT_SECONDS = 10
 
-# By the id alone: when an entry came in never changes, whatever its edits say.
+# By the id alone: when an entry came in never changes, whatever its edits say. What was
+# deleted long ago is past by our clock: a source may say that it did so years ago.
 _DAYS: LiteralString = """
-    SELECT ('x' || left(replace(e.id::text, '-', ''), 12))::bit(48)::bigint / %(day)s,
-           count(*),
-           sum(('x' || left(md5(e.id::text || ':' ||
-                    ((%(epoch)s::bigint << 40) | e.doc_version)), 8))::bit(32)::bigint
-               & 2147483647)::bigint
-      FROM entry e
-     WHERE e.id >= %(first)s AND e.id <= %(last)s
+    SELECT day, count(*), count(*) FILTER (WHERE NOT is_past),
+           coalesce(sum(checked) FILTER (WHERE NOT is_past), 0)::bigint
+      FROM (SELECT ('x' || left(replace(e.id::text, '-', ''), 12))::bit(48)::bigint
+                   / %(day)s AS day,
+                   ('x' || left(md5(e.id::text || ':' ||
+                        ((%(epoch)s::bigint << 40) | e.doc_version)), 8)
+                   )::bit(32)::bigint & 2147483647 AS checked,
+                   e.deleted_at IS NOT NULL AND e.modified_at
+                   < now() - make_interval(days => %(tombstone_days)s) AS is_past
+              FROM entry e
+             WHERE e.id >= %(first)s AND e.id <= %(last)s) AS one
      GROUP BY 1
      ORDER BY 1
      LIMIT 1000"""
@@ -44,6 +49,8 @@ _DAYS: LiteralString = """
 # row that somebody holds may just have been written to an index that is gone since.
 _ROWS: LiteralString = """
     SELECT e.id, e.tenant, e.doc_version,
+           e.deleted_at IS NOT NULL AND e.modified_at
+           < now() - make_interval(days => %(tombstone_days)s) AS is_past,
            EXISTS (SELECT FROM work w
                     WHERE w.entry_id = e.id
                       AND (w.stage = %(metadata)s
@@ -72,6 +79,8 @@ class Row:
     id: UUID
     tenant: str
     doc_version: int
+    # A tombstone that the index need not have any more.
+    is_past: bool
     is_known: bool
 
 
@@ -86,6 +95,8 @@ class Differences:
     differ: tuple[Row, ...] = ()
     # In the index, and no entry any more; with the version there.
     extra: tuple[tuple[UUID, int], ...] = ()
+    # In the index, and deleted so long ago that it need not be; with the version there.
+    past: tuple[tuple[UUID, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,8 @@ class Sides:
     client: OpenSearch
     index: str
     pool: Pool
+    # For how long the index keeps what was deleted.
+    tombstone_days: int
 
 
 def look(sides: Sides, came: Mapping[str, Any] | None) -> Differences:
@@ -116,14 +129,13 @@ def _look_at_days(sides: Sides, day: int) -> Differences:
     if first is None:
         return Differences(None)
     last = first + STEP_DAYS - 1
-    with connection(sides.pool) as conn:
-        wanted = _days_of_entries(conn, first, last)
+    entries, wanted = _days_of_entries(sides, first, last)
     found = _days_of_index(sides, first, last)
     days = sorted(
         one for one in wanted.keys() | found.keys() if wanted.get(one) != found.get(one)
     )
     # Those of days that differ are counted when they are gone through.
-    seen = sum(count for one, (count, _) in wanted.items() if one not in days)
+    seen = sum(count for one, count in entries.items() if one not in days)
     return Differences({"day": last + 1, "days": days, "after": None}, seen)
 
 
@@ -144,17 +156,23 @@ def _next_day(sides: Sides, day: int) -> int | None:
 
 
 def _days_of_entries(
-    conn: Connection[TupleRow], first: int, last: int
-) -> dict[int, tuple[int, int]]:
-    # A day on which ten million entries came in takes ten seconds.
-    conn.execute(_PATIENTLY)
-    values = {
-        "day": MILLISECONDS_A_DAY,
-        "epoch": documents.current_epoch(conn),
-        "first": buckets.first_id(first),
-        "last": buckets.last_id(last),
-    }
-    return {int(r[0]): (int(r[1]), int(r[2])) for r in conn.execute(_DAYS, values)}
+    sides: Sides, first: int, last: int
+) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+    """Return how many entries each day has; and count and sum of what is indexed."""
+    with connection(sides.pool) as conn:
+        # A day on which ten million entries came in takes ten seconds.
+        conn.execute(_PATIENTLY)
+        values = {
+            "day": MILLISECONDS_A_DAY,
+            "epoch": documents.current_epoch(conn),
+            "first": buckets.first_id(first),
+            "last": buckets.last_id(last),
+            "tombstone_days": sides.tombstone_days,
+        }
+        rows = conn.execute(_DAYS, values).fetchall()
+    entries = {int(day): int(count) for day, count, *_ in rows}
+    wanted = {int(day): (int(n), int(check)) for day, _, n, check in rows if n}
+    return entries, wanted
 
 
 def _days_of_index(sides: Sides, first: int, last: int) -> dict[int, tuple[int, int]]:
@@ -181,61 +199,74 @@ def _look_at_entries(sides: Sides, came: Mapping[str, Any]) -> Differences:
     first = buckets.first_id(day) if after is None else UUID(int=UUID(after).int + 1)
     with connection(sides.pool) as conn:
         epoch = documents.current_epoch(conn)
-        page = _page(conn, first, buckets.last_id(day))
+        page = _page(conn, sides, first, buckets.last_id(day))
     is_last = len(page) < STEP_ENTRIES
     until = buckets.last_id(day) if is_last else page[-1].id
     found = _of_index(sides, first, until)
     suspects = [
         row
         for row in page
-        if not row.is_known and found.get(row.id) != _version(epoch, row)
+        if not (row.is_known or row.is_past)
+        and found.get(row.id) != _version(epoch, row)
     ]
-    known = {row.id for row in page}
+    known = {row.id for row in page if not row.is_past}
     strangers = {one: v for one, v in found.items() if one not in known}
-    differ, extra = _look_again(sides, epoch, suspects, strangers)
+    differ, extra, past = _look_again(sides, epoch, suspects, strangers)
     goes_on = (
         {**came, "days": others, "after": None}
         if is_last
         else {**came, "after": str(page[-1].id)}
     )
-    return Differences(goes_on, len(page), tuple(differ), tuple(extra))
+    return Differences(goes_on, len(page), tuple(differ), tuple(extra), tuple(past))
 
 
 def _look_again(
     sides: Sides, epoch: int, suspects: Sequence[Row], strangers: Mapping[UUID, int]
-) -> tuple[list[Row], list[tuple[UUID, int]]]:
-    """Return what still differs: a search is a second old, and entries change."""
+) -> tuple[list[Row], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
+    """Return what still differs: a search is a second old, and entries change.
+
+    Beside it what is no entry, and what was deleted long ago; both are in the index.
+    """
     if not suspects and not strangers:
-        return [], []
+        return [], [], []
     stored = _versions(sides, [row.id for row in suspects])
     with connection(sides.pool) as conn:
         asked = sorted({*(row.id for row in suspects), *strangers})
-        now = {row.id: row for row in rows_of(conn, asked)}
+        now = {row.id: row for row in rows_of(conn, sides, asked)}
     differ = [
         now[row.id]
         for row in suspects
         if row.id in now
-        and not now[row.id].is_known
+        and not (now[row.id].is_known or now[row.id].is_past)
         and now[row.id].doc_version == row.doc_version
         and stored.get(row.id) != _version(epoch, row)
     ]
-    return differ, [(one, v) for one, v in strangers.items() if one not in now]
+    extra = [(one, v) for one, v in strangers.items() if one not in now]
+    past = [(one, v) for one, v in strangers.items() if one in now and now[one].is_past]
+    return differ, extra, past
 
 
-def _page(conn: Connection[TupleRow], first: UUID, last: UUID) -> list[Row]:
-    values = {"first": first, "last": last, "limit": STEP_ENTRIES, **_stages()}
+def _page(
+    conn: Connection[TupleRow], sides: Sides, first: UUID, last: UUID
+) -> list[Row]:
+    bounds = {"first": first, "last": last, "limit": STEP_ENTRIES}
+    values = {**bounds, **_named(sides)}
     with conn.cursor(row_factory=class_row(Row)) as cur:
         return cur.execute(_PAGE, values).fetchall()
 
 
-def rows_of(conn: Connection[TupleRow], ids: Sequence[UUID]) -> list[Row]:
+def rows_of(conn: Connection[TupleRow], sides: Sides, ids: Sequence[UUID]) -> list[Row]:
     """Return how these entries stand now; those that are gone are absent."""
     with conn.cursor(row_factory=class_row(Row)) as cur:
-        return cur.execute(_THESE, {"ids": list(ids), **_stages()}).fetchall()
+        return cur.execute(_THESE, {"ids": list(ids), **_named(sides)}).fetchall()
 
 
-def _stages() -> dict[str, str]:
-    return {"metadata": METADATA_STAGE, "index": INDEX_STAGE}
+def _named(sides: Sides) -> dict[str, str | int]:
+    return {
+        "metadata": METADATA_STAGE,
+        "index": INDEX_STAGE,
+        "tombstone_days": sides.tombstone_days,
+    }
 
 
 def _of_index(sides: Sides, first: UUID, last: UUID) -> dict[UUID, int]:

@@ -61,6 +61,8 @@ _PAGE: LiteralString = """
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = e.tenant
      WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s)
        AND (%(until)s::uuid IS NULL OR e.id <= %(until)s)
+       AND (e.deleted_at IS NULL
+            OR e.modified_at >= now() - make_interval(days => %(tombstone_days)s))
      ORDER BY e.id
      LIMIT %(limit)s"""
 
@@ -86,6 +88,12 @@ class _Site:
     base: str
     pool: Pool
     chore: Chore
+    tombstone_days: int
+
+    @property
+    def sides(self) -> Sides:
+        """The new index and Postgres, to be compared."""
+        return Sides(self.client, self.name, self.pool, self.tombstone_days)
 
     @property
     def name(self) -> str:
@@ -107,9 +115,11 @@ class _Site:
         return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
 
 
-def prepare(client: OpenSearch, base: str, pool: Pool, chore: Chore) -> Effect:
+def prepare(
+    client: OpenSearch, base: str, pool: Pool, chore: Chore, *, tombstone_days: int
+) -> Effect:
     """Do the next step outside every transaction; return what to commit of it."""
-    site = _Site(client, base, pool, chore)
+    site = _Site(client, base, pool, chore, tombstone_days)
     phase = site.came.get("phase", "create")
     if phase not in _BEFORE_THE_INDEX:
         indices = aliases.look(client, base)
@@ -212,9 +222,8 @@ def _settle(site: _Site) -> Effect:
 
 
 def _compare(site: _Site) -> Effect:
-    sides = Sides(site.client, site.name, site.pool)
-    found = compare.look(sides, site.came["walk"])
-    reconcile.remove(sides, found)
+    found = compare.look(site.sides, site.came["walk"])
+    reconcile.remove(site.sides, found)
     make_last_due = reconcile.make_due_but_last(site.pool, found)
     differing = site.came["differing"] + len(found.differ) + len(found.extra)
 
@@ -245,8 +254,7 @@ def _drain(site: _Site) -> Effect:
 
 def _sample(site: _Site) -> Effect:
     """Ask for entries by their own words before anybody else does."""
-    sides = Sides(site.client, site.name, site.pool)
-    missed = sampling.missed(sides, random.SystemRandom())
+    missed = sampling.missed(site.sides, random.SystemRandom())
     if missed:
         # It was written, and is not found: the mapping is wrong, not the entry.
         raise InternalError(technical=f"not found by their words: {missed[:5]}")
@@ -304,6 +312,7 @@ def _page(site: _Site) -> list[_Row]:
         "after": site.came.get("after"),
         "until": site.came.get("until"),
         "limit": STEP_ENTRIES,
+        "tombstone_days": site.tombstone_days,
     }
     with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
         return cur.execute(_PAGE, values).fetchall()

@@ -1,4 +1,8 @@
-"""Bring the index to what Postgres says: what differs is due, the rest goes."""
+"""Bring the index to what Postgres says: what differs is due, the rest goes.
+
+Tombstones that are old enough go, too: nothing is on its way any more that they would
+keep from bringing an entry back.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from psycopg.rows import TupleRow
 
 from shared.broker import INDEX_STAGE
 from shared.due import behind
-from shared.due.maintenance import Progress
+from shared.due.maintenance import Chore, Progress
 from shared.entries import amount
 from shared.log import get_logger
 from shared.opensearch import aliases, compare, erase, mapping
@@ -22,37 +26,45 @@ log = get_logger()
 
 Effect = Callable[[Connection[TupleRow]], Progress]
 
+# One that an older release has begun knows of no old tombstones.
+_BEGIN: Mapping[str, Any] = {"walk": None, "made_due": 0, "removed": 0, "purged": 0}
+
 
 def prepare(
-    client: OpenSearch,
-    base: str,
-    pool: Pool,
-    cursor: Mapping[str, Any] | None,
-    done: int,
-    total: int | None,
+    client: OpenSearch, base: str, pool: Pool, chore: Chore, *, tombstone_days: int
 ) -> Effect:
     """Compare the next part outside every transaction; return what to commit of it."""
-    came = cursor or {"walk": None, "made_due": 0, "removed": 0}
-    if total is None:
-        total = count(pool)
+    came: dict[str, Any] = {**_BEGIN, **(chore.cursor or {})}
+    total = count(pool) if chore.total is None else chore.total
     # Of two while one is made anew, the one that is searched; or will be, once filled.
     is_searched = aliases.look(client, base).read is not None
     alias = mapping.read_alias(base) if is_searched else mapping.write_alias(base)
-    sides = Sides(client, alias, pool)
+    sides = Sides(client, alias, pool, tombstone_days)
     found = compare.look(sides, came["walk"])
     remove(sides, found)
     make_last_due = make_due_but_last(pool, found)
     made_due = came["made_due"] + len(found.differ)
     removed = came["removed"] + len(found.extra)
-    seen = done + found.seen
+    purged = came["purged"] + len(found.past)
+    seen = chore.done + found.seen
 
     def commit(conn: Connection[TupleRow]) -> Progress:
         make_last_due(conn)
         if found.goes_on is None:
-            came_to = {"entries": seen, "differing": made_due, "removed": removed}
+            came_to = {
+                "entries": seen,
+                "differing": made_due,
+                "removed": removed,
+                "purged": purged,
+            }
             log.info("index_reconciled", **came_to)
             return Progress(None, seen, total=seen, result=came_to)
-        went = {"walk": found.goes_on, "made_due": made_due, "removed": removed}
+        went = {
+            "walk": found.goes_on,
+            "made_due": made_due,
+            "removed": removed,
+            "purged": purged,
+        }
         return Progress(went, seen, max(total, seen))
 
     return commit
@@ -66,8 +78,9 @@ def count(pool: Pool) -> int:
 
 def remove(sides: Sides, found: Differences) -> None:
     """Take out of the index what is no entry any more, unless it was written anew."""
-    for entry_id, version in found.extra:
+    for entry_id, _ in found.extra:
         log.warning("index_left_over", entry_id=str(entry_id))
+    for entry_id, version in (*found.extra, *found.past):
         newer = version + 1
         erase.remove(sides.client, sides.index, entry_id, newer, unless_newer=True)
 

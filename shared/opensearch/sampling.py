@@ -58,7 +58,7 @@ def missed(sides: Sides, chance: Random) -> list[UUID]:
                 index=sides.index, params={"request_timeout": _TIMEOUT_SECONDS}
             )
     with connection(sides.pool) as conn:
-        now = compare.rows_of(conn, left)
+        now = compare.rows_of(conn, sides, left)
     return [row.id for row in now if not row.is_known]
 
 

@@ -412,7 +412,12 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     assert classes == [(1,)]
     ended = maintenance.find(admin, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
-    assert ended.result == {"entries": 50, "differing": 9, "removed": 0}
+    assert ended.result == {
+        "entries": 50,
+        "differing": 9,
+        "removed": 0,
+        "purged": 0,
+    }
     # The days, eight pages of the one that differs, and that there is no other.
     assert indexing.steps == 10
     drain(indexing)
@@ -437,7 +442,12 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, admin, save):
     chores.reconcile_index(indexing, chore)
 
     ended = maintenance.find(admin, chore)
-    assert ended.result == {"entries": 4, "differing": 0, "removed": 2}
+    assert ended.result == {
+        "entries": 4,
+        "differing": 0,
+        "removed": 2,
+        "purged": 0,
+    }
     assert set(written(indexing)) == set(map(str, ids))
     assert due_for_index(admin) == set()
 

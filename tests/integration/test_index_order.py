@@ -65,7 +65,7 @@ def held(client, base: str) -> dict[str, tuple[int, bool]]:
     }
 
 
-@pytest.mark.requirement("P6")
+@pytest.mark.requirement("F17", "P2", "P6")
 def test_whatever_the_order_the_newest_document_stays_and_what_is_deleted_is_gone(
     conn, client, base
 ):

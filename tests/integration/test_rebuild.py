@@ -423,7 +423,7 @@ def test_an_index_of_an_older_release_is_made_anew_by_itself_but_not_in_a_loop(
 
 def test_days_that_are_equal_are_not_looked_into(ctx, admin, filled):
     base = base_of(ctx)
-    sides = Sides(ctx.opensearch, mapping.read_alias(base), ctx.pool)
+    sides = Sides(ctx.opensearch, mapping.read_alias(base), ctx.pool, 7)
     first = compare.look(sides, None)
     assert first.goes_on is not None
     assert (first.goes_on["days"], first.seen) == ([], len(filled))
@@ -437,3 +437,29 @@ def test_days_that_are_equal_are_not_looked_into(ctx, admin, filled):
     assert len(second.goes_on["days"]) == 1
     third = compare.look(sides, second.goes_on)
     assert [row.id for row in third.differ] == [filled[3]]
+
+
+@pytest.mark.requirement("F17", "P6")
+@pytest.mark.parametrize(
+    ("days", "is_kept"), [pytest.param(6.9, True), pytest.param(7.1, False)]
+)
+def test_a_tombstone_older_than_its_days_is_in_no_index_made_anew(
+    ctx, admin, filled, days, is_kept
+):
+    with admin.transaction():
+        tombstone(admin, TENANT, filled[3], reason=None, stages=[INDEX_STAGE])
+    work(ctx)
+    admin.execute(
+        "UPDATE entry SET modified_at = now() - %s * interval '1 day'"
+        " WHERE deleted_at IS NOT NULL",
+        (days,),
+    )
+    alias = mapping.read_alias(base_of(ctx))
+    assert str(filled[3]) in held(ctx, alias)
+
+    result = finish(ctx, admin, asking.ask(admin))
+
+    # Left out, not taken along and found to be too many.
+    assert (result["rounds"], result["healed"]) == (0, 0)
+    assert (str(filled[3]) in held(ctx, alias)) is is_kept
+    assert len(held(ctx, alias)) == len(filled) - 1 + is_kept
