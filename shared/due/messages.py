@@ -23,6 +23,9 @@ MAX_NAME_CHARS = 200
 _STAGE_PREFIX = "message:"
 _OTHERS = "others"
 
+# Two processes must not both take the last row that a queue may have.
+_ONE_AT_A_TIME: LiteralString = """
+    SELECT pg_advisory_xact_lock(hashtextextended('refused ' || %(stage)s, 0))"""
 # What comes after a queue's last row is counted in one more, so that nothing is unsaid.
 _RECORD: LiteralString = """
     WITH place AS (
@@ -73,6 +76,7 @@ def record(conn: Connection[TupleRow], found: Iterable[tuple[Refused, int]]) -> 
     for one, times in sorted(found, key=lambda pair: pair[0].key):
         stage = f"{_STAGE_PREFIX}{one.queue}"
         error = MessageRejectedError(technical=one.reason)
+        conn.execute(_ONE_AT_A_TIME, {"stage": stage})
         conn.execute(
             _RECORD,
             {
