@@ -158,8 +158,7 @@ def _broker_cut(site: Site, chance: random.Random) -> str:
 def _broker_silent(site: Site, _: random.Random) -> None:
     site.broker.drop_s2c(on=True)
     _last(_PENDING_POP_SECONDS)
-    site.broker.cut()
-    site.broker.drop_s2c(on=False)
+    site.broker.cut(mended=True)
 
 
 def _broker_half_open(site: Site, _: random.Random) -> None:

@@ -54,9 +54,12 @@ class Proxy:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def cut(self) -> None:
-        """End every link with RST, on both sides."""
-        self._say("cut")
+    def cut(self, *, mended: bool = False) -> None:
+        """End every link with RST, on both sides.
+
+        With `mended`, no fault is left for who comes again, however soon.
+        """
+        self._say("cut mended" if mended else "cut")
 
     def drop_s2c(self, *, on: bool) -> None:
         """Let what the server sends vanish, with the sockets open."""

@@ -251,6 +251,8 @@ class FaultProxy:
         if name == "links":
             return f"ok {len(self._links)}"
         if name == "cut":
+            if values == ["mended"]:
+                vars(self._faults).update(vars(Faults()))
             for link in list(self._links):
                 link.cut()
             return "ok"

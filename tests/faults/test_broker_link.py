@@ -68,8 +68,7 @@ class Cuttable:
         # A pop that ended by itself just now leaves its message for the next one.
         threading.Event().wait(0.5)
         lost = not all(self.broker.llen(queue) for queue in QUEUES)
-        self.proxy.cut()
-        self.proxy.drop_s2c(on=False)
+        self.proxy.cut(mended=True)
         return entry_id, lost
 
 

@@ -278,8 +278,7 @@ def test_searches_end_partial_when_the_message_of_one_branch_is_dropped(
                 lambda: bool(asker.in_flight()) and queues.length("search") == 1,
                 within_seconds=1,
             )
-            link.cut()
-            link.drop_s2c(on=False)
+            link.cut(mended=True)
             some = asker.ends()
             assert some[0].late_s < LATE_SECONDS
             asker.forget()
