@@ -20,6 +20,7 @@ from api.schemas.facets import Facet
 from api.schemas.times import SearchTime
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
+from shared.query.modes import ALIASES as MODE_ALIASES
 from shared.query.plan import Question, Sort
 from shared.text import door
 
@@ -176,7 +177,7 @@ class SearchRequest(BaseModel):
         for key, value in values.items():
             name = _HUMP.sub(lambda hump: "_" + hump[0].lower(), key)
             name = _ALIASES.get(name, name)
-            if name in resolved:
+            if name in resolved and not _is_same(name, resolved[name], value):
                 message = f"{name} is given twice"
                 raise ValueError(message)
             if name == "scope" and isinstance(value, dict) and value.get("devices"):
@@ -237,6 +238,11 @@ class SearchRequest(BaseModel):
             # Either may be refused.
             given |= {"rerank": True, "by_model": self.rerank == "model"}
         return given
+
+
+def _is_same(name: str, *said: object) -> bool:
+    """Whether a mode is said twice, by whichever of its names."""
+    return name == "mode" and len({MODE_ALIASES.get(str(s), str(s)) for s in said}) == 1
 
 
 def _refuse_unbuilt(name: str, value: object) -> None:

@@ -47,10 +47,12 @@ def judge(
 
 
 def is_degraded(outcomes: Sequence[Outcome]) -> bool:
-    """Tell whether any part of a search was not done by the module meant for it."""
+    """Tell whether any part of a search was not done by the module meant for it.
+
+    What stands in for a module that is switched off is what was meant.
+    """
     return any(
-        outcome.failed or outcome.fallback_for or outcome.reason == _CIRCUIT_OPEN
-        for outcome in outcomes
+        outcome.failed or outcome.reason == _CIRCUIT_OPEN for outcome in outcomes
     )
 
 

@@ -119,11 +119,18 @@ class Plan:
     by_thread: bool = False
     # What modules of other packages are given, checked against what they say they take.
     parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
+    # Whether words are searched in Postgres because OpenSearch is switched off.
+    without_opensearch: bool = False
 
     @property
     def searching(self) -> tuple[str, ...]:
         """Return the branches that find hits."""
         return tuple(name for name in self.branches if name != FACETS)
+
+    def instead_of(self, branch: str) -> str | None:
+        """Return the module in whose place a branch searches from the start, if any."""
+        first, second = branching.KEYWORD_MODULES
+        return first if self.without_opensearch and branch == second else None
 
     @property
     def is_listing(self) -> bool:
@@ -209,6 +216,7 @@ def make_plan(
         times=_times(given, lifted, clock),
         zone=clock.zone,
         by_thread=question.by_thread,
+        without_opensearch=not limits.opensearch,
     )
     counting.check(question.facets)
     plan = _listed(plan, question, limits) or plan

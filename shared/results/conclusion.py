@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared.errors import LogchordError
@@ -60,7 +60,7 @@ def conclude(
 ) -> Conclusion:
     """Rank what has arrived; what has not is named as a branch that was late."""
     told = [
-        arrived.get(number) or [_missing(name)]
+        arrived.get(number) or [_missing(plan, name)]
         for number, name in enumerate(plan.branches)
     ]
     asked = Asked(plan.query, plan.method, plan.deadline_ms)
@@ -71,5 +71,6 @@ def conclude(
     return Conclusion(state, branches, order, degraded, error)
 
 
-def _missing(name: str) -> Outcome:
-    return overdue(name, unit_of(name))
+def _missing(plan: Plan, name: str) -> Outcome:
+    late = overdue(name, unit_of(name))
+    return replace(late, fallback_for=plan.instead_of(name))

@@ -41,7 +41,8 @@ def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
     if branch.now() >= branch.ends_at:
         late = overdue(first.name, first.unit, "expired_in_queue")
         return [replace(late, queued_ms=branch.queued_ms)]
-    outcomes = [_one(branch, one, tools, keep_back=first.fallback is not None)]
+    outcome = _one(branch, one, tools, keep_back=first.fallback is not None)
+    outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
     if first.fallback and (outcomes[0].failed or outcomes[0].reason == "circuit_open"):
         second = installed(first.fallback)
         if branch.now() < branch.ends_at:

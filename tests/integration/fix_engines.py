@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 import pytest
@@ -50,6 +51,8 @@ class Text:
     logbooks: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
+    readers: tuple[str, ...] | None = None
+    entry_time: datetime | None = None
 
 
 class Logbook:
@@ -75,6 +78,8 @@ class Logbook:
                 logbooks=one.logbooks,
                 tags=one.tags,
                 authors=one.authors,
+                readers=one.readers,
+                entry_time=one.entry_time,
             )
             for one in texts
         ]

@@ -20,6 +20,7 @@ def test_alive_touches_nothing(api: System):
     assert httpx.get(f"{api.url}/health/live").json() == {"status": "alive"}
 
 
+@pytest.mark.requirement("S1-57")
 def test_health_has_exactly_the_shape_of_the_reference(running: System, client):
     client.post(
         "/v1/entries?wait_for=index&wait_ms=30000", json={"text": "a vacuum pump"}
@@ -88,6 +89,7 @@ def deaf() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
+@pytest.mark.requirement("S1-57", "S1-114", "S1-115")
 def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     make_system: Callable[..., System], deaf: int
 ):
@@ -118,6 +120,9 @@ def test_probes_of_backends_that_hang_end_in_time_and_do_not_pile_up(
     began = time.monotonic()
     assert httpx.get(f"{system.url}/health/live").status_code == 200
     assert time.monotonic() - began < 1
+    health = httpx.get(f"{system.url}/health", timeout=10)
+    assert (health.status_code, health.json()["status"]) == (503, "unhealthy")
+    assert health.json()["keyword_engine"] == "disconnected"
     system.stop("api")
 
 

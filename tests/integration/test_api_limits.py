@@ -317,6 +317,7 @@ def test_a_search_without_redis_says_that_the_broker_is_away(lonely, tenant):
     assert time.monotonic() - began < 8
 
 
+@pytest.mark.requirement("S1-57", "S1-114", "S1-115")
 def test_health_tells_what_is_away_within_its_budget(lonely):
     began = time.monotonic()
     ready = httpx.get(f"{lonely.url}/health/ready")
@@ -330,3 +331,4 @@ def test_health_tells_what_is_away_within_its_budget(lonely):
     assert health.json()["status"] == "degraded"
     assert health.json()["keyword_engine"] == "disconnected"
     assert seconds < 2
+    assert httpx.get(f"{lonely.url}/health/live").status_code == 200

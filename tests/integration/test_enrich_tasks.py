@@ -11,6 +11,7 @@ from psycopg import sql
 from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE, make_app
 from shared.due import batches, quarantine, rows
 from shared.embedding import of_entry, vectors
+from shared.embedding.encoders import HashingEncoder
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
@@ -140,6 +141,30 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
         "SELECT attempts, claim FROM work WHERE stage = 'metadata'"
     ).fetchall()
     assert found == [(0, None)] * 3
+
+
+@pytest.mark.requirement("U13")
+def test_only_another_text_is_embedded_again(ctx, conn, save, monkeypatch):
+    read: list[str] = []
+    encode = HashingEncoder.encode
+
+    def counted(self, texts):
+        read.extend(texts)
+        return encode(self, texts)
+
+    monkeypatch.setattr(HashingEncoder, "encode", counted)
+
+    def work(**fields) -> int:
+        save(**fields)
+        before = len(read)
+        extract_metadata(ctx)
+        embed_entries(ctx, MODEL)
+        return len(read) - before
+
+    assert work(text="RF trip") == 1
+    assert work(text="RF trip") == 0
+    assert work(text="RF trip", readers=("rf-group",)) == 0
+    assert work(text="RF trip, reset", readers=("rf-group",)) == 1
 
 
 @pytest.mark.parametrize("text", ["", "   \n", "\u3000"])

@@ -106,6 +106,7 @@ ENTRIES = (
         source="api",
         external_id="plain",
         text="beam as ever",
+        logbooks=("ops",),
         origin="machine",
         entry_time=at(18),
     ),
@@ -184,6 +185,11 @@ THREAD = "00000000-0000-0000-0000-000000000001"
 NOBODYS = "00000000-0000-0000-0000-000000000002"
 
 ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
+    ({}, EVERYTHING),
+    ({"source": {"in": ["api", "olog"]}}, EVERYTHING),
+    ({"source": "olog"}, set()),
+    ({"logbook": "ops"}, {"plain"}),
+    ({"date_to": "2026-03-02"}, EVERYTHING),
     ({"device": "HCM03"}, {"corrector"}),
     ({"device": "hcm-03"}, {"corrector"}),
     ({"device": "Horizontal Corrector 3"}, {"corrector"}),
@@ -261,7 +267,7 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
 )
 
 
-@pytest.mark.requirement("I13")
+@pytest.mark.requirement("I13", "C14", "S1-09", "S1-61", "U17")
 def test_every_branch_lets_the_same_entries_pass(
     found: Callable[..., set[str]],
 ) -> None:

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import httpx
 import pytest
 import redis
 
+from api.schemas.search import BranchOutcome
 from local import service_user
 from local.server import Place, free_port
 from local.valkey import EmbeddedValkey
@@ -69,6 +71,7 @@ def logbook(admin: httpx.Client) -> httpx.Client:
     return admin
 
 
+@pytest.mark.requirement("S1-53", "C16", "C13")
 def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     logbook: httpx.Client,
 ) -> None:
@@ -88,9 +91,16 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     linear = 0.7 * first["scores"]["cosine"] + 0.3
     assert abs(first["relevance_score"] - min(1.0, linear)) < 1e-6
     assert body["diagnostics"] == []
+    assert body["total_results"] == len(body["results"])
+    most = body["total_candidates"]
+    assert most["lower_bound"] >= len(body["results"])
+    assert most["exact"] is False
+    keyed: dict[str, Any] = {"query": "klystron", "exhaustive": True}
+    counted = search(logbook, **keyed).json()
+    assert counted["total_candidates"] == {"lower_bound": 1, "exact": True}
 
 
-@pytest.mark.requirement("S1-17", "S1-54")
+@pytest.mark.requirement("S1-17", "S1-54", "C42")
 def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> None:
     body = search(logbook, query="HCM 03 replaced", mode="hybrid", debug=True).json()
     assert body["plan"]["branches"] == ["os_bm25", "semantic"]
@@ -98,6 +108,8 @@ def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> 
     (trace, *_) = body["score_trace"]
     assert trace["entry_id"] == first["entry_id"]
     assert trace["calibrated"] == first["relevance_score"]
+    assert trace["factors"] == first["factors"] == {}
+    assert body["plan"]["branch_weights"] == {}
     assert [step.split(":")[0] for step in trace["steps"]] == [
         "Query Analysis",
         "Parallel Search",
@@ -125,10 +137,12 @@ def test_strict_keeps_what_was_named_and_counts_what_it_leaves_out(
     assert body["thresholds_applied"]["min_relevance_score"] == 1.0
 
 
+@pytest.mark.requirement("S1-40")
 def test_equal_searches_have_equal_hashes(logbook: httpx.Client) -> None:
     bodies = [search(logbook, query="tripped").json() for _ in range(5)]
     assert len({body["stability_hash"] for body in bodies}) == 1
     assert bodies[0]["results"]
+    assert {body["mode"] for body in bodies} == {"auto"}
 
 
 def test_another_tenant_finds_nothing_of_it(
@@ -140,11 +154,38 @@ def test_another_tenant_finds_nothing_of_it(
     assert body["state"] == "done"
 
 
+@pytest.mark.requirement("I03")
 @pytest.mark.parametrize("mode", ["keyword", "semantic", "hybrid", "auto"])
 def test_every_mode_answers(logbook: httpx.Client, mode: str) -> None:
     body = search(logbook, query="klystron cooling", mode=mode).json()
-    assert body["results"][0]["external_id"] == "E-2"
+    first = body["results"][0]
+    assert first["external_id"] == "E-2"
     assert body["mode"] == mode
+    assert BranchOutcome.model_fields.keys() == body["branches"][0].keys()
+    for one in body["results"]:
+        assert isclose(sum(one["contrib"].values()), one["scores"]["rrf"])
+        assert one["contrib"].keys() == one["ranks"].keys() == {*one["found_by"]}
+    # What was there before the oldest watermark was found; no other was promised.
+    marks = [one["index_watermark"] for one in body["branches"]]
+    assert body["as_of"] == min(marks)
+    written = logbook.get(f"/v1/entries/{first['entry_id']}").json()["modified_at"]
+    until(
+        lambda: search(logbook, query="klystron", mode=mode).json()["as_of"] > written,
+        within_seconds=10,
+        what="a watermark behind the entry",
+    )
+
+
+@pytest.mark.requirement("S1-36")
+def test_branches_search_at_the_same_time(logbook: httpx.Client) -> None:
+    slow = "branch=semantic;delay_ms=700"
+    body = search(logbook, slow, query="klystron cooling", mode="hybrid").json()
+    words, meaning = body["branches"]
+    assert (words["name"], meaning["name"]) == ("os_bm25", "semantic")
+    # Each began before the other had ended.
+    assert words["queued_ms"] < meaning["queued_ms"] + meaning["took_ms"]
+    assert meaning["queued_ms"] < 700 <= meaning["took_ms"]
+    assert words["queued_ms"] + words["took_ms"] < 700
 
 
 def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
@@ -156,16 +197,21 @@ def test_a_blank_query_with_a_filter_lists_and_without_one_finds_nothing(
     assert (empty["total_results"], empty["branches"]) == (0, [])
 
 
+@pytest.mark.requirement("U05", "C24", "I27")
 def test_opensearch_down_is_degraded_and_still_answers(logbook: httpx.Client) -> None:
     fault = "branch=os_bm25;error=opensearch_unavailable"
     body = search(logbook, fault, query="tripped", mode="keyword").json()
     assert (body["state"], body["degraded"]) == ("done", True)
     told = [(b["name"], b["status"], b["fallback_for"]) for b in body["branches"]]
     assert told == [("os_bm25", "error", None), ("pg_fts", "ok", "os_bm25")]
+    assert body["search_modes_used"] == ["keyword"]
+    fault = "branch=semantic;error=embedding_unavailable"
+    other = search(logbook, fault, query="tripped", mode="hybrid").json()
+    assert other["search_modes_used"] == ["keyword", "hybrid"]
     assert body["results"][0]["external_id"] == "E-0"
 
 
-@pytest.mark.requirement("P5")
+@pytest.mark.requirement("P5", "U05", "I27")
 def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
     logbook: httpx.Client,
 ) -> None:
@@ -181,6 +227,7 @@ def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
     assert body["results"][0]["external_id"] == "E-0"
 
 
+@pytest.mark.requirement("U05", "I27")
 def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
     admin: httpx.Client,
 ) -> None:
@@ -191,6 +238,7 @@ def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
     assert "deadline_ms" in error["message"]
 
 
+@pytest.mark.requirement("U05", "I27")
 @pytest.mark.parametrize(
     ("code", "severity"),
     [("opensearch_unavailable", "RETRIABLE"), ("embedding_unavailable", "CRITICAL")],
@@ -204,12 +252,14 @@ def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
     assert error["severity"] == severity
 
 
+@pytest.mark.requirement("I27")
 def test_a_fault_needs_an_admin(client: httpx.Client) -> None:
     answer = search(client, "branch=*;empty", query="x")
     assert answer.status_code == 403
     assert answer.json()["error"]["code"] == "scope_missing"
 
 
+@pytest.mark.requirement("S4-60")
 def test_a_search_that_outlasts_its_wait_becomes_a_job(admin: httpx.Client) -> None:
     answer = search(
         admin, "branch=semantic;delay_ms=600", query="x", mode="hybrid", wait_ms=50
@@ -323,6 +373,31 @@ def test_no_query_is_an_error(client: httpx.Client, query: str) -> None:
     answer = search(client, query=query, mode="hybrid")
     assert answer.status_code == 200, answer.text
     assert not [b for b in answer.json()["branches"] if b["status"] == "error"]
+
+
+@pytest.mark.requirement("C10")
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ({"mode": "keyword"}, "keyword"),
+        ({"method": "keyword"}, "keyword"),
+        ({"method": "vector"}, "semantic"),
+        ({"mode": "semantic", "method": "vector"}, "semantic"),
+        ({"mode": "hybrid", "method": "hybrid"}, "hybrid"),
+        ({"mode": "keyword", "method": "hybrid"}, None),
+        ({"mode": "auto", "method": "vector"}, None),
+    ],
+    ids=str,
+)
+def test_a_mode_is_named_in_two_ways_that_may_not_differ(
+    client: httpx.Client, given: dict[str, Any], used: str | None
+) -> None:
+    answer = search(client, query="x", **given)
+    if used is None:
+        assert answer.status_code == 422
+        assert answer.json()["error"]["code"] == "validation_failed"
+    else:
+        assert answer.json()["method_used"] == used
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ ENTRIES = [
     {
         "external_id": "OPS-78",
         "text": "The arc detector of RF cavity 2 was replaced",
+        "author": "K. Ito",
+        "category": "rf",
         "entry_time": "2026-03-03T05:10:00+01:00",
     },
     {
@@ -79,15 +81,26 @@ def test_the_answer_has_exactly_its_keys_in_their_order(
     }
 
 
-@pytest.mark.requirement("S1-103")
+@pytest.mark.requirement("S1-103", "S1-33")
 def test_a_search_by_meaning(logbook: httpx.Client) -> None:
     body = ask(logbook, query="rf cavity arc", method="vector", limit=5)
     assert 0 < body["total_results"] <= 5
     assert body["method_used"] == "vector"
     assert all(hit["relevance_score"] > 0 for hit in body["results"])
+    assert [list(hit) for hit in body["results"]] == [HIT_KEYS] * len(body["results"])
+    places = [hit["rank"] for hit in body["results"]]
+    assert places == list(range(1, len(places) + 1))
+    asked = {"query": "rf cavity arc", "mode": "semantic"}
+    native = logbook.post("/v1/search/query", json=asked).json()["results"][0]
+    first = body["results"][0]
+    assert first["source"] == native["source_uri"]
+    assert first["relevance_score"] == native["relevance_score"] <= 1
+    # What the vectors said, as it is.
+    assert native["calibration"] == "cosine_map"
+    assert 0 < native["scores"]["cosine"] < 1
 
 
-@pytest.mark.requirement("S1-104", "S1-49")
+@pytest.mark.requirement("S1-104", "S1-49", "S1-38")
 def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
     logbook: httpx.Client,
 ) -> None:
@@ -96,6 +109,7 @@ def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
     body = ask(logbook, **asked, min_relevance_score=0.6)
     scores = [hit["relevance_score"] for hit in body["results"]]
     assert scores == sorted(scores, reverse=True)
+    assert [hit["rank"] for hit in every] == list(range(1, len(every) + 1))
     assert scores == [
         hit["relevance_score"] for hit in every if hit["relevance_score"] >= 0.6
     ]
@@ -105,16 +119,80 @@ def test_a_hybrid_search_keeps_what_scores_enough_in_descending_order(
     assert len(edge["results"]) == len(every)
 
 
-@pytest.mark.requirement("S1-105", "S1-52")
+@pytest.mark.requirement("S1-105", "S1-52", "S1-07", "S1-59")
 def test_the_synthesis_cites_the_results_by_their_place(logbook: httpx.Client) -> None:
     body = ask(logbook, query="arc detector of cavity 2", min_relevance_score=0)
     assert body["citations"] == [hit["source"] for hit in body["results"]]
     assert body["total_results"] == len(body["results"]) >= 2
     place = next(h["rank"] for h in body["results"] if h["source"].endswith("OPS-78"))
     assert f"RF cavity 2 was replaced [{place}]." in body["synthesis"]
+    first, second = body["results"][:2]
+    assert {first["source"][-6:], second["source"][-6:]} == {"OPS-77", "OPS-78"}
+    for hit in (first, second):
+        assert hit["metadata"].keys() >= {"category", "date", "author"}
+        assert f"[{hit['rank']}]" in body["synthesis"]
 
 
-@pytest.mark.requirement("S1-44")
+@pytest.mark.requirement("S1-58", "C14")
+def test_a_category_is_compared_and_a_date_is_a_beginning(
+    logbook: httpx.Client,
+) -> None:
+    asked = {"query": "cavity arc water", "min_relevance_score": 0}
+    given = {"category": "rf", "date_from": "2026-03-03"}
+
+    def found(**filters: str) -> set[str]:
+        results = ask(logbook, **asked, filters=filters)["results"]
+        return {hit["source"][-6:] for hit in results}
+
+    assert found(**given) == {"OPS-78"}
+    assert found(category="rf") == {"OPS-77", "OPS-78"}
+    assert found(date_from="2026-03-03") >= {"OPS-78"}
+    assert found(date_from="2026-03-05") == set()
+
+
+@pytest.mark.requirement("S1-27", "S1-50", "S1-53")
+def test_of_more_than_are_wanted_so_many_are_given_and_five_are_read(
+    admin: httpx.Client,
+) -> None:
+    entries = [
+        {"source": "api", "external_id": f"K-{n}", "text": f"Klystron {n} is off."}
+        for n in range(12)
+    ]
+    answer = admin.post("/v1/entries", json={"entries": entries})
+    assert answer.status_code < 300, answer.text
+    asked = {"query": "klystron", "method": "keyword", "min_relevance_score": 0}
+    until(
+        lambda: ask(admin, **asked, limit=100)["total_results"] == 12,
+        within_seconds=60,
+        what="twelve entries",
+    )
+    body = ask(admin, **asked)
+    assert body["total_results"] == len(body["results"]) == len(body["citations"]) == 10
+    said = body["synthesis"]
+    assert "[5]" in said
+    assert "[6]" not in said
+
+
+@pytest.mark.requirement("S1-08", "S1-37", "C13")
+def test_one_request_asks_any_number_of_sources(logbook: httpx.Client) -> None:
+    other = {**ENTRIES[0], "source": "operations", "logbook": "Linac"}
+    assert logbook.post("/v1/entries", json=other).status_code < 300
+
+    def found(**filters: object) -> set[str]:
+        asked = {"query": "arc control room", "min_relevance_score": 0}
+        results = ask(logbook, **asked, filters=filters)["results"]
+        return {"/".join(h["source"].split("/")[-2:]) for h in results}
+
+    ours, theirs = "api/OPS-77", "operations/OPS-77"
+    # One number in two sources is two entries, all of them asked unless said otherwise.
+    until(lambda: found() >= {ours, theirs}, within_seconds=60, what="both of them")
+    assert found(source="operations") == {theirs}
+    assert found(source={"in": ["api", "operations"]}) >= {ours, theirs}
+    assert found(logbook="Linac") == {theirs}
+    assert theirs not in found(source="api")
+
+
+@pytest.mark.requirement("S1-44", "C15")
 def test_without_citations_the_synthesis_stays(logbook: httpx.Client) -> None:
     asked = {"query": "arc detector of cavity 2", "min_relevance_score": 0}
     body = ask(logbook, **asked, include_citations=False)
@@ -123,7 +201,7 @@ def test_without_citations_the_synthesis_stays(logbook: httpx.Client) -> None:
     assert "RF cavity 2 was replaced." in body["synthesis"]
 
 
-@pytest.mark.requirement("S1-60", "S1-51")
+@pytest.mark.requirement("S1-60", "S1-51", "S1-40")
 def test_nothing_found_is_an_answer(client: httpx.Client) -> None:
     answer = client.post("/search", json={"query": "rf trip"})
     assert answer.json() == {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -176,7 +177,7 @@ def compare(logbook: Logbook, seed: int, count: int) -> dict[str, int]:
     return hits
 
 
-@pytest.mark.requirement("S0-13", "S0-14", "S0-26")
+@pytest.mark.requirement("S0-13", "S0-14", "S0-26", "C04", "C07")
 def test_random_nested_questions_find_what_a_reading_of_every_entry_finds(
     logbook: Logbook, record_property: Callable[[str, object], None]
 ) -> None:
@@ -222,7 +223,7 @@ def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(
     assert judged >= 200
 
 
-@pytest.mark.requirement("S0-29")
+@pytest.mark.requirement("S0-29", "C05", "C06")
 def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
     logbook: Logbook,
 ) -> None:
@@ -232,6 +233,9 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             Text("name", "HCM03 was replaced"),
             Text("water", "Das Kühlwasser ist warm", "de"),
             Text("other", "A corrector magnet of another author"),
+            Text("new", "Septum aligned", entry_time=datetime(2026, 3, 2, tzinfo=UTC)),
+            Text("old", "Septum moved", entry_time=datetime(2016, 3, 2, tzinfo=UTC)),
+            Text("closed", "Septum opened", readers=("ben",)),
         ]
     )
     fuzzy, relaxed = {"fuzzy_fallback"}, {"relaxed_to_any_term"}
@@ -241,6 +245,9 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             ("corector magnet author:smith", ({"magnet"}, fuzzy)),
             ("Kühlwaser", ({"water"}, fuzzy)),
             ("corector magnet -tripped", ({"other"}, fuzzy)),
+            # Nor is anything found that its time or its readers keep out.
+            ("septtum before:2026-04", ({"new", "old"}, fuzzy)),
+            ("septtum since:2026 before:2026-04", ({"new"}, fuzzy)),
             # What somebody wrote is not replaced, and names never are.
             ("tripped replaced", ({"magnet", "name"}, relaxed)),
             ("HCM04", (set(), set())),

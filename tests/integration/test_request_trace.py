@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import redis
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
+@pytest.mark.requirement("I03")
 def test_request_id_and_traceparent_are_echoed_and_travel_with_every_branch(
     make_system,
 ):

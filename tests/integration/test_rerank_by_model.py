@@ -195,10 +195,12 @@ def test_a_process_without_a_model_says_so_and_answers(world):
     assert "no time" in skipped(body)[0]
 
 
+@pytest.mark.requirement("S1-24")
 def test_logits_of_an_endpoint_are_taken_as_they_are(server):
     server.scores = {"a": -3.0, "b": 4.0}
     encoder = endpoint(server, endpoint_scores="logit")
     assert encoder.logits("q", ["b", "a", "b"], 5.0) == [4.0, -3.0, 4.0]
     assert encoder.logits("q", [], 5.0) == []
+    assert len(server.asked) == 1
     with pytest.raises(EmbeddingOutageError):
         endpoint(server).logits("q", ["b"], 5.0)

@@ -165,7 +165,7 @@ def test_flower_asks_for_its_login_and_changes_nothing(up: Machine) -> None:
     assert httpx.post(shutdown, auth=(user, password)).status_code == 403
 
 
-@pytest.mark.requirement("SEC15")
+@pytest.mark.requirement("SEC15", "S1-109")
 def test_nothing_listens_beyond_loopback(up: Machine) -> None:
     listening = [
         connection.laddr.ip

@@ -163,6 +163,7 @@ def test_the_sweeper_outlives_its_broker(
     assert until(swept, within_seconds=10) == 2
 
 
+@pytest.mark.requirement("U14")
 @pytest.mark.timeout(180)
 def test_a_second_upkeep_takes_over_when_the_first_dies_and_redis_is_away(
     make_system,

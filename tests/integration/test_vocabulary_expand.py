@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from collections.abc import Iterable
@@ -214,6 +215,31 @@ def test_at_most_five_spellings_the_nearest_first(conn):
     found = one(conn, Want("typo", "cavit")).spellings
 
     assert found == ("cavita", "cavite", "cavito", "cavitu", "cavity")
+
+
+@pytest.mark.requirement("C05")
+def test_what_is_nearly_spelt_so_is_found_by_the_index_of_trigrams(conn):
+    conn.execute(
+        "INSERT INTO lexeme (tenant, language, surface, stem)"
+        " SELECT %s, 'en', md5(n::text), md5(n::text) FROM generate_series(1, 30000) n",
+        (TENANT,),
+    )
+    # As they stand once the table was vacuumed.
+    conn.execute("SELECT gin_clean_pending_list('lexeme_trigrams')")
+    conn.execute("ANALYZE lexeme")
+    want = {"no": 0, "kind": "typo", "word": "magnett", "most": 2, "forms": []}
+    values: dict[str, object] = {
+        "tenant": TENANT,
+        "languages": list(expand.LANGUAGES),
+        "alike": str(expand.ALIKE),
+        "candidates": 300,
+        "wants": json.dumps([want]),
+    }
+
+    rows = conn.execute(f"EXPLAIN (COSTS OFF) {expand._EXPAND}", values).fetchall()
+
+    plan = "\n".join(row[0] for row in rows)
+    assert "Bitmap Index Scan on lexeme_trigrams" in plan
 
 
 def test_a_word_of_another_language_is_no_misspelling(conn):

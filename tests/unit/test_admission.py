@@ -8,6 +8,7 @@ import pytest
 
 from api.admission import Admission
 from shared.errors import CapacityError
+from shared.settings import Settings
 
 
 async def hold(admission: Admission, entered: asyncio.Event, go: asyncio.Event) -> None:
@@ -63,6 +64,34 @@ def test_a_search_that_waits_gets_the_next_free_place() -> None:
         assert second.is_set()
 
     asyncio.run(story())
+
+
+@pytest.mark.requirement("S1-101", "C40")
+@pytest.mark.parametrize(("asked", "refused"), [(60, 0), (150, 0), (200, 50)])
+def test_fifty_search_a_hundred_wait_and_the_rest_is_refused(
+    asked: int, refused: int
+) -> None:
+    shipped = Settings.load({})
+    bounds = (shipped.max_concurrent_searches, shipped.search_queue_limit)
+    assert (*bounds, shipped.search_queue_wait_ms) == (50, 100, 1000)
+
+    async def story() -> list[BaseException | None]:
+        # As it ships, but for the second, which a busy machine may take itself.
+        admission = Admission(*bounds, wait_seconds=60)
+        entered, go = asyncio.Event(), asyncio.Event()
+        running = [
+            asyncio.create_task(hold(admission, entered, go)) for _ in range(asked)
+        ]
+        await entered.wait()
+        # By now each of them has got in, or waits, or was refused.
+        assert sum(one.done() for one in running) == refused
+        go.set()
+        return await asyncio.gather(*running, return_exceptions=True)
+
+    ends = asyncio.run(story())
+    told = [one for one in ends if one is not None]
+    assert len(told) == refused
+    assert all(isinstance(one, CapacityError) for one in told)
 
 
 def test_a_place_is_free_again_after_a_search_that_failed() -> None:

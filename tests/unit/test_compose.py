@@ -133,6 +133,7 @@ def test_no_process_of_ours_can_write_its_image_or_gain_rights():
     assert image_environment()["LOGCHORD_HOME"].startswith("/tmp/")
 
 
+@pytest.mark.requirement("S1-109")
 def test_the_image_binds_its_port_on_every_address_of_the_container():
     assert re.search(r"^EXPOSE 8006$", DOCKERFILE, re.MULTILINE)
     environment = image_environment()
@@ -161,6 +162,7 @@ def test_every_process_and_server_is_limited():
             assert limits_of(service) == limits_of(SERVICES["api"]), name
 
 
+@pytest.mark.requirement("S1-114", "S1-115")
 def test_liveness_and_readiness_ask_what_the_contract_says():
     live, ready = (SERVICES[name]["healthcheck"] for name in ("api", "gateway"))
     assert "/health/live" in " ".join(live["test"])

@@ -64,6 +64,7 @@ def joined(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     return counted
 
 
+@pytest.mark.requirement("I17")
 def test_equal_branches_in_flight_are_run_once(pool, joined):
     branch = Slow(FOUND)
     asking = Asking(pool, branch)

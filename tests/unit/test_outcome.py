@@ -65,6 +65,19 @@ def test_an_open_circuit_is_degraded_when_the_fallback_took_over() -> None:
     assert (ended.state, ended.degraded) == ("done", True)
 
 
+@pytest.mark.requirement("C07")
+def test_where_opensearch_is_off_postgres_says_so_and_nothing_is_degraded() -> None:
+    question, scope = Question("beam", mode="keyword"), Scope("default", "anna")
+    plan = make_plan(question, scope, Limits(opensearch=False))
+    assert plan.instead_of("pg_fts") == "os_bm25"
+    assert Plan.from_json(plan.to_json()).instead_of("pg_fts") == "os_bm25"
+    assert PLAN.instead_of("pg_fts") is None
+    ended = conclude(plan, {0: [replace(INSTEAD, fallback_for="os_bm25")]})
+    assert (ended.state, ended.degraded) == ("done", False)
+    (late,) = conclude(plan, {}).branches
+    assert (late.name, late.fallback_for) == ("pg_fts", "os_bm25")
+
+
 @pytest.mark.requirement("F26")
 def test_a_branch_that_never_came_is_named_as_late_and_never_as_empty() -> None:
     ended = conclude(PLAN, {1: [FOUND]})

@@ -20,6 +20,7 @@ from shared.query.language import wording
 from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.response import nothing_asked
+from shared.retrieval.module import Ask
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
 LIMITS = Limits()
@@ -211,11 +212,19 @@ def test_a_deadline_lies_between_100_and_twice_the_mode(
         assert plan_of(mode="hybrid", deadline_ms=asked).deadline_ms == asked
 
 
-@pytest.mark.parametrize(("limit", "window"), [(1, 50), (25, 50), (40, 80), (100, 200)])
+@pytest.mark.requirement("S1-32")
+@pytest.mark.parametrize(
+    ("limit", "window"),
+    [(1, 50), (10, 50), (25, 50), (40, 80), (50, 100), (100, 200), (400, 500)],
+)
 def test_the_window_is_twice_the_limit_within_its_bounds(
     limit: int, window: int
 ) -> None:
-    assert plan_of(limit=limit).window == window
+    limits = replace(LIMITS, max_limit=400)
+    plan = make_plan(Question("beam", mode="hybrid", limit=limit), SCOPE, limits)
+    assert plan.window == window
+    # Each branch is asked for so many.
+    assert Ask.lasting(plan, 1.0).limit == window
 
 
 def test_filters_take_a_value_or_a_list() -> None:
@@ -223,6 +232,7 @@ def test_filters_take_a_value_or_a_list() -> None:
     assert filters.parse(given, max_values=100) == Filters(("api",), ("b", "a"))
 
 
+@pytest.mark.requirement("C14")
 def test_an_unknown_filter_names_the_allowed_ones() -> None:
     with pytest.raises(InvalidRequestError) as caught:
         plan_of(filters={"colour": "red"})

@@ -20,6 +20,7 @@ from shared.ranking.facts import UNREAD, Facts, Kin
 from shared.ranking.rank import rank
 from shared.ranking.ranked import Order, Ranked
 from shared.results.response import stability_hash
+from shared.settings_search import RerankingSettings
 
 ANNA = Scope("default", "anna")
 HYBRID = make_plan(Question("beam", mode="hybrid"), ANNA, Limits())
@@ -138,12 +139,33 @@ def test_a_request_may_ask_for_the_fused_order_and_then_nothing_is_missing() -> 
     assert order.items[0].calibration == "fused_minmax"
 
 
+@pytest.mark.requirement("S1-85")
 def test_a_rerank_that_is_switched_off_is_refused_when_asked_for() -> None:
     limits = Limits(ordering=Ordering(rerank=False))
     asked = Question("beam", mode="hybrid", ordering={"rerank": True})
     with pytest.raises(ModuleNotEnabledError):
         make_plan(asked, ANNA, limits)
-    assert not make_plan(Question("beam"), ANNA, limits).ordering.rerank
+    found = [words(hit("a", 9.0)), meaning(hit("b", 0.9))]
+    off = make_plan(Question("beam", mode="hybrid"), ANNA, limits)
+    assert not rank(found, Facts(), off).reranked
+    shipped = RerankingSettings()
+    assert shipped.enabled
+    assert shipped.model == "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    assert rank(found, Facts(), HYBRID).reranked
+
+
+@pytest.mark.requirement("C08")
+def test_a_cut_is_of_what_is_shown_and_never_of_what_places_are_worth() -> None:
+    plan = with_ordering(rerank=False, min_relevance_score=0.5)
+    found = [
+        words(hit("a", 30.0), hit("b", 20.0), hit("c", 1.0)),
+        meaning(hit("a", 0.8), hit("b", 0.7), hit("c", 0.1)),
+    ]
+    order = rank(found, Facts(), plan)
+    assert names(order)[0] == "a"
+    # No place in two lists is worth more than 2/61: every hit would be cut.
+    assert max(item.rrf for item in order.items) < 0.5
+    assert order.items[0].relevance_score >= 0.5
 
 
 @pytest.mark.parametrize("plan", [HYBRID, WORDS], ids=["linear", "words"])
@@ -209,6 +231,7 @@ def test_the_page_that_asks_bends_the_order_and_hides_nothing() -> None:
     assert [item.factors for item in order.items] == [{"scope": 1.2}, {}, {}]
 
 
+@pytest.mark.requirement("C42")
 @given(st.dictionaries(st.sampled_from("abcdef"), st.floats(0.5, 1.5)))
 def test_all_factors_together_stay_within_a_half_and_two(
     given_factors: dict[str, float],
@@ -219,7 +242,7 @@ def test_all_factors_together_stay_within_a_half_and_two(
     assert factors.product(turned) == total
 
 
-@pytest.mark.requirement("S1-35")
+@pytest.mark.requirement("S1-35", "C09")
 def test_a_score_without_bound_is_shown_below_one_and_in_its_order() -> None:
     assert calibration.saturating(10.0, 10.0) == 0.5
     raw = [0.0, 0.1, 1.0, 9.0, 11.0, 40.0, 1e9]

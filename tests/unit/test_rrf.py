@@ -17,6 +17,8 @@ from shared.ranking.facts import Facts
 from shared.ranking.fusion import rrf_contrib
 from shared.ranking.rank import rank
 from shared.ranking.ranked import Ranked
+from shared.settings import Settings
+from shared.settings_search import FusionSettings
 
 PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
 
@@ -55,7 +57,7 @@ def ranked(*branches: Outcome) -> dict[str, Ranked]:
     return {item.entry_id: item for item in in_order(*branches)}
 
 
-@pytest.mark.requirement("S0-49", "S1-22")
+@pytest.mark.requirement("S0-49", "S1-22", "C02")
 def test_a_place_is_worth_the_same_counted_from_one_and_from_nought() -> None:
     assert round(rrf_contrib(1), 6) == 0.016393
     assert rrf_contrib(2) == 1 / 62
@@ -85,6 +87,7 @@ def test_one_list_alone_keeps_its_order_and_its_scores() -> None:
     assert [item.rrf for item in order] == [1 / (60 + n) for n in range(1, 6)]
 
 
+@pytest.mark.requirement("S1-37")
 def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_firsts() -> (
     None
 ):
@@ -110,7 +113,7 @@ def test_scores_are_named_by_their_unit() -> None:
     assert found["a"].found_by == ["pg_fts", "semantic"]
 
 
-@pytest.mark.requirement("S4-20")
+@pytest.mark.requirement("S4-20", "C42")
 def test_a_branch_that_weighs_twice_counts_twice_and_one_is_what_ships() -> None:
     words, meaning = branch("os_bm25", hit("a", 9)), branch("semantic", hit("b", 0.6))
     weighed = replace(PLAN.ordering, branch_weights={"semantic": 2.0})
@@ -118,6 +121,17 @@ def test_a_branch_that_weighs_twice_counts_twice_and_one_is_what_ships() -> None
     heavy = rank([words, meaning], Facts(), replace(PLAN, ordering=weighed)).items
     assert [(r.entry_id, r.rrf) for r in plain] == [("a", 1 / 61), ("b", 1 / 61)]
     assert [(r.entry_id, r.rrf) for r in heavy] == [("b", 2 / 61), ("a", 1 / 61)]
+
+
+@pytest.mark.requirement("S1-87")
+def test_another_k_changes_what_a_place_is_worth() -> None:
+    found = [branch("os_bm25", hit("a", 9)), branch("semantic", hit("a", 0.6))]
+    worth = {
+        k: rank(found, Facts(), replace(PLAN, rrf_k=k)).items[0].rrf for k in (60, 10)
+    }
+    assert worth == {60: pytest.approx(2 / 61), 10: pytest.approx(2 / 11)}
+    assert (PLAN.rrf_k, Settings.load({}).rrf_k) == (60, 60)
+    assert FusionSettings().method == "rrf"
 
 
 @pytest.mark.requirement("S4-79")
