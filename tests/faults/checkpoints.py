@@ -10,7 +10,8 @@ entry has come yet. Whoever unlinks it carries it out, so each is done once. Ord
                             as many "seconds" as the order says
     {"does": "hold"}        wait until the file `ENTRY_ID.go` lies there, at most 30 s
 
-"task" in an order names the only task that may take it. The test's side is `Orders`.
+"task" in an order names the only task that may take it, and of one that runs any stage
+the stage behind a colon. The test's side is `Orders`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from uuid import UUID
 ANY = "any"
 _POLL_SECONDS = 0.02
 _EXPIRE_SECONDS = 6.0
+_ANY_STAGE = "enhance.run_stage"
 _HOLD_SECONDS = 30.0
 # An edit may have to wait for the row that this very line holds: then it comes next.
 _EDIT_SECONDS = 1.0
@@ -38,6 +40,8 @@ _STAGE_OF = {
     "enhance.extract_metadata": "metadata",
     "enhance.embed_entries": "embed:%",
     "index.index_entries": "index",
+    "enhance.place_entries": "duplicates",
+    "enhance.run_stage:links": "links",
 }
 _CLAIM_OF: LiteralString = """
     SELECT claim::text FROM work
@@ -146,7 +150,10 @@ def _take(path: Path) -> dict[str, Any] | None:
 def _task_at_work() -> str | None:
     from celery import current_task
 
-    return current_task.name if current_task else None
+    if not current_task:
+        return None
+    name = str(current_task.name)
+    return f"{name}:{current_task.request.args[0]}" if name == _ANY_STAGE else name
 
 
 def _carry_out(

@@ -111,9 +111,11 @@ _SLOWEST: LiteralString = """
       FROM unnest(%(ids)s::uuid[], %(times)s::float[]) AS accepted (id, at)
       JOIN LATERAL (SELECT max(l.at) AS at FROM end_log l
                      WHERE l.entry_id = accepted.id) AS ended ON true"""
+# What was deleted longer ago than a tombstone is kept should not be there any more.
 _VERSIONS: LiteralString = """
     SELECT id::text, doc_version, deleted_at IS NOT NULL FROM entry
-     WHERE id NOT IN (SELECT entry_id FROM quarantine WHERE entry_id IS NOT NULL)"""
+     WHERE id NOT IN (SELECT entry_id FROM quarantine WHERE entry_id IS NOT NULL)
+       AND (deleted_at IS NULL OR modified_at >= now() - interval '7 days')"""
 # Of what is not embedded as it is now: of an older text, or of what is gone.
 _OLD_VECTORS: LiteralString = """
     SELECT count(*) FROM {vectors} v
@@ -189,7 +191,7 @@ def drift(conn: Conn, url: str, base: str) -> int:
         entry_id: (documents.version_of(epoch, version), deleted)
         for entry_id, version, deleted in conn.execute(_VERSIONS).fetchall()
     }
-    found = _indexed(url, mapping.read_alias(base))
+    found = indexed(url, mapping.read_alias(base))
     for (entry_id,) in conn.execute(_SET_ASIDE).fetchall():
         # What was put aside may be there or not.
         found.pop(entry_id, None)
@@ -199,7 +201,7 @@ def drift(conn: Conn, url: str, base: str) -> int:
     return apart + int(number(conn, _OLD_VECTORS))
 
 
-def _indexed(url: str, alias: str) -> dict[str, tuple[int, bool]]:
+def indexed(url: str, alias: str) -> dict[str, tuple[int, bool]]:
     """Return version and tombstone of every document, read page by page."""
     found: dict[str, tuple[int, bool]] = {}
     with httpx.Client(base_url=url, timeout=30) as client:

@@ -1,7 +1,7 @@
 """Entries that do harm: what happens to a worker that works on a certain word.
 
-An order is `{"word": ..., "where": "metadata" | "embed", "does": ...}`; the word "" is
-in every text. It does one of
+An order is `{"word": ..., "where": ..., "does": ...}`, "where" being a stage; the word
+"" is in every text. It does one of
 
     kill    SIGKILL the process at work
     raise   fail, as a text does that a library cannot digest
@@ -29,25 +29,49 @@ _hoard: list[bytes] = []
 def install(orders: Sequence[dict[str, Any]]) -> None:
     """Let the stages of this process meet their poison."""
     from shared.embedding import of_entry
-    from shared.enrich import metadata
+    from shared.enrich import finding, metadata
+    from shared.enrich.duplicates import placing, unlike
+    from shared.opensearch import documents
 
     for order in orders:
-        if order["where"] == "metadata":
-            metadata.extract = _poisoned(metadata.extract, order)
-        elif order["where"] == "embed":
-            of_entry.embed = _poisoned(of_entry.embed, order)
-        else:
-            message = f"there is no poison for {order['where']!r}"
-            raise ValueError(message)
+        match order["where"]:
+            case "metadata":
+                _poison(metadata, "extract", order, _first_text)
+            case "embed":
+                _poison(of_entry, "embed", order, _first_text)
+            case "duplicates":
+                _poison(placing, "shape_of", order, str)
+                _poison(unlike, "shape_of", order, str)
+            case "index":
+                _poison(documents, "_body", order, _first_text)
+            case _:
+                _poison(finding, "find", order, _text_of_stage(order["where"]))
 
 
-def _poisoned(work: Callable[..., Any], order: dict[str, Any]) -> Callable[..., Any]:
-    def step(content: Any, *args: Any, **kwargs: Any) -> Any:
-        if order["word"] in content.text:
+def _poison(
+    module: Any, name: str, order: dict[str, Any], text: Callable[..., str | None]
+) -> None:
+    work: Callable[..., Any] = getattr(module, name)
+
+    def step(*args: Any, **kwargs: Any) -> Any:
+        said = text(*args)
+        if said is not None and order["word"] in said:
             _do_harm(order)
-        return work(content, *args, **kwargs)
+        return work(*args, **kwargs)
 
-    return step
+    setattr(module, name, step)
+
+
+def _first_text(content: Any, *_: object) -> str:
+    return str(content.text)
+
+
+def _text_of_stage(name: str) -> Callable[..., str | None]:
+    def text(stage: Any, content: Any, *_: object) -> str | None:
+        # What another stage reads is no text here: not even "" is in it.
+        return str(content.text) if stage.descriptor.name == name else None
+
+    return text
 
 
 def _do_harm(order: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString
@@ -21,6 +22,10 @@ from tests.fix_system import CORE, System
 from tests.waiting import until
 
 BLOCKED_SECONDS = 15.0
+FULL_DISK = "index.blocks.read_only_allow_delete"
+# Where the disk is not full after all, the server lifts that block by itself: it looks
+# twice a minute.
+LIFTED_SECONDS = 35.0
 # So many come in while the index is away; what is live goes before what fills it.
 WRITTEN = 20
 # Those of a rebuild that reads no text anew, where nothing differs.
@@ -48,7 +53,7 @@ def system(make_system, opensearch) -> System:
     return made
 
 
-@pytest.mark.requirement("P5", "P6")
+@pytest.mark.requirement("F25", "P5", "P6")
 def test_an_index_that_is_deleted_is_never_taken_for_one_that_holds_nothing(system):
     system.start("chores")
     system.wait_ready("chores")
@@ -100,6 +105,7 @@ def test_an_index_that_is_deleted_is_never_taken_for_one_that_holds_nothing(syst
     [
         pytest.param("index.blocks.write", id="one index"),
         pytest.param("cluster.blocks.read_only", id="the cluster"),
+        pytest.param(FULL_DISK, id="a full disk", marks=pytest.mark.requirement("F25")),
     ],
 )
 def test_an_index_that_may_not_be_written_is_searched_and_waited_for(system, block):
@@ -130,7 +136,7 @@ def test_an_index_that_may_not_be_written_is_searched_and_waited_for(system, blo
     assert line.quarantined == 0
 
 
-@pytest.mark.requirement("C47", "P6")
+@pytest.mark.requirement("F25", "C47", "P6")
 def test_an_index_is_made_anew_under_edits_and_deaths_and_no_search_fails(
     system, tmp_path
 ):
@@ -224,7 +230,19 @@ def blocked(system: System, block: str) -> Iterator[None]:
         body = {"transient": body} if of_all else body
         httpx.put(f"{url}{path}", json=body, timeout=30).raise_for_status()
 
+    def is_lifted() -> bool:
+        found = httpx.get(f"{url}{path}", params={"flat_settings": "true"}, timeout=30)
+        return all(block not in one["settings"] for one in found.json().values())
+
     put("true")
+    if block == FULL_DISK:
+        # It has just looked, so that it will not look again while this lasts.
+        ends = time.monotonic() + LIFTED_SECONDS
+        until(
+            lambda: is_lifted() or time.monotonic() > ends,
+            within_seconds=2 * LIFTED_SECONDS,
+        )
+        put("true")
     try:
         yield
     finally:

@@ -20,7 +20,7 @@ import pytest
 from tests.faults.checkpoints import Orders
 from tests.faults.fix_ledger import Line
 from tests.faults.ledger import Ledger
-from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N
+from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, SHORT_LEASE, N
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -28,6 +28,8 @@ TASK_OF = {
     "metadata": "enhance.extract_metadata",
     "embed": "enhance.embed_entries",
     "index": "index.index_entries",
+    "links": "enhance.run_stage:links",
+    "duplicates": "enhance.place_entries",
 }
 _INSIDE = ("before_finish", "before_commit", "after_commit")
 # Before the claim first: a nudge that names its entries is lost with a worker, and
@@ -37,10 +39,19 @@ LINES = {
     "embed": ("before_claim", "after_claim", "after_vector", *_INSIDE),
     "index": ("before_claim", "after_claim", "after_index", *_INSIDE),
 }
+# Each is a run too many, of which the small set would have more than its tenth.
+if FULL:
+    LINES |= {
+        # As every stage that finds things.
+        "links": ("before_claim", "after_claim", *_INSIDE),
+        "duplicates": ("before_claim", "after_claim", "after_commit"),
+    }
 # While it is claimed and not yet ended.
 CLAIMED = {"after_claim", "after_vector", "after_index", "before_finish"}
 # There the task holds the entry itself: the edit waits for its commit.
 COMES_NEXT = {("metadata", "before_finish"), ("embed", "before_finish")}
+# Due once the metadata of an edit has ended, and not before.
+AFTER_METADATA = {"index", "duplicates"}
 WORKERS = {
     "enhance": "enhance",
     "enhance-2": "enhance",
@@ -84,10 +95,12 @@ _AT_WORK: LiteralString = """
      LIMIT 1"""
 _MOVED_ON: LiteralString = """
     SELECT FROM work
-     WHERE entry_id = %(entry_id)s AND stage = 'index' AND want > claimed_want"""
+     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND want > claimed_want"""
 _REVISIONS: LiteralString = """
-    SELECT e.revision, t.revision FROM entry e
-      JOIN entry_text t ON t.entry_id = e.id WHERE e.id = %(entry_id)s"""
+    SELECT e.revision, t.revision, f.revision FROM entry e
+      JOIN entry_text t ON t.entry_id = e.id
+      JOIN entry_finding f ON f.entry_id = e.id AND f.stage = 'links'
+     WHERE e.id = %(entry_id)s"""
 
 
 class Case(NamedTuple):
@@ -119,6 +132,7 @@ class Happened(NamedTuple):
     endings: list[str]
     revision: int
     analysed: int
+    linked: int
 
 
 @dataclass
@@ -153,7 +167,7 @@ class Run:
             done = [
                 pool.submit(self._turns, stage, ids, client, key) for stage in LINES
             ]
-            until(lambda: self._all_done(done), within_seconds=200)
+            until(lambda: self._all_done(done), within_seconds=240)
             for one in done:
                 one.result()
         until(
@@ -193,8 +207,11 @@ class Run:
     def _one(
         self, case: Case, number: int, entry_id: str, client: httpx.Client, key: str
     ) -> None:
-        # Its row moves on once the metadata of the edit has ended, and not before.
-        waits = case.does == "edit" and case.stage == "index" and case.line in CLAIMED
+        waits = (
+            case.does == "edit"
+            and case.stage in AFTER_METADATA
+            and case.line in CLAIMED
+        )
         with self._turn:
             if case.does == "kill":
                 # Bystanders are F1 and F2; here nobody else is to be in its hands.
@@ -208,7 +225,10 @@ class Run:
         if waits:
             with self._turn:
                 self.ledger.post(client, number)
-            until(lambda: self._has_moved_on(entry_id), within_seconds=TAKEN_SECONDS)
+            until(
+                lambda: self._has_moved_on(entry_id, case.stage),
+                within_seconds=TAKEN_SECONDS,
+            )
             self.orders.let_go(case.line, entry_id)
 
     def _order(
@@ -249,9 +269,10 @@ class Run:
             found = conn.execute(_AT_WORK, {"stage": stage}).fetchone()
         return found is not None
 
-    def _has_moved_on(self, entry_id: str) -> bool:
+    def _has_moved_on(self, entry_id: str, stage: str) -> bool:
         with psycopg.connect(self.system.database) as conn:
-            moved = conn.execute(_MOVED_ON, {"entry_id": entry_id}).fetchone()
+            which = {"entry_id": entry_id, "stage": stage}
+            moved = conn.execute(_MOVED_ON, which).fetchone()
         return moved is not None
 
     def _all_done(self, done: list[Future[None]]) -> bool:
@@ -270,7 +291,7 @@ def run(make_lasting_system, opensearch, tmp_path_factory) -> Iterator[Run]:
     """The one run that all of these tests look at."""
     folder = tmp_path_factory.mktemp("orders")
     system = make_lasting_system(
-        opensearch=opensearch.url, **SHORT_LEASE, **QUICK_VECTORS
+        opensearch=opensearch.url, **SHORT_LEASE, **QUICK_VECTORS, **EVERY_STAGE
     )
     run = Run(system, Orders(folder), {"checkpoints": str(folder)})
     run.start()
@@ -279,7 +300,7 @@ def run(make_lasting_system, opensearch, tmp_path_factory) -> Iterator[Run]:
     system.stop_all()
 
 
-pytestmark = pytest.mark.timeout(360)
+pytestmark = pytest.mark.timeout(420)
 
 
 @pytest.mark.requirement("F3", "P1", "P2", "P6")
@@ -303,7 +324,7 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
     assert len(happened.claims) == 1 + lost
     assert len({due for _, due in happened.claims}) == 1
     assert happened.endings == [happened.claims[-1][0]]
-    assert happened.analysed == happened.revision == 2
+    assert happened.linked == happened.analysed == happened.revision == 2
 
 
 @pytest.mark.requirement("F3", "P1", "P2")
@@ -311,7 +332,7 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
 def test_an_edit_at_this_line_is_worked_on_too(run, case):
     happened = run.happened(case)
 
-    assert happened.analysed == happened.revision == 3
+    assert happened.linked == happened.analysed == happened.revision == 3
     if case.line in CLAIMED and (case.stage, case.line) not in COMES_NEXT:
         # What was at work when it came did not end the row.
         first, last = happened.claims[0], happened.claims[-1]
@@ -329,4 +350,4 @@ def test_a_claim_that_was_lost_finishes_nothing(run, case):
         lost, taken_over = happened.claims
         assert lost[1] == taken_over[1]
         assert happened.endings == [taken_over[0]]
-    assert happened.analysed == happened.revision == 2
+    assert happened.linked == happened.analysed == happened.revision == 2

@@ -14,7 +14,16 @@ from tests.waiting import until
 BROKEN = {"word": "", "where": "embed", "does": "raise"}
 BUDGET_IN_ROW = 25
 PAUSED_SECONDS = 10
-POISON = {"word": "venom", "where": "metadata", "does": "kill"}
+# One for each stage of the worker, all at once.
+POISONS = {
+    stage: {"word": word, "where": stage, "does": "kill"}
+    for stage, word in (
+        ("metadata", "venom"),
+        ("links", "arsenic"),
+        ("duplicates", "hemlock"),
+        ("index", "toxin"),
+    )
+}
 
 # From accepted to the end of the stage, for each entry of one run.
 _SECONDS: LiteralString = """
@@ -23,12 +32,16 @@ _SECONDS: LiteralString = """
       JOIN end_log ended ON ended.entry_id = accepted.id
        AND ended.stage LIKE %(stage)s || '%%'
      GROUP BY accepted.id, accepted.at"""
+# An entry may be due for the index more than once.
 _RUNS: LiteralString = """
-    SELECT entry_id::text, count(*) FROM claim_log
-     WHERE stage = 'metadata' GROUP BY entry_id"""
+    SELECT entry_id::text, max(runs) FROM (
+        SELECT entry_id, count(*) AS runs FROM claim_log
+         WHERE stage = %(stage)s GROUP BY entry_id, created_at, want) AS due
+     GROUP BY entry_id"""
 _FIRST_BATCH: LiteralString = """
     SELECT count(*) FROM claim_log
-     WHERE claim = (SELECT claim FROM claim_log WHERE entry_id = %(id)s
+     WHERE claim = (SELECT claim FROM claim_log
+                     WHERE entry_id = %(id)s AND stage = %(stage)s
                      ORDER BY at LIMIT 1)"""
 _PAUSED: LiteralString = """
     SELECT extract(epoch FROM since)::float FROM stage_pause
@@ -46,7 +59,7 @@ _ASIDE: LiteralString = """
 def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system):
     system = make_system(**SHORT_LEASE)
     system.start("api", "upkeep")
-    system.start("enhance", faulty={"poison": [POISON]})
+    system.start("enhance", faulty={"poison": [POISONS["metadata"]]})
     system.wait_ready("enhance", "upkeep")
     ledger = Ledger(system, "F7", vectors=False)
 
@@ -60,10 +73,13 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
         others += [ledger.post_until_accepted(client, n) for n in more]
     line = ledger.close(within_seconds=120)
 
+    of_venom = {"id": venom, "stage": "metadata"}
     with psycopg.connect(system.database) as conn:
-        runs: dict[str, int] = dict(conn.execute(_RUNS).fetchall())
+        runs: dict[str, int] = dict(
+            conn.execute(_RUNS, {"stage": "metadata"}).fetchall()
+        )
         aside = conn.execute(_ASIDE).fetchall()
-        together = conn.execute(_FIRST_BATCH, {"id": venom}).fetchone()
+        together = conn.execute(_FIRST_BATCH, of_venom).fetchone()
     without, beside = p95(seconds(ledger, calm)), p95(seconds(ledger, others))
     print(f"F7 p95_without={without:.3f} p95_beside={beside:.3f} batch={together}")
     assert line.accepted == 2 * N
@@ -73,6 +89,50 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
     assert runs.pop(venom) == 1 + 3
     assert max(runs.values()) <= 2
     assert beside <= 1.5 * without
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("F7", "P1", "P6", "P7")
+@pytest.mark.timeout(400)
+def test_entries_that_kill_their_worker_at_every_stage_spend_their_own_strikes_alone(
+    make_system, opensearch
+):
+    system = make_system(
+        opensearch=opensearch.url, **QUICK_VECTORS, **SHORT_LEASE, **EVERY_STAGE
+    )
+    system.start("api", "upkeep", "embed")
+    system.start("enhance", faulty={"poison": list(POISONS.values())})
+    system.wait_ready("enhance", "embed", "upkeep")
+    ledger = Ledger(system, "F7 every stage")
+
+    with system.client() as client:
+        ledger.post_many(client, range(N // 2))
+        poisons = {
+            stage: str(ledger.post(client, -n, f"{one['word']} in the cooling water"))
+            for n, (stage, one) in enumerate(POISONS.items(), 1)
+        }
+        ledger.post_many(client, range(N // 2, N - len(POISONS)))
+    line = ledger.close(within_seconds=120)
+
+    with psycopg.connect(system.database) as conn:
+        aside = conn.execute(_ASIDE).fetchall()
+        runs: dict[str, dict[str, int]] = {
+            stage: dict(conn.execute(_RUNS, {"stage": stage}).fetchall())
+            for stage in POISONS
+        }
+        together = {
+            stage: conn.execute(_FIRST_BATCH, {"id": one, "stage": stage}).fetchone()
+            for stage, one in poisons.items()
+        }
+    print(f"F7 every stage batches={together}")
+    assert line.accepted == N
+    assert (line.lost, line.duplicate_effects, line.drift) == (0, 0, 0)
+    assert sorted(aside) == sorted(
+        (one, stage, "worker_lost", 1 + 3) for stage, one in poisons.items()
+    )
+    for stage, one in poisons.items():
+        assert runs[stage].pop(one) == 1 + 3
+        assert max(runs[stage].values()) <= 2
 
 
 @pytest.mark.slow
