@@ -40,7 +40,7 @@ faults: setup ## The fault experiments of the default suite
 	@.ci/test tests/faults
 
 faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each
-	@LOGCHORD_TEST_FAULTS_ALL=1 .ci/test tests/faults -m 'slow or not slow'
+	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults -m 'slow or not slow'
 
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py

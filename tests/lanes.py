@@ -1,8 +1,8 @@
 """Files of tests run side by side in two lanes; some need the machine for themselves.
 
 A lane is a process of pytest-xdist with servers of its own. Each test holds a lock
-while it runs: with all others, or by itself, as fault experiments and what is marked
-`alone` do.
+while it runs: with all others, or by itself, as what is marked `alone` does, and every
+fault experiment that is not marked `patient`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
     if run is None:
         return (yield)
-    alone = FAULTS in item.path.parents or item.get_closest_marker("alone") is not None
-    with _turn(run, fcntl.LOCK_EX if alone else fcntl.LOCK_SH):
+    with _turn(run, fcntl.LOCK_EX if _alone(item) else fcntl.LOCK_SH):
         return (yield)
 
 
@@ -36,6 +35,12 @@ def pytest_testnodedown(node: Any) -> None:
     """Remove the locks with the lane that used them."""
     for name in ("gate", "room"):
         _path(node.workerinput["testrunuid"], name).unlink(missing_ok=True)
+
+
+def _alone(item: pytest.Item) -> bool:
+    if item.get_closest_marker("alone") is not None:
+        return True
+    return FAULTS in item.path.parents and item.get_closest_marker("patient") is None
 
 
 @contextmanager

@@ -30,6 +30,7 @@ SETTINGS = {
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F29", "P2")
 @pytest.mark.timeout(400)
 def test_each_source_is_polled_once_per_due_time_whichever_scheduler_is_killed(

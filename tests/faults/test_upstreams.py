@@ -167,6 +167,7 @@ def test_five_new_sources_that_hang_leave_a_child_to_one_that_works(
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F33", "P7", "P11")
 @pytest.mark.timeout(600)
 def test_new_sources_that_misbehave_in_every_way_hold_up_no_other(begin):
@@ -199,6 +200,7 @@ def test_new_sources_that_misbehave_in_every_way_hold_up_no_other(begin):
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("F33", "P7")
 @pytest.mark.timeout(600)
 def test_of_twenty_sources_three_hang_three_fail_one_sends_garbage(begin):
