@@ -195,7 +195,12 @@ class Context:
         )
 
     def batches(
-        self, stage: str, entry_ids: Sequence[UUID], *, limit: int
+        self,
+        stage: str,
+        entry_ids: Sequence[UUID],
+        *,
+        limit: int,
+        most: int | None = None,
     ) -> Iterator[list[Claim]]:
         """Yield batches of due work, as long and as surely ours as settings say."""
         return batches(
@@ -203,6 +208,7 @@ class Context:
             stage,
             entry_ids,
             limit=limit,
+            most=most,
             timing=self.timing,
             on_hung=self._resources.on_hung,
         )

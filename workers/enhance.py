@@ -18,22 +18,23 @@ from shared.broker import (
 )
 from shared.due import rows, stages
 from shared.due.rows import Claim
-from shared.embedding import names, of_entry, skipping, tables
+from shared.embedding import names, tables
 from shared.enrich import metadata
 from shared.entries import attachments
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.stages import passing
+from workers import embedding
 from workers.contents import Contents
 from workers.context import Context
-from workers.task import Ids, attempt, each, task
+from workers.task import BATCH_SECONDS, Ids, attempt, each, task
 
 log = get_logger()
 
-METADATA_BATCH, EMBED_BATCH = 32, 8
-# One entry may take many seconds: a batch must end well within its lease's limit.
-BATCH_SECONDS = 10.0
+METADATA_BATCH = 32
+# Where few wait, little is lost with a worker; of a backlog each may take more.
+EMBED_BATCH, EMBED_MOST = 8, 32
 
 
 @task(EXTRACT_METADATA)
@@ -62,10 +63,11 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
             stages.pause(conn, embed_stage(model), error)
         log.error("model_not_loaded", model=model, code=error.error_code)
         return
-    for claims in ctx.batches(embed_stage(model), entry_ids, limit=EMBED_BATCH):
+    stage = embed_stage(model)
+    batches = ctx.batches(stage, entry_ids, limit=EMBED_BATCH, most=EMBED_MOST)
+    for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = Contents(ctx, claims)
-        _each_in_time(ctx, claims, functools.partial(_embed, ctx, model, contents))
+        embedding.embed_in_time(ctx, model, claims)
 
 
 def _each_in_time(
@@ -113,24 +115,6 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
         return []
     with connection(ctx.pool) as conn:
         return attachments.texts(conn, content.tenant, content.entry_id)
-
-
-def _embed(ctx: Context, model: str, contents: Contents, claim: Claim) -> None:
-    content = contents.of(claim)
-    found, why = None, None
-    if content is not None:
-        encoder = ctx.encoder(model)
-        why = skipping.reason(content, model, ctx.settings)
-        found = of_entry.nothing(encoder) if why else of_entry.embed(content, encoder)
-    ctx.checkpoint("after_vector", claim.entry_id)
-    with connection(ctx.pool) as conn:
-        # Without a table the model has been dropped meanwhile: nothing is to be stored.
-        table = tables.hold(conn, model)
-        if table is not None and content is not None and found is not None:
-            of_entry.store(conn, table, content, found)
-            skipping.note(conn, model, content, why)
-        _end(ctx, conn, claim)
-    ctx.checkpoint("after_commit", claim.entry_id)
 
 
 def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:

@@ -23,13 +23,11 @@ from shared.stages import passing, registered
 from shared.stages.registered import Stage
 from workers.contents import Contents
 from workers.context import Context
-from workers.task import Ids, attempt, each, settle, task
+from workers.task import BATCH_SECONDS, Ids, attempt, each, settle, task
 
 log = get_logger()
 
 FIND_BATCH = 32
-# One entry may take many seconds: a batch must end well within its lease's limit.
-BATCH_SECONDS = 10.0
 
 StageName = Annotated[str, Field(max_length=64)]
 # What was found in an entry, and the entry; None: it is gone.

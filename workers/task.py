@@ -34,6 +34,9 @@ from workers.context import Context, Resources, budget
 
 log = get_logger()
 
+# One entry may take many seconds: a batch must end well within its lease's limit.
+BATCH_SECONDS = 10.0
+
 Ids = Annotated[tuple[UUID, ...], Field(max_length=128)]
 
 # Where tasks are; to import one of them makes its tasks known.

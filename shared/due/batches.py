@@ -111,25 +111,27 @@ def batches(
     entry_ids: Sequence[UUID],
     *,
     limit: int,
+    most: int | None = None,
     seconds: float = TASK_SECONDS,
     timing: Timing | None = None,
     on_hung: Callable[[], None] | None = None,
 ) -> Iterator[list[Claim]]:
     """Yield the rows named, then whatever is due, live before bulk, for a while.
 
+    Where `most` is given, a batch after a full one may be twice as large, up to that.
     In a worker that is to end there is no next batch: what is due stays due.
     """
     timing = timing or Timing()
     ends = time.monotonic() + seconds
     named: Sequence[UUID] | None = entry_ids or None
-    bound = Bound()
+    bound, size = Bound(), limit
     while time.monotonic() < ends and not _ENDING[0]:
         with_bulk = _BULK_TURN.take(timing.lease_seconds)
         with connection(pool) as conn:
             taken = rows.claim(
                 conn,
                 stage,
-                limit=limit,
+                limit=size,
                 entry_ids=named,
                 lease_seconds=timing.lease_seconds,
                 bound=bound,
@@ -144,7 +146,8 @@ def batches(
                 _BULK_TURN.note_live()
             # What came with an earlier due time meanwhile is found once a batch is not
             # full any more, or by the next task.
-            is_full = len(taken) == limit or taken[0].attempts > 1
+            is_full = len(taken) == size or taken[0].attempts > 1
+            size = _next_size(size, len(taken), limit, most)
             bound = bound.after(taken) if named is None and is_full else Bound()
             with Lease(pool, taken[0].claim, timing, on_hung):
                 yield taken
@@ -156,6 +159,13 @@ def batches(
             return
         else:
             named, bound = None, Bound()
+
+
+def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:
+    """Return how many to claim next: more where many wait, and few where few do."""
+    if most is None or taken < size:
+        return limit
+    return min(most, 2 * size)
 
 
 def claim_no_more() -> None:

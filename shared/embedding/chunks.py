@@ -11,6 +11,8 @@ MAX_CHUNKS = 300
 # How much of a text is split into words at a time: bounds memory for huge entries.
 SEGMENT_CHARACTERS = 50_000
 LONGEST_WORD = 1_000
+# With more characters a piece than that, a text may still be short; few are.
+SHORT_CHARACTERS = 4
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,11 @@ def cut(
 
     Where `max_chunks` was not enough, the last chunk ends before the text does.
     """
+    if len(text) <= SHORT_CHARACTERS * encoder.max_tokens:
+        pieces = encoder.count_tokens(text)
+        if pieces <= encoder.max_tokens:
+            # Most entries: to list the words takes as long as to count the pieces.
+            return [Chunk(0, 0, len(text), text)] if pieces else []
     chunks: list[Chunk] = []
     held: list[Word] = []
     room = encoder.max_tokens

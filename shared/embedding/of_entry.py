@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
 import numpy as np
 from psycopg import Connection
@@ -11,6 +13,7 @@ from psycopg.rows import TupleRow
 from shared.embedding import vectors
 from shared.embedding.chunks import Chunk, cut
 from shared.embedding.encoders import Encoder, Vectors
+from shared.embedding.vectors import Made
 from shared.entries.reading import Content
 
 
@@ -41,18 +44,21 @@ def store(
     conn: Connection[TupleRow], table: str, content: Content, found: Embedded
 ) -> None:
     """Replace the entry's vectors, unless it has moved on; idempotent."""
-    if found.chunks:
-        vectors.store(
-            conn,
-            table,
-            content.tenant,
-            content.entry_id,
-            content.revision,
-            found.chunks,
-            found.vectors,
-        )
-    else:
-        vectors.remove(conn, table, content.tenant, content.entry_id, content.revision)
+    store_all(conn, table, content.tenant, [(content, found)])
+
+
+def store_all(
+    conn: Connection[TupleRow],
+    table: str,
+    tenant: str,
+    found: Iterable[tuple[Content, Embedded]],
+) -> set[UUID]:
+    """Replace vectors of a facility's entries, and return whose; idempotent."""
+    made = [
+        Made(content.entry_id, content.revision, embedded.chunks, embedded.vectors)
+        for content, embedded in found
+    ]
+    return vectors.store_all(conn, table, tenant, made)
 
 
 def _in_text(chunk: Chunk, shift: int) -> Chunk:

@@ -8,7 +8,7 @@ those entries are due again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, LiteralString
 from uuid import UUID
@@ -22,6 +22,7 @@ from shared.due.behind import Named
 from shared.due.maintenance import Progress
 from shared.embedding import tables
 from shared.embedding.encoders import LANGUAGES
+from shared.entries import reading
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import Pool, connection
@@ -39,23 +40,29 @@ MACHINE = "machine"
 
 _NOTE: LiteralString = """
     INSERT INTO embedding_skipped AS s (tenant, entry_id, model, revision, reason)
-    SELECT %(tenant)s, e.id, %(model)s, %(revision)s, %(reason)s
+    SELECT %(tenant)s, e.id, %(model)s, j.revision, j.reason
       FROM entry e
-     WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
+      JOIN unnest(%(entry_ids)s::uuid[], %(revisions)s::int[], %(reasons)s::text[])
+           AS j (entry_id, revision, reason) ON j.entry_id = e.id
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+     ORDER BY e.id
         ON CONFLICT (entry_id, model) DO UPDATE
        SET revision = excluded.revision, reason = excluded.reason
      WHERE s.revision <= excluded.revision"""
 _FORGET: LiteralString = """
-    DELETE FROM embedding_skipped
-     WHERE entry_id = %(entry_id)s AND model = %(model)s AND tenant = %(tenant)s
-       AND revision <= %(revision)s"""
+    DELETE FROM embedding_skipped s
+     USING unnest(%(entry_ids)s::uuid[], %(revisions)s::int[])
+           AS j (entry_id, revision)
+     WHERE s.entry_id = j.entry_id AND s.revision <= j.revision
+       AND s.model = %(model)s AND s.tenant = %(tenant)s"""
 _COUNTS: LiteralString = """
     SELECT reason, count(*) FROM embedding_skipped
      WHERE tenant = %(tenant)s AND model = %(model)s
      GROUP BY reason ORDER BY reason LIMIT 10"""
-# The language is the one that the text was read in; what waits will be judged anew.
+# The language is the one that the text was read in, where few words count as English;
+# so who may be judged otherwise is, by the one function. What waits will be anyhow.
 _PAGE: LiteralString = """
-    SELECT e.id AS entry_id, e.tenant,
+    SELECT e.id AS entry_id, e.tenant, coalesce(s.reason, '') AS noted,
            coalesce(s.reason, '') <> CASE
                WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
                WHEN cardinality(%(spoken)s::text[]) > 0
@@ -66,7 +73,7 @@ _PAGE: LiteralString = """
                             WHERE w.entry_id = e.id AND w.stage = ANY(%(stages)s))
            AND NOT EXISTS (SELECT FROM quarantine q
                             WHERE q.entry_id = e.id AND q.stage = ANY(%(stages)s))
-           AS is_other
+           AS may_be_other
       FROM entry_text t
       JOIN entry e ON e.id = t.entry_id
       LEFT JOIN embedding_skipped s ON s.entry_id = e.id AND s.model = %(model)s
@@ -81,7 +88,8 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 class _Row:
     entry_id: UUID
     tenant: str
-    is_other: bool
+    noted: str
+    may_be_other: bool
 
 
 def spoken(model: str, settings: Settings) -> tuple[str, ...]:
@@ -102,24 +110,40 @@ def reason(content: Content, model: str, settings: Settings) -> Reason | None:
     if not known:
         return None
     source = settings.sources.get(content.source)
-    language = languages.said(content.said_language) or languages.detect(
-        f"{content.title}\n{content.text}", source.language if source else None
+    # A few words of which nothing is said count as the model's own, as in a question.
+    expected = (source.language if source else None) or known[0]
+    language = languages.of_entry(
+        content.title, content.text, told=content.said_language, expected=expected
     )
     return None if language in known else "language"
 
 
 def note(
-    conn: Connection[TupleRow], model: str, content: Content, why: Reason | None
+    conn: Connection[TupleRow],
+    model: str,
+    tenant: str,
+    judged: Iterable[tuple[Content, Reason | None]],
 ) -> None:
-    """Keep the reason, or that there is none any more; idempotent."""
-    row = {
-        "tenant": content.tenant,
-        "entry_id": content.entry_id,
+    """Keep each entry's reason, or that it has none any more; idempotent."""
+    in_order = sorted(judged, key=lambda one: one[0].entry_id)
+    noted = [one for one in in_order if one[1] is not None]
+    if noted:
+        conn.execute(_NOTE, _rows(model, tenant, noted))
+    without = [one for one in in_order if one[1] is None]
+    if without:
+        conn.execute(_FORGET, _rows(model, tenant, without))
+
+
+def _rows(
+    model: str, tenant: str, judged: Sequence[tuple[Content, Reason | None]]
+) -> dict[str, Any]:
+    return {
+        "tenant": tenant,
         "model": model,
-        "revision": content.revision,
-        "reason": why,
+        "entry_ids": [content.entry_id for content, _ in judged],
+        "revisions": [content.revision for content, _ in judged],
+        "reasons": [why for _, why in judged],
     }
-    conn.execute(_FORGET if why is None else _NOTE, row)
 
 
 def counts(conn: Connection[TupleRow], model: str, tenant: str) -> dict[str, int]:
@@ -136,11 +160,10 @@ def prepare(
     with connection(pool) as conn:
         models = [one.model for one in tables.active(conn)]
         pages = {model: _page(conn, model, settings, cursor) for model in models}
-    other: dict[str, list[Named]] = defaultdict(list)
-    for model, page in pages.items():
-        for row in page:
-            if row.is_other:
-                other[embed_stage(model)].append((row.tenant, row.entry_id))
+        other: dict[str, list[Named]] = {}
+        for model, page in pages.items():
+            if found := _judged_otherwise(conn, model, settings, page):
+                other[embed_stage(model)] = found
     make_due = [behind.add_but_last(pool, named, one) for one, named in other.items()]
     page = next(iter(pages.values()), [])
 
@@ -154,6 +177,23 @@ def prepare(
         return Progress({**cursor, "embedded_to": str(page[-1].entry_id)}, done)
 
     return commit
+
+
+def _judged_otherwise(
+    conn: Connection[TupleRow], model: str, settings: Settings, page: Sequence[_Row]
+) -> list[Named]:
+    noted: dict[str, dict[UUID, str]] = defaultdict(dict)
+    for row in page:
+        if row.may_be_other:
+            noted[row.tenant][row.entry_id] = row.noted
+    return [
+        (tenant, entry_id)
+        for tenant, of_tenant in sorted(noted.items())
+        for entry_id, content in reading.contents(
+            conn, tenant, sorted(of_tenant)
+        ).items()
+        if (reason(content, model, settings) or "") != of_tenant[entry_id]
+    ]
 
 
 def _page(

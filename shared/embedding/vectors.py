@@ -21,6 +21,7 @@ from shared.entries.narrowing import ANYTHING, NARROWED, narrows
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
     "EmbeddingModel",
+    "Made",
     "Near",
     "active",
     "cosines",
@@ -28,8 +29,8 @@ __all__ = [
     "ensure_table",
     "nearest",
     "registered",
-    "remove",
     "store",
+    "store_all",
 ]
 
 MIN_EF_SEARCH, MAX_EF_SEARCH = 100, 1_000
@@ -65,26 +66,41 @@ class _NearOfFew(Near):
     farthest: float
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The vectors of one revision of an entry, a chunk each."""
+
+    entry_id: UUID
+    revision: int
+    chunks: Sequence[Chunk]
+    vectors: Vectors
+
+
 # An edit or deletion waits until the vectors are in, and a late or superseded attempt
 # finds no row: without the lock two revisions could leave chunks side by side.
-_LOCK_ENTRY: LiteralString = """
-    SELECT id
-      FROM entry
-     WHERE id = %(entry_id)s AND tenant = %(tenant)s
-       AND deleted_at IS NULL AND revision <= %(revision)s
-       FOR NO KEY UPDATE"""
+_LOCK_ENTRIES: LiteralString = """
+    SELECT e.id, e.deleted_at IS NOT NULL
+      FROM entry e
+      JOIN unnest(%(entry_ids)s::uuid[], %(revisions)s::int[])
+           AS made (entry_id, revision) ON made.entry_id = e.id
+     WHERE e.tenant = %(tenant)s AND e.revision <= made.revision
+     ORDER BY e.id
+       FOR NO KEY UPDATE OF e"""
 
 _DELETE: LiteralString = """
-    DELETE FROM {table} WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s"""
+    DELETE FROM {table}
+     WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)"""
 
 _INSERT: LiteralString = """
     INSERT INTO {table}
            (tenant, entry_id, revision, chunk, start_at, end_at, embedding)
-    SELECT %(tenant)s, %(entry_id)s, %(revision)s,
+    SELECT %(tenant)s, c.entry_id, c.revision,
            c.number, c.start_at, c.end_at, c.embedding::halfvec
-      FROM unnest(%(numbers)s::int[], %(starts)s::int[], %(ends)s::int[],
-                  %(embeddings)s::text[]) AS c (number, start_at, end_at, embedding)
-     ORDER BY c.number"""
+      FROM unnest(%(entry_ids)s::uuid[], %(revisions)s::int[], %(numbers)s::int[],
+                  %(starts)s::int[], %(ends)s::int[], %(embeddings)s::text[])
+           AS c (entry_id, revision, number, start_at, end_at, embedding)
+     ORDER BY c.entry_id, c.number"""
+_INSERTED = ("entry_ids", "revisions", "numbers", "starts", "ends", "embeddings")
 
 
 def store(
@@ -97,43 +113,48 @@ def store(
     vectors: Vectors,
 ) -> bool:
     """Replace the vectors of an entry; idempotent. False if it has moved on or gone."""
-    dimension = vectors.shape[-1]
-    embeddings = [_text(v) for v in checked(vectors, len(chunks), dimension, table)]
-    row: dict[str, Any] = {
+    made = Made(entry_id, revision, chunks, vectors)
+    return entry_id in store_all(conn, table, tenant, [made])
+
+
+def store_all(
+    conn: Connection[TupleRow], table: str, tenant: str, made: Sequence[Made]
+) -> set[UUID]:
+    """Replace the vectors of entries, and return whose; of the others, as `store`.
+
+    Without chunks those of an entry go, also of a deleted one. All rows are locked
+    by one statement: in the order of ids, as everybody locks them.
+    """
+    embeddings = {one.entry_id: _texts(one, table) for one in made}
+    asked = {
         "tenant": tenant,
-        "entry_id": entry_id,
-        "revision": revision,
+        "entry_ids": [one.entry_id for one in made],
+        "revisions": [one.revision for one in made],
     }
-    if conn.execute(_LOCK_ENTRY, row).fetchone() is None:
-        return False
-    conn.execute(_on(_DELETE, table), row)
-    for first in range(0, len(chunks), STORE_BATCH):
-        batch = chunks[first : first + STORE_BATCH]
-        row["numbers"] = [chunk.number for chunk in batch]
-        row["starts"] = [chunk.start for chunk in batch]
-        row["ends"] = [chunk.end for chunk in batch]
-        row["embeddings"] = embeddings[first : first + STORE_BATCH]
-        conn.execute(_on(_INSERT, table), row)
-    return True
+    locked = conn.execute(_LOCK_ENTRIES, asked).fetchall()
+    there = {one for one, deleted in locked if not (deleted and embeddings[one])}
+    if not there:
+        return there
+    conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_ids": sorted(there)})
+    rows = [
+        (one.entry_id, one.revision, chunk.number, chunk.start, chunk.end, text)
+        for one in sorted(made, key=lambda one: one.entry_id)
+        if one.entry_id in there
+        for chunk, text in zip(one.chunks, embeddings[one.entry_id], strict=True)
+    ]
+    for first in range(0, len(rows), STORE_BATCH):
+        columns = zip(*rows[first : first + STORE_BATCH], strict=True)
+        row = dict(zip(_INSERTED, map(list, columns), strict=True))
+        conn.execute(_on(_INSERT, table), {"tenant": tenant, **row})
+    return there
 
 
-# As above, but of a deleted entry too.
-_LOCK_ANY_ENTRY: LiteralString = """
-    SELECT id
-      FROM entry
-     WHERE id = %(entry_id)s AND tenant = %(tenant)s AND revision <= %(revision)s
-       FOR NO KEY UPDATE"""
-
-
-def remove(
-    conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID, revision: int
-) -> bool:
-    """Remove the vectors of an entry; idempotent. False if it has moved on."""
-    row = {"tenant": tenant, "entry_id": entry_id, "revision": revision}
-    if conn.execute(_LOCK_ANY_ENTRY, row).fetchone() is None:
-        return False
-    conn.execute(_on(_DELETE, table), row)
-    return True
+def _texts(made: Made, table: str) -> list[str]:
+    if not made.chunks:
+        return []
+    dimension = made.vectors.shape[-1]
+    good = checked(made.vectors, len(made.chunks), dimension, table)
+    return [_text(vector) for vector in good]
 
 
 _TUNE: LiteralString = """
@@ -326,4 +347,6 @@ def _on(statement: LiteralString, table: str) -> sql.Composed:
 
 
 def _text(vector: Vectors) -> str:
-    return "[" + ",".join(f"{number:.7g}" for number in np.ravel(vector).tolist()) + "]"
+    numbers = np.ravel(vector).tolist()
+    # In one go: a fifth faster than each number by itself.
+    return ("[" + ",".join(["%.7g"] * len(numbers)) + "]") % tuple(numbers)

@@ -104,8 +104,8 @@ def extract(
     text = markup.to_plain(content.text, content.text_format)
     sections = sections_of(content, text, attachments)
     try:
-        language = languages.said(content.said_language) or languages.detect(
-            f"{content.title}\n{text}", expected_language
+        language = languages.of_entry(
+            content.title, text, told=content.said_language, expected=expected_language
         )
         analysis = analyse(sections, language, facility)
     except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError):

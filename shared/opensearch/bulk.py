@@ -18,6 +18,8 @@ MAX_REQUEST_BYTES = 5_000_000
 _TIMEOUT_SECONDS = 10
 _CONFLICT = 409
 _FIRST_ERROR = 300
+# Of an answer as long as the request the rest is read by nobody.
+_READ_OF_ITEMS = "items.index._id,items.index.status,items.index.error.type"
 
 
 def write(
@@ -33,7 +35,11 @@ def write(
             answer = client.bulk(
                 body="".join(lines),
                 index=alias,
-                params={"require_alias": "true", "request_timeout": _TIMEOUT_SECONDS},
+                params={
+                    "require_alias": "true",
+                    "request_timeout": _TIMEOUT_SECONDS,
+                    "filter_path": _READ_OF_ITEMS,
+                },
             )
         for item in answer["items"]:
             error = _error(item["index"])

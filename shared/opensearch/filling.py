@@ -6,7 +6,8 @@ The latter are found by a chore, which walks every entry.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import groupby
 from typing import LiteralString
 from uuid import UUID
@@ -21,14 +22,24 @@ from shared.due.maintenance import RECONCILE_INDEX
 from shared.due.rows import Claim
 from shared.errors import OpenSearchError
 from shared.log import get_logger
-from shared.opensearch import aliases, bulk, documents, mapping
+from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
+from shared.opensearch.documents import Document
+from shared.opensearch.portions import Sized, ahead
 from shared.postgres import Pool, connection
 
 log = get_logger()
 
-# Fifty entries of a megabyte each is what a worker may hold at once.
-_LOADED_AT_ONCE = 50
+# Each goes with a request of its own, and while it is on its way the next is read.
+_LOADED_AT_ONCE = 100
+# So many of a megabyte each are no matter; how large they are need not be asked.
+_FEW = 50
+# Of the revision that is current or an older one: it says how much there is to hold.
+_SIZES: LiteralString = """
+    SELECT t.entry_id, pg_column_size(t.stream)
+      FROM entry_text t
+     WHERE t.entry_id = ANY(%(ids)s) AND t.tenant = %(tenant)s
+     LIMIT 1000"""
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
     UPDATE installation SET index_missed_at = now() WHERE index_missed_at IS NULL"""
@@ -56,17 +67,31 @@ def fill(
     """Write the documents of these entries as they are now; return errors by entry."""
     indices = ensure_filled(client, base, pool)
     errors: dict[UUID, OpenSearchError] = {}
-    by_tenant = sorted(claims, key=lambda claim: (claim.tenant, claim.entry_id))
-    for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
-        ids = [claim.entry_id for claim in group]
-        for first in range(0, len(ids), _LOADED_AT_ONCE):
-            with connection(pool) as conn:
-                found = documents.load(
-                    conn, tenant, ids[first : first + _LOADED_AT_ONCE]
-                )
+    with closing(ahead(_loaded(pool, claims))) as loaded:
+        for found in loaded:
             for alias in indices.written:
                 errors |= bulk.write(client, alias, found)
     return errors
+
+
+def _loaded(pool: Pool, claims: Iterable[Claim]) -> Iterator[list[Document]]:
+    """Yield the documents of these entries, so many as may be held at once."""
+    for tenant, ids in portions.cut(_sized(pool, claims), most=_LOADED_AT_ONCE):
+        with connection(pool) as conn:
+            found = documents.load(conn, tenant, ids)
+        yield found
+
+
+def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
+    by_tenant = sorted(claims, key=lambda claim: claim.tenant)
+    for tenant, group in groupby(by_tenant, key=lambda claim: claim.tenant):
+        ids = [claim.entry_id for claim in group]
+        sizes: dict[UUID, int] = {}
+        if len(ids) > _FEW:
+            with connection(pool) as conn:
+                found = conn.execute(_SIZES, {"ids": ids, "tenant": tenant})
+                sizes = dict(found.fetchall())
+        yield from (Sized(one, tenant, sizes.get(one, 0)) for one in ids)
 
 
 def ensure_filled(client: OpenSearch, base: str, pool: Pool) -> Indices:

@@ -8,10 +8,9 @@ complete as it was. Each step may be done twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -32,17 +31,18 @@ from shared.opensearch import (
     documents,
     filling,
     mapping,
+    portions,
     reconcile,
     sampling,
 )
 from shared.opensearch.compare import Sides
+from shared.opensearch.portions import Sized
 from shared.postgres import Pool, connection
 
 log = get_logger()
 
 STEP_ENTRIES = 1000
-# What a worker holds at once: so many entries, of so many bytes as they are stored.
-_LOADED_AT_ONCE, _LOADED_BYTES = 250, 4_000_000
+_LOADED_AT_ONCE = 250
 _LOOK_SECONDS = 1.0
 # Longer than a search may take, which may just have begun in the old index.
 DRAIN_SECONDS = 15.0
@@ -71,13 +71,6 @@ FULL: dict[str, Any] = {"phase": "read"}
 _BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
 
 Effect = Callable[[Connection[TupleRow]], Progress]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    id: UUID
-    tenant: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +187,7 @@ def _copy(site: _Site) -> Effect:
     page = _page(site)
     refused: list[UUID] = []
     tenants: dict[UUID, str] = {row.id: row.tenant for row in page}
-    for tenant, ids in _batches(page):
+    for tenant, ids in portions.cut(page, most=_LOADED_AT_ONCE):
         with connection(site.pool) as conn:
             found = documents.load(conn, tenant, ids)
         errors = bulk.write(site.client, mapping.write_alias(site.base), found)
@@ -307,30 +300,16 @@ def phases() -> list[str]:
     return list(_PHASES)
 
 
-def _page(site: _Site) -> list[_Row]:
+def _page(site: _Site) -> list[Sized]:
     values = {
         "after": site.came.get("after"),
         "until": site.came.get("until"),
         "limit": STEP_ENTRIES,
         "tombstone_days": site.tombstone_days,
     }
-    with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+    of_page = class_row(Sized)
+    with connection(site.pool) as conn, conn.cursor(row_factory=of_page) as cur:
         return cur.execute(_PAGE, values).fetchall()
-
-
-def _batches(page: Sequence[_Row]) -> Iterator[tuple[str, list[UUID]]]:
-    """Yield what one worker can hold at once, of one tenant each."""
-    in_order = sorted(page, key=lambda row: (row.tenant, row.id))
-    for tenant, rows in groupby(in_order, key=lambda row: row.tenant):
-        ids: list[UUID] = []
-        size = 0
-        for row in rows:
-            if ids and (len(ids) == _LOADED_AT_ONCE or size + row.size > _LOADED_BYTES):
-                yield tenant, ids
-                ids, size = [], 0
-            ids.append(row.id)
-            size += row.size
-        yield tenant, ids
 
 
 def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:

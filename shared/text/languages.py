@@ -48,6 +48,13 @@ def detect(text: str, expected: str | None = None) -> str:
     return language if probability >= _MIN_PROBABILITY else expected or DEFAULT
 
 
+def of_entry(
+    title: str, text: str, *, told: str | None, expected: str | None = None
+) -> str:
+    """Return the language of an entry: as it was told, or else as it reads."""
+    return said(told) or detect(f"{title}\n{text}", expected)
+
+
 def said(tag: str | None) -> str | None:
     """Return the language of a tag such as `de` or `de-CH`; None: it says nothing."""
     match = _TAG.fullmatch((tag or "").strip())

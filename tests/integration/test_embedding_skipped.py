@@ -191,6 +191,18 @@ def test_few_words_count_as_the_language_of_the_model(make, admin):
     assert asked(ctx, english) == ("language", 0)
 
 
+def test_few_words_of_an_entry_count_as_the_language_of_the_model_for_good(make, admin):
+    ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
+    save(admin, "short", "Pumpe defekt", "human")
+    english = save(admin, "english", ENGLISH, "human")
+    work(ctx)
+
+    assert embedded(admin) == {"short"}
+    assert shown(admin, english) == {embed_stage(MODEL): "language"}
+    # Read as English, it is judged as the stage has judged it all the same.
+    assert renewed(ctx, admin) == []
+
+
 def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(make, admin):
     ctx = make()
     save(admin, "one", ENGLISH, "human")

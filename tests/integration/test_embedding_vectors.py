@@ -190,7 +190,7 @@ def test_nothing_is_stored_for_an_entry_that_is_gone(
     entry_id = make_vector_entry([(1,)])
     if gone == "deleted":
         conn.execute("UPDATE entry SET deleted_at = now() WHERE id = %s", [entry_id])
-        vectors.remove(conn, table, "lab", entry_id, 9)
+        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
     elif gone == "purged":
         conn.execute("DELETE FROM entry WHERE id = %s", [entry_id])
     tenant = "other" if gone == "of another tenant" else "lab"
@@ -262,7 +262,7 @@ def test_removing_twice_equals_removing_once(
 ) -> None:
     entry_id, kept = make_vector_entry(), make_vector_entry()
     for _ in range(2):
-        vectors.remove(conn, table, "lab", entry_id, 9)
+        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
     assert stored_of(conn, table, entry_id) == []
     assert vectors.embedded_entries(conn, table, "lab") == 1
     assert stored_of(conn, table, kept) != []

@@ -228,6 +228,58 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (1,)
 
 
+def test_a_batch_is_kept_in_one_commit_with_what_became_blank_or_was_deleted(
+    ctx, conn, save
+):
+    kept = [save(f"A-{number}") for number in range(3)]
+    blank, gone = save("B-1"), save("B-2")
+    embed_entries(ctx, MODEL)
+    for number in range(3):
+        save(f"A-{number}", text="RF cavity reset")
+    save("B-1", text="")
+    tombstone(conn, TENANT, gone, reason=None, stages=STAGES)
+    conn.commit()
+
+    embed_entries(ctx, MODEL)
+
+    statement = sql.SQL("SELECT entry_id, revision, xmin::text FROM {}")
+    found = conn.execute(statement.format(sql.Identifier(table_of(conn)))).fetchall()
+    assert {(entry_id, revision) for entry_id, revision, _ in found} == {
+        (entry_id, 2) for entry_id in kept
+    }
+    assert len({commit for _, _, commit in found}) == 1
+    assert blank not in {entry_id for entry_id, _, _ in found}
+    assert due_stages(conn) == [METADATA_STAGE] * 5
+
+
+def test_a_vector_that_cannot_be_stored_keeps_none_of_its_neighbours_out(
+    ctx, conn, save
+):
+    poison, *others = [save(f"A-{number}") for number in range(4)]
+    with connection(ctx.pool) as own:
+        table = vectors.ensure_table(own, "knowledge_base", MODEL, 384)
+    conn.execute(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE 'not this one'; END $$"
+    )
+    conn.execute(
+        sql.SQL(
+            "CREATE TRIGGER refuse BEFORE INSERT ON {} FOR EACH ROW"
+            " WHEN (NEW.entry_id = {}) EXECUTE FUNCTION refuse()"
+        ).format(sql.Identifier(table), sql.Literal(poison))
+    )
+    conn.commit()
+
+    embed_entries(ctx, MODEL)
+
+    statement = sql.SQL("SELECT entry_id FROM {} ORDER BY entry_id")
+    found = conn.execute(statement.format(sql.Identifier(table))).fetchall()
+    assert [entry_id for (entry_id,) in found] == sorted(others)
+    aside = conn.execute("SELECT entry_id, stage FROM quarantine").fetchall()
+    assert aside == [(poison, f"embed:{MODEL}")]
+    assert f"embed:{MODEL}" not in due_stages(conn)
+
+
 def test_work_of_another_model_stays_due(ctx, conn, save):
     save()
 

@@ -135,6 +135,20 @@ def test_the_entries_named_come_first_then_whatever_is_due(pool, make_due):
     assert found == [entry_ids[4:], entry_ids[:4]]
 
 
+def test_batches_grow_where_many_wait_and_are_small_again_where_few_do(pool, make_due):
+    entry_ids = make_due(20)
+    sizes = []
+
+    for batch in batches.batches(pool, METADATA_STAGE, (), limit=2, most=6):
+        sizes.append(len(batch))
+        with connection(pool) as conn:
+            rows.finish(conn, *batch)
+            if len(sizes) == 5:
+                rows.add(conn, "default", entry_ids[:3], [METADATA_STAGE])
+
+    assert sizes == [2, 4, 6, 6, 2, 2, 1]
+
+
 def test_a_worker_that_is_to_end_claims_no_further_batch(pool, make_due, monkeypatch):
     make_due(4)
     monkeypatch.setattr(batches, "_ENDING", bytearray(1))

@@ -9,8 +9,8 @@ from shared.due.batches import TASK_SECONDS
 from shared.errors import ConfigurationError
 from shared.settings import Settings
 from workers.ending import STOP_SECONDS
-from workers.enhance import BATCH_SECONDS
 from workers.kinds import KINDS
+from workers.task import BATCH_SECONDS
 
 GRACE_SECONDS = 30
 # P11 promises less than this of every worker.
