@@ -81,7 +81,7 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
     if known is not None:
         return known
     scope = await ctx.callers.find(request)
-    request.state.is_admin = "admin" in scope.allowed
+    request.state.is_admin = scope.is_admin
     await ctx.callers.limit(request, scope)
     request.state.caller = CallerInfo(scope, request.state.trace)
     found: CallerInfo = request.state.caller

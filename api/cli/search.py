@@ -16,6 +16,8 @@ from api.cli.terminal import facility_zone, local, plain
 
 _WIDTH, _LEAST_WIDTH = 88, 30
 _INDENT = "    "
+# The filter that takes a list, be it of one.
+_LISTED = "exclude_entry_ids"
 _COLOURS = {
     "ok": "green",
     "empty": "green",
@@ -83,7 +85,7 @@ def search(  # noqa: PLR0913 - one for each option
         "limit": limit,
         "sort": sort,
         "facets": [one.strip() for one in (facets or "").split(",") if one.strip()],
-        "filters": _filters(filters) | _times(since, until),
+        "filters": filters_of(filters) | _times(since, until),
         "exhaustive": exhaustive,
         "modules": list(modules) or None,
         "collapse": "thread" if by_thread else None,
@@ -104,7 +106,7 @@ def search(  # noqa: PLR0913 - one for each option
     return output.DONE
 
 
-def _filters(given: tuple[str, ...]) -> dict[str, Any]:
+def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
     """Return the filters; one named twice means either of its values."""
     values: dict[str, list[str]] = {}
     for one in given:
@@ -114,7 +116,11 @@ def _filters(given: tuple[str, ...]) -> dict[str, Any]:
             raise CommandError(message, exit_code=output.USAGE)
         values.setdefault(name, []).append(value)
     return {
-        name: found[0] if len(found) == 1 else {"in": found}
+        name: found
+        if name == _LISTED
+        else found[0]
+        if len(found) == 1
+        else {"in": found}
         for name, found in values.items()
     }
 

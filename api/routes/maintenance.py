@@ -21,7 +21,7 @@ log = get_logger()
 
 async def needs_installation(who: Caller) -> None:
     """Refuse whoever is not an admin of all facilities: chores are everybody's."""
-    if who.scope.everywhere and "admin" in who.scope.allowed:
+    if who.scope.everywhere and who.scope.is_admin:
         return
     raise AccessError(
         "This needs a key with the scope 'admin' of the tenant '*'.",

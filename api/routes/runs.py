@@ -53,7 +53,7 @@ def list_runs(
             after=after,
         )
     page, more = found[:limit], len(found) > limit
-    admin = "admin" in scope.allowed
+    admin = scope.is_admin
     body = {
         "items": [run_out(one, admin=admin) for one in page],
         "next_cursor": (
@@ -77,5 +77,5 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         found = runs.one(conn, scope.tenant, run_id)
     if found is None:
         raise NotFoundError
-    body = run_out(found, admin="admin" in scope.allowed)
+    body = run_out(found, admin=scope.is_admin)
     return as_json(body)

@@ -138,7 +138,7 @@ def fault_of(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:
     header = request.headers.get(faults.HEADER)
     if header is None:
         return None
-    if not ctx.settings.fault_injection or "admin" not in caller.scope.allowed:
+    if not ctx.settings.fault_injection or not caller.scope.is_admin:
         raise AccessError(
             f"{faults.HEADER} needs the setting fault_injection and the scope 'admin'.",
             code="scope_missing",

@@ -51,7 +51,7 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     """Every source of the caller's facility, and what is wrong with it."""
     with connection(ctx.pool) as conn:
         found = overview.read(conn, caller.scope, ctx.settings.sources)
-    admin = _is_admin(caller.scope)
+    admin = caller.scope.is_admin
     return as_json({"items": [source_out(one, admin=admin) for one in found]})
 
 
@@ -240,7 +240,7 @@ def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
         found = overview.read(conn, scope, ctx.settings.sources, name)
     if not found:
         raise NotFoundError
-    return as_json(source_out(found[0], admin=_is_admin(scope)))
+    return as_json(source_out(found[0], admin=scope.is_admin))
 
 
 def _sample(draft: EntryDraft) -> dict[str, Any]:
@@ -253,7 +253,3 @@ def _sample(draft: EntryDraft) -> dict[str, Any]:
         "text": draft.text[:_EXCERPT_CHARS],
         "flags": list(draft.flags),
     }
-
-
-def _is_admin(scope: Scope) -> bool:
-    return "admin" in scope.allowed

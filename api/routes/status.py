@@ -61,7 +61,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
         sources = source_views.read(conn, caller.scope, ctx.settings.sources)
     body = {
         "as_of": timestamp(seen.as_of),
-        "sources": [lag_out(one, admin=_is_admin(caller.scope)) for one in sources],
+        "sources": [lag_out(one, admin=caller.scope.is_admin) for one in sources],
         "stages": [stage_out(one) for one in seen.stages],
         "index": index,
         "workers": [
@@ -89,7 +89,7 @@ async def get_status(caller: Caller, ctx: Ctx) -> Response:
     components: dict[str, Any] = {
         name: {
             "ok": one.ok,
-            **({"technical": one.technical} if _is_admin(caller.scope) else {}),
+            **({"technical": one.technical} if caller.scope.is_admin else {}),
         }
         for name, one in found.items()
     }
@@ -147,7 +147,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         "entries": entries,
         "index": index,
         "not_embedded": not_embedded,
-        "sources": [_source(one, admin=_is_admin(scope)) for one in sources],
+        "sources": [_source(one, admin=scope.is_admin) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],
         "chores": chores_out(seen),
@@ -178,7 +178,3 @@ def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:
 
 def _source_problems(sources: list[SourceView]) -> list[str]:
     return [one.problem for one in sources if one.problem]
-
-
-def _is_admin(scope: Scope) -> bool:
-    return "admin" in scope.allowed

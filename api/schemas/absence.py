@@ -57,6 +57,10 @@ class Coverage(BaseModel):
     entries_in_window: int | None = Field(
         description="Entries that pass the filters; null: not counted in time."
     )
+    waiting: int | None = Field(
+        description="Entries that a stage has yet to read: they may match; 1000: as"
+        " many at least; null: not counted in time."
+    )
     unknown: list[UnknownTime]
     nearest: list[NearMiss]
 
@@ -65,7 +69,9 @@ class Relaxation(BaseModel):
     """What the filters kept out, of what answers the question."""
 
     count_outside: int = Field(description="1000: as many at least.")
-    widen_to: dict[str, str] | None
+    widen_to: dict[str, str] | None = Field(
+        description="`from`, and before `to`: the nearest of these lies within."
+    )
 
 
 class ContextAnswer(BaseModel):

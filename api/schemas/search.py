@@ -218,6 +218,7 @@ class SearchRequest(BaseModel):
             modules=self.modules,
             parameters=self.parameters,
             by_thread=self.collapse == "thread",
+            asks_rerank=self.rerank is True,
         )
 
     def _ordering(self) -> dict[str, object]:
@@ -234,8 +235,7 @@ class SearchRequest(BaseModel):
             scope = self.scope.model_dump(exclude_defaults=True)
             door.check_tree(scope, "scope")
             given["scope"] = scope
-        if isinstance(self.rerank, str):
-            # Either may be refused.
+        if isinstance(self.rerank, str):  # Either may be refused.
             given |= {"rerank": True, "by_model": self.rerank == "model"}
         return given
 

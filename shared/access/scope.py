@@ -8,6 +8,8 @@ from typing import Any
 from shared.errors import AccessError
 
 SCOPES = ("read", "search", "ingest", "admin")
+# Everybody and nobody, where readers are kept: whoever is called so is not meant.
+_MARKS = frozenset({"*", "-"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +33,24 @@ class Scope:
         return "*" if self.everywhere else self.tenant
 
     @property
+    def is_admin(self) -> bool:
+        """Whether they look after their facility, and not only at it."""
+        return "admin" in self.allowed
+
+    @property
     def params(self) -> dict[str, Any]:
         """Return what every SQL constant on a tenant table takes."""
         return {
             "tenant": self.tenant,
             "logbooks": None if self.logbooks is None else list(self.logbooks),
-            "principals": [self.subject, *self.groups],
+            "principals": [
+                one for one in (self.subject, *self.groups) if one not in _MARKS
+            ],
         }
 
     def require(self, needed: str) -> None:
         """Raise unless the caller holds this scope; admins hold all of them."""
-        if needed in self.allowed or "admin" in self.allowed:
+        if needed in self.allowed or self.is_admin:
             return
         message = f"This needs a key with the scope {needed!r}."
         raise AccessError(message, code="scope_missing", details={"needed": needed})

@@ -43,6 +43,8 @@ _INSERT: LiteralString = """
         ON CONFLICT (tenant, source, external_id) DO NOTHING
     RETURNING id"""
 # Who could read it until now is kept where that changes; see the feed of changes.
+# `-` is nobody: under an embargo, which the index may yet see end where the entry is
+# closed by then; see `shared/retrieval/gone.py`.
 _UPDATE: LiteralString = """
     UPDATE entry e
        SET revision = e.revision + r.step, doc_version = e.doc_version + 1,
@@ -66,7 +68,10 @@ _UPDATE: LiteralString = """
            past_readers = CASE
                WHEN (e.readers, e.visible_from, e.logbooks)
                     IS NOT DISTINCT FROM (r.readers, r.visible_from, r.logbooks)
-                    OR e.visible_from > now() THEN e.past_readers
+                    THEN e.past_readers
+               WHEN e.visible_from > now()
+                    THEN ARRAY(SELECT DISTINCT one FROM unnest(
+                               e.past_readers || '{-}') AS one ORDER BY one)
                ELSE ARRAY(SELECT DISTINCT one FROM unnest(
                           e.past_readers || coalesce(e.readers, '{*}')) AS one
                            ORDER BY one) END,

@@ -54,6 +54,8 @@ class Question:
     by_thread: bool = False
     # For modules of other packages, by name.
     parameters: Mapping[str, object] = field(default_factory=dict)
+    # Whether it says that what is done anyway is to be done: `rerank: true`.
+    asks_rerank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,17 +259,26 @@ def _listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
         reasoning = "a blank query without filters finds nothing"
         return replace(plan, method="keyword", branches=(), reasoning=reasoning)
     _refuse_unheard(question, limits, by_words=plan.asks_for_words)
-    branches = (LISTING_MODULE,)
+    notes = (*plan.diagnostics, _UNRANKED) if question.asks_rerank else plan.diagnostics
     return replace(
         plan,
         method="keyword",
-        branches=branches,
+        branches=(LISTING_MODULE,),
         reasoning=reasoning,
+        diagnostics=notes,
         sort=first,
         exhaustive=question.exhaustive,
     )
 
 
+# `true` is what is done without a word: said of a list it is no mistake to refuse.
+_UNRANKED = Diagnostic(
+    level="info",
+    source="rank",
+    code="rerank_skipped",
+    message="Results stand by time: nothing is reranked.",
+    category="search",
+)
 # What chooses or ranks: nothing of a list by time is chosen or ranked.
 _RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
 

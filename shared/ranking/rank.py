@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import inf
 from typing import NamedTuple
 
 from shared.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.query.plan import Plan
 from shared.ranking import calibration, factors, fold, fusion
+from shared.ranking.beyond import beyond
 from shared.ranking.calibration import Calibration, Confidence
 from shared.ranking.facts import Facts, Kin
 from shared.ranking.fusion import Fused
-from shared.ranking.ranked import Order, Ranked, Suppressed
+from shared.ranking.ranked import Beyond, Order, Ranked, Suppressed
 from shared.ranking.rerank import COSINE, linear
 
 SCORE_DECIMALS = 12
+# What a model says of a hit that it has read.
+LOGIT = "rerank_logit"
 # Of what scores too low, so many are remembered.
 MISSED = 3
 
@@ -67,9 +71,13 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
-    window = fold.arranged(kept, plan.window, plan.limit, share)
+    runs = fold.runs(fold.arranged(kept, len(kept), plan.limit, share))
+    window = tuple(chain.from_iterable(runs[: plan.window]))
+    behind: tuple[Beyond, ...] = ()
+    if not plan.is_listing and len(window) < len(items):
+        behind = beyond(items, left_out, runs, plan.window, facts.logits.keys())
     by_any = reranked or any(read)
-    return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]))
+    return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]), behind)
 
 
 def _scored(
@@ -146,7 +154,7 @@ def _ranked(
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
     if logit is not None:
-        scores = {**scores, "rerank_logit": logit}
+        scores = {**scores, LOGIT: logit}
     trusted: Confidence = "none"
     listed = plan.is_listing
     if not listed:

@@ -43,6 +43,20 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Beyond:
+    """One entry that was found and stands in no window: what kept it out of it."""
+
+    entry_id: str
+    relevance_score: float
+    confidence: Confidence
+    # Behind the window, or among all where its score left it out; None: its like stand
+    # in the window for it.
+    place: int | None = None
+    # Whether a model has read others, and not this one.
+    unread: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Suppressed:
     """What was found and left out because its score was too low."""
 
@@ -61,3 +75,5 @@ class Order:
     notes: tuple[Diagnostic, ...] = ()
     # The best of what was left out.
     missed: tuple[Ranked, ...] = ()
+    # Everything else that was found; nothing of a list by time.
+    beyond: tuple[Beyond, ...] = ()

@@ -21,7 +21,7 @@ from shared.log import get_logger
 from shared.postgres import connection, translated_errors
 from shared.query.compiled.question import Question
 from shared.query.plan import Plan
-from shared.results import coverage, near_misses
+from shared.results import coverage, near_misses, waiting
 from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Unknown
 from shared.results.near_misses import NearMisses
@@ -65,7 +65,7 @@ def read(
     try:
         with connection(pool()) as conn:
             with _part(conn, "coverage"):
-                covered = coverage.read(conn, plan, left)
+                covered = coverage.read(conn, plan, conclusion.branches, left)
             if left.ms >= NEAR_MS:
                 with _part(conn, "near_misses"):
                     near = near_misses.read(conn, plan, conclusion, question, left)
@@ -123,7 +123,7 @@ def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
     if covered is None or not covered.standings:
         return "no_results"
     late = any(one.why != "lag" or _is_late(one) for one in covered.unknown)
-    return "source_lagging" if late else "absence_covered"
+    return "source_lagging" if late or covered.waiting != 0 else "absence_covered"
 
 
 def missing(branches: Sequence[Outcome]) -> list[Outcome]:
@@ -150,6 +150,8 @@ def _sentences(
         )
         yield f"Not everything could be searched: {names}. There may be more."
     yield _searched(plan, covered)
+    if covered and covered.waiting != 0:
+        yield _waiting(covered.waiting)
     for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
         yield _unknown(one, plan.zone)
     left = len(covered.unknown if covered else ()) - _MOST_SENTENCES
@@ -178,6 +180,17 @@ def _searched(plan: Plan, covered: Coverage | None) -> str:
         window += f" before {_moment(datetime.fromisoformat(until), plan.zone)}"
     written = f" written{window}" if window else ""
     return f"Nothing was found among {among}{written}."
+
+
+def _waiting(entries: int | None) -> str:
+    if entries is None:
+        return "How many more wait to be read could not be counted in time."
+    if entries == 1:
+        return "1 that was written or changed waits to be read: it may match."
+    more = "At least " if entries >= waiting.MOST else ""
+    return (
+        f"{more}{entries} that were written or changed wait to be read: they may match."
+    )
 
 
 def _unknown(one: Unknown, zone: str) -> str:

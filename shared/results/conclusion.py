@@ -13,7 +13,7 @@ from shared.jobs.verdict import Asked, State
 from shared.query.plan import Plan
 from shared.ranking.facts import Facts
 from shared.ranking.rank import rank
-from shared.ranking.ranked import Order, Ranked
+from shared.ranking.ranked import Beyond, Order, Ranked
 from shared.retrieval.installed import unit_of
 
 
@@ -40,13 +40,14 @@ class Conclusion:
         return {
             "window": _plain(order.items),
             "missed": _plain(order.missed),
+            "beyond": _plain(order.beyond),
             "reranked": order.reranked,
             "suppressed": asdict(order.suppressed),
             "notes": [asdict(note) for note in order.notes],
         }
 
 
-def _plain(items: Sequence[Ranked]) -> list[dict[str, Any]]:
+def _plain(items: Sequence[Ranked | Beyond]) -> list[dict[str, Any]]:
     return [{name: getattr(one, name) for name in one.__slots__} for one in items]
 
 

@@ -7,22 +7,26 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, LiteralString
+from typing import Any, Literal, LiteralString, TypeVar
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.entries.narrowing import NARROWED
 from shared.errors import DatabaseQueryError
+from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import translated_errors
 from shared.query.plan import Plan
+from shared.results import waiting
 from shared.results.remaining import Remaining
 
 log = get_logger()
+
+T = TypeVar("T")
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
 # Every source is judged, more than are shown.
@@ -106,6 +110,8 @@ class Coverage:
     counts: dict[tuple[str, str], int] | None
     standings: tuple[Standing, ...]
     unknown: tuple[Unknown, ...]
+    # Of what could match, so many wait for a stage; None: not counted in time.
+    waiting: int | None = 0
 
     @property
     def entries(self) -> int | None:
@@ -125,6 +131,7 @@ class Coverage:
             ],
             "sources": self._sources(),
             "entries_in_window": self.entries,
+            "waiting": self.waiting,
             "unknown": [
                 {
                     "from": _told(one.since),
@@ -145,7 +152,9 @@ class Coverage:
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
 
 
-def read(conn: Connection[Any], plan: Plan, left: Remaining) -> Coverage:
+def read(
+    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], left: Remaining
+) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
         **plan.scope.params,
@@ -160,8 +169,16 @@ def read(conn: Connection[Any], plan: Plan, left: Remaining) -> Coverage:
         standings = cur.execute(_STANDINGS, values).fetchall()
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
-    counts = _counts(conn, values, left)
-    return Coverage(counts, tuple(standings), tuple(sorted(found, key=_lateness)))
+
+    def counted() -> dict[tuple[str, str], int]:
+        rows: Sequence[Any] = conn.execute(_COUNTS, values).fetchall()
+        return {(source, kind): entries for source, kind, entries in rows}
+
+    counts = _in_time(conn, left, counted)
+    waits_for = waiting.stages(branches)
+    late = _in_time(conn, left, lambda: waiting.count(conn, plan, waits_for))
+    told = tuple(sorted(found, key=_lateness))
+    return Coverage(counts, tuple(standings), told, late)
 
 
 def unknown(
@@ -206,17 +223,16 @@ def _meet(
     return begins_in_time and (stop is None or since is None or stop > since)
 
 
-def _counts(
-    conn: Connection[Any], values: dict[str, Any], left: Remaining
-) -> dict[tuple[str, str], int] | None:
+def _in_time(
+    conn: Connection[Any], left: Remaining, count: Callable[[], T]
+) -> T | None:
     try:
         with translated_errors(), conn.transaction():
             left.bound(conn, COUNT_MS)
-            rows: Sequence[Any] = conn.execute(_COUNTS, values).fetchall()
+            return count()
     except DatabaseQueryError as exc:
         log.warning("coverage_not_counted", code=exc.error_code)
         return None
-    return {(source, kind): entries for source, kind, entries in rows}
 
 
 def _standing(one: Standing) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from shared.query.ordering import Ordering
 from shared.query.plan import Plan
+from shared.ranking.rank import LOGIT
 from shared.results.conclusion import Conclusion
 from shared.results.page import Page, Shown
 
@@ -65,7 +66,7 @@ def _trace(
         "contrib": item.contrib,
         "factors": item.factors,
         "fused": item.fused,
-        "rerank_logit": item.scores.get("rerank_logit"),
+        "rerank_logit": item.scores.get(LOGIT),
         "calibrated": item.relevance_score,
         # In the order in which a search goes through them.
         "steps": [

@@ -7,7 +7,7 @@ said is what is done.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
@@ -73,8 +73,6 @@ class Kept:
     explanation: str
     value: float | None = None
     limit: float | None = None
-    # All that the branch finds now, for whoever ranks it again.
-    hits: tuple[Candidate, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +135,11 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
 def _by_another(asking: Asking, name: str) -> Kept:
     """Return what a module of another package makes of it: it says no reason."""
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
-    hits = outside.execute(module(name), ask, asking.tools).hits
+    found = outside.execute(module(name), ask, asking.tools)
+    if found.skipped:
+        said = f"{name} cannot be asked again: {found.skipped}."
+        return Kept(name, f"branch_failed:{name}", said)
+    hits = found.hits
     scores = (one.score for one in hits if one.entry_id == str(asking.entry_id))
     score = next(scores, None)
     if score is None:
@@ -188,7 +190,7 @@ def _placed(asking: Asking, name: str, hits: Sequence[Candidate], score: float) 
     place = next(places, None)
     if place is not None and place <= window:
         said = f"{name} found it, at place {place}."
-        return Kept(name, None, said, float(place), None, tuple(order[:window]))
+        return Kept(name, None, said, float(place))
     least = order[window - 1].score if len(order) >= window else 0.0
     at = f"place {place}" if place else f"beyond place {len(order)}"
     said = (

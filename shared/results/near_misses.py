@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
@@ -30,6 +30,8 @@ MOST = 3
 MOST_OUTSIDE = 1000
 # Of what is near in meaning, some may be excluded by the question.
 MOST_LOOKED_AT = 4 * MOST
+# The finest that filters tell times apart.
+_STEP = timedelta(milliseconds=1)
 
 # As the question is asked, whatever the filters say; rights always hold.
 _OUTSIDE: LiteralString = (
@@ -57,7 +59,7 @@ class NearMisses:
     missed: tuple[tuple[Missed, Row], ...] = ()
     # How many answer the question and are kept out by filters alone; None: no filters.
     outside: int | None = None
-    # An interval that takes in the nearest of these.
+    # An interval that takes in the nearest of these: from, and before.
     wider: tuple[datetime, datetime] | None = None
 
     def items(self, tenant: str) -> list[dict[str, Any]]:
@@ -152,7 +154,10 @@ def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | Non
         return max(before, after)
 
     nearest = min(beyond, key=lambda time: (off(time), time))
-    return min(since or nearest, nearest), max(until or nearest, nearest)
+    # As filters compare it: no finer than they write a time, and before its end.
+    first = nearest.replace(microsecond=nearest.microsecond // 1000 * 1000)
+    behind = first + _STEP
+    return min(since or first, first), max(until or behind, behind)
 
 
 def _by_meaning(

@@ -23,7 +23,7 @@ from shared.ranking import fold
 from shared.ranking.facts import Facts
 from shared.ranking.fusion import rrf_contrib
 from shared.ranking.rank import SCORE_DECIMALS, rank
-from shared.ranking.ranked import Order, Ranked, Suppressed
+from shared.ranking.ranked import Beyond, Order, Ranked, Suppressed
 from shared.results import beside, facts, highlights, paging
 from shared.results.conclusion import Conclusion
 from shared.results.page import Page, read_page
@@ -244,6 +244,7 @@ def read_order(values: Mapping[str, Any]) -> Order:
         suppressed=Suppressed(**values.get("suppressed", {})),
         notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
         missed=tuple(_ranked(item) for item in values.get("missed", ())),
+        beyond=tuple(Beyond(**known(Beyond, one)) for one in values.get("beyond", ())),
     )
 
 

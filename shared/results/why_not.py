@@ -19,14 +19,13 @@ from shared.access.scope import Scope
 from shared.entries import refs
 from shared.errors import InvalidRequestError
 from shared.jobs.job import StoredJob
-from shared.jobs.outcome import Outcome
 from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.fold import Run
-from shared.ranking.rank import rank
-from shared.ranking.ranked import Order, Ranked
-from shared.results import facts, gates, narrowed, stored
+from shared.ranking.rank import LOGIT
+from shared.ranking.ranked import Beyond, Order, Ranked
+from shared.results import gates, narrowed, stored
 from shared.results.gates import Asking, Kept
 from shared.retrieval.module import Tools
 
@@ -115,12 +114,17 @@ def explain(reader: stored.Reader, tools: Tools, job: StoredJob, ref: str) -> Wh
     said = _of_window(tools, plan, entry, order)
     if said is not None:
         return said
+    found = (one for one in order.beyond if one.entry_id == str(entry.id))
+    cut = next((_of_beyond(plan, order, one) for one in found), None)
     if not plan.branches:
         return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
     asking = Asking(plan, tools, entry.id, SECONDS)
     kept = tuple(gates.of_branch(asking, name, branches) for name in plan.searching)
-    if any(one.gate is None for one in kept):
-        said = _of_order(reader, asking, entry, job, branches, kept)
+    if cut is not None:
+        # As it was ranked then, whatever a branch would bring now.
+        said = cut
+    elif any(one.gate is None for one in kept):
+        said = _of_now(entry, job)
     else:
         said = _of_branches(kept)
     return replace(said, entry_id=str(entry.id), branches=kept)
@@ -181,6 +185,8 @@ def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot 
     if place <= plan.limit:
         said = f"It is in the answer, at place {place}."
         return WhyNot("returned", said, entry_id, place)
+    if LOGIT not in first.scores and _is_by_model(order):
+        return replace(_unread(plan, place), entry_id=entry_id, rank=place)
     by_score = _place_by_score(runs, first)
     if by_score <= plan.limit:
         most = ceil(plan.ordering.source_share * plan.limit)
@@ -208,51 +214,46 @@ def _of_branches(kept: Sequence[Kept]) -> WhyNot:
     return WhyNot(first.gate or "", told, value=first.value, limit=first.limit)
 
 
-def _of_order(
-    reader: stored.Reader,
-    asking: Asking,
-    entry: _Entry,
-    job: StoredJob,
-    branches: Sequence[Outcome],
-    kept: Sequence[Kept],
-) -> WhyNot:
-    """Return what cut it after it was found: its score, or others before it."""
-    if entry.modified_at >= job.created_at:
-        said = "It was written or changed after this search; it can be found now."
-        return WhyNot("not_indexed", said)
-    plan = asking.plan
-    by_name = {one.branch: one for one in kept}
-    again = [
-        replace(one, hits=by_name[one.name].hits, status="ok")
-        for one in branches
-        if one.name in by_name
-    ]
-    uncut = replace(plan.ordering, min_relevance_score=None, strict=False)
-    # Every candidate, and not only a page of the best.
-    wide = replace(plan, ordering=uncut, limit=plan.window * 2, window=plan.window * 2)
-    known = facts.read(reader.pool, wide, again, int(SECONDS * 1000))
-    order = rank(again, known, wide)
-    item = next((o for o in order.items if o.entry_id == str(entry.id)), None)
-    if item is None:
-        said = "It stands behind others that say nearly the same."
-        return WhyNot("collapsed_into", said)
-    least, ordering = plan.ordering.min_relevance_score, plan.ordering
-    score = item.relevance_score
+def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
+    """Return what cut it after it was found: its score, its like, or better ones."""
+    ordering, score = plan.ordering, found.relevance_score
+    if found.unread:
+        return _unread(plan, found.place)
+    least = ordering.min_relevance_score
+    if least is None and _is_by_model(order):
+        least = ordering.least_by_model
     if least is not None and score < least:
         said = f"It scored {score:.4f}; {least:.4f} is needed."
         return WhyNot("below_min_relevance", said, value=score, limit=least)
-    if ordering.strict and item.confidence in {"low", "none"}:
+    if ordering.strict and found.confidence in {"low", "none"}:
         said = (
             f"It scored {score:.4f}; what is doubtful, below {ordering.medium}, is out."
         )
         return WhyNot("below_confidence", said, value=score, limit=ordering.medium)
-    place = 1 + next(
-        n for n, run in enumerate(fold.runs(order.items)) if _holds(run, item.entry_id)
-    )
-    said = f"It was found, and stood behind the window of {plan.window}."
-    if place <= plan.window:
-        said = f"Asked again now, it would be at place {place}: the index has changed."
-    return WhyNot("outside_candidates", said, value=place, limit=plan.window)
+    if found.place is None:
+        said = "It stands behind others that say nearly the same, or are of its thread."
+        return WhyNot("collapsed_into", said)
+    said = f"It was found at place {found.place}, behind the window of {plan.window}."
+    return WhyNot("outside_candidates", said, value=found.place, limit=plan.window)
+
+
+def _unread(plan: Plan, place: int | None) -> WhyNot:
+    most = plan.ordering.model_window
+    said = f"A model has read the best {most} and put them first: it is not of these."
+    return WhyNot("outside_rerank_window", said, value=place, limit=most)
+
+
+def _is_by_model(order: Order) -> bool:
+    return any(LOGIT in item.scores for item in (*order.items, *order.missed))
+
+
+def _of_now(entry: _Entry, job: StoredJob) -> WhyNot:
+    """Return why no branch brought then what one of them brings now."""
+    if entry.modified_at >= job.created_at:
+        said = "It was written or changed after this search; it can be found now."
+        return WhyNot("not_indexed", said)
+    said = "It was not among what was found then, and is now: the index has changed."
+    return WhyNot("outside_candidates", said)
 
 
 def _holds(run: Run, entry_id: str) -> bool:

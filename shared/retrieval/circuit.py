@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 OPENS_AFTER_FAILURES = 5
@@ -40,3 +41,17 @@ class Circuit:
             self._failures += 1
             if self._failures >= OPENS_AFTER_FAILURES:
                 self._next_probe = self._clock() + PROBE_SECONDS
+
+
+class Circuits:
+    """One for each name, made when it is first asked for."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._made: dict[str, Circuit] = {}
+
+    def of(self, name: str) -> Circuit:
+        """Return the circuit of that name, the same every time."""
+        with self._lock:
+            return self._made.setdefault(name, Circuit(self._clock))

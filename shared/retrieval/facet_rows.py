@@ -58,6 +58,9 @@ _COUNTS: LiteralString = """
                    PARTITION BY facet
                        ORDER BY count(*) DESC, value COLLATE "C") AS place
           FROM valued
+         WHERE facet = 'date'
+            OR %(prefix)s::text IS NULL
+            OR starts_with(lower(value), lower(%(prefix)s))
          GROUP BY facet, value)
     SELECT facet, value, entries
       FROM placed
@@ -68,7 +71,15 @@ _COUNTS: LiteralString = """
      LIMIT %(most)s + 1000"""
 
 
-def counted(ask: Ask, asked: Asked, question: Question, counting: Counting) -> Counted:
+def counted(
+    ask: Ask,
+    asked: Asked,
+    question: Question,
+    counting: Counting,
+    *,
+    prefix: str | None = None,
+    most_values: int = MAX_VALUES,
+) -> Counted:
     """Return the facets of all that matches; beyond the limit, of the newest."""
     names = [*counting.names]
     known = [one for one in names if one in filters.FACTS]
@@ -80,7 +91,8 @@ def counted(ask: Ask, asked: Asked, question: Question, counting: Counting) -> C
         "facts": known,
         "by_time": DATE in names,
         "most": counting.max_matches + 1,
-        "values": MAX_VALUES + 1,
+        "values": most_values + 1,
+        "prefix": prefix,
     }
     statement = matched.statement(_COUNTS, by_words=ask.plan.asks_for_words)
     with connection(asked.lexicon.pool) as conn:

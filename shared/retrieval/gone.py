@@ -14,8 +14,8 @@ from shared.access.scope import Scope
 # More than these are told apart after the search: each is a clause of the query.
 MAX_IDS = 1000
 
-# Of what was ever deleted or closed to somebody, all that the index has perhaps not
-# heard of: written since its watermark, or put aside on the way to it.
+# Of what was ever deleted or closed to somebody, be it under an embargo, all that the
+# index has perhaps not heard of: written since its watermark, or put aside on its way.
 _SINCE: LiteralString = """
     WITH unheard AS (
         SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from shared.errors import LogchordError
 from shared.jobs.outcome import Candidate, Diagnostic
+from shared.retrieval.circuit import Circuit, Circuits
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from shared.embedding.sizes import Sizes
     from shared.postgres import Pool
     from shared.query.plan import Plan
-    from shared.retrieval.circuit import Circuit
     from shared.retrieval.freshness import Freshness
     from shared.retrieval.query_vectors import QueryVectors
 
@@ -66,6 +66,8 @@ class Tools:
     speaks: Callable[[str], Sequence[str]] = lambda _: ()
     # How many vectors a tenant has; None: counted each time.
     sizes: Sizes | None = None
+    # Of modules of other packages, by their name.
+    circuits: Circuits = field(default_factory=Circuits)
 
 
 @dataclass(frozen=True, slots=True)

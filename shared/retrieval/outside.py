@@ -30,14 +30,20 @@ MAX_NAMED = 5000
 
 def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
     """Return what it found, as far as the caller may see it and asked for it."""
+    circuit = tools.circuits.of(descriptor.name)
+    if not circuit.allows():
+        # Its threads hang: whoever waits for one waits for nothing.
+        return Found(skipped="circuit_open")
     run = contextvars.copy_context().run
     asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
     try:
         found = asked.result(timeout=ask.budget_seconds)
     except TimeoutError as exc:
         asked.cancel()
+        circuit.failed()
         message = "The branch was late."
         raise LogchordError(message, code="branch_timeout") from exc
+    circuit.succeeded()
     best = _best(descriptor, found)
     question = questions.read(ask, tools, descriptor.name)
     with connection(tools.pool) as conn:

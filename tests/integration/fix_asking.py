@@ -13,6 +13,7 @@ import pytest
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.embedding import of_entry
+from shared.embedding.cross_encoders import CrossEncoder
 from shared.embedding.encoders import HashingEncoder
 from shared.embedding.in_use import InUse
 from shared.embedding.vectors import ensure_table
@@ -98,6 +99,7 @@ class Asking:
         self,
         plan: Plan,
         told: dict[int, list[Outcome]] | None = None,
+        cross_encoder: CrossEncoder | None = None,
     ) -> StoredJob:
         """Ask a question as a job, and return how it is stored."""
         now = time.time()
@@ -113,7 +115,12 @@ class Asking:
             submitted=False,
         )
         arrived = self.carried_out(plan) if told is None else told
-        tools = finish.Tools(lambda: self.pool, time.time, lambda: SIGNER)
+        tools = finish.Tools(
+            lambda: self.pool,
+            time.time,
+            lambda: SIGNER,
+            cross_encoder=None if cross_encoder is None else lambda: cross_encoder,
+        )
         finished = finish.finish(tools, job, plan, arrived)
         finish.store(lambda: self.pool, job, finished)
         with connection(self.pool) as conn:

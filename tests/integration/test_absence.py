@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from shared.access.scope import Scope
+from shared.due import rows as due
 from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
 from shared.errors import OpenSearchError
 from shared.jobs import outcome
 from shared.postgres import connection
-from shared.results import absence, coverage, near_misses
+from shared.results import absence, coverage, near_misses, waiting
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
@@ -115,6 +119,26 @@ def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
     )
 
 
+@pytest.mark.parametrize(
+    "given",
+    [{"date_from": "2026-03-03"}, {"date_to": "2026-03-01"}],
+    ids=["before", "after"],
+)
+def test_the_longer_time_that_is_named_takes_in_the_nearest(
+    logbook: Asking, given: dict[str, str]
+) -> None:
+    odd = MARCH + timedelta(microseconds=123_456)
+    logbook.write(draft("odd", "undulator", entry_time=odd))
+    ends = logbook.ask("undulator", filters=given)["relaxation"]["widen_to"]
+    plan = logbook.plan("undulator", filters={"date_from": "2020"})
+    # From, and before: as intervals are told everywhere.
+    within = replace(plan.filters, since=ends["from"], until=ends["to"])
+    plan = replace(plan, filters=within)
+    found = logbook.answer(plan, logbook.carried_out(plan))["results"]
+    assert [one["external_id"] for one in found] == ["odd"]
+    assert all(ends.values())
+
+
 def test_what_scored_too_low_came_near(logbook: Asking) -> None:
     plan = logbook.plan("cavity tripped")
     strict = logbook.plan("cavity tripped", ordering={"min_relevance_score": 1.0})
@@ -164,6 +188,66 @@ def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> No
     assert other["coverage"]["unknown"] == []
     elsewhere = logbook.ask("unheardof", ELSEWHERE)
     assert "operations is" not in json.dumps(elsewhere)
+
+
+@pytest.mark.requirement("I05")
+def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
+    logbook: Asking,
+) -> None:
+    """Nobody has looked through it: it is unknown, as what a source has not brought."""
+    new = [
+        draft("new", "klystron"),
+        draft("its", "klystron", source="shift"),
+        draft("bens", "klystron", readers=("ben",)),
+        draft("far", "klystron", visible_from=datetime(2999, 1, 1, tzinfo=UTC)),
+        draft("aside", "klystron"),
+    ]
+    with connection(logbook.pool) as conn:
+        saved = save_page(conn, "default", new, stages=["metadata"], editor="test")
+        aside = saved[-1].entry_id
+        conn.execute("DELETE FROM work WHERE entry_id = %s", (aside,))
+        conn.execute(
+            "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+            " VALUES (uuidv7(), 'default', %s, 'metadata', '{}')",
+            (aside,),
+        )
+        due.add(conn, "default", [saved[0].entry_id], ["embed:other"])
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
+            "         now() - interval '30 d', now())"
+        )
+
+    def told(query: str, scope: Scope = ANNA, **fields: Any) -> tuple[int, str]:
+        body = logbook.ask(query, scope, **fields)
+        assert body["results"] == []
+        return body["coverage"]["waiting"], body["context_answer"]["code"]
+
+    assert told("unheardof") == (3, "source_lagging")
+    assert told("unheardof", BEN) == (4, "source_lagging")
+    assert told("unheardof", ELSEWHERE) == (0, "no_results")
+    assert told("unheardof", filters={"source": "shift"})[0] == 1
+    # What is known of none of them yet keeps none of them out.
+    assert told("unheardof", filters={"system": "rf"})[0] == 3
+    # By meaning another stage is what is waited for.
+    far = {"similarity_threshold": 0.999}
+    assert told("unheardof", mode="semantic", ordering=far)[0] == 1
+    said = logbook.ask("unheardof")["context_answer"]["summary"]
+    waits = "3 that were written or changed wait to be read: they may match."
+    assert waits in said
+
+
+def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, waiting, "_WAITING", 0.3)
+    body = logbook.ask("unheardof")
+    assert (body["coverage"]["waiting"], body["coverage"]["entries_in_window"]) == (
+        None,
+        3,
+    )
+    assert "could not be counted in time" in body["context_answer"]["summary"]
 
 
 @pytest.mark.requirement("I05")

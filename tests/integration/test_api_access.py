@@ -73,6 +73,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "POST /v1/search/export": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/jobs": ("search", {"json": {"limit": 0}}, 422),
     "GET /v1/capabilities": ("search", {}, 200),
+    "GET /v1/filter-options/{field}": ("search", {}, 422),
     "GET /v1/search/jobs": ("search", {}, 200),
     "GET /v1/search/jobs/{job_id}": ("search", {}, 404),
     "GET /v1/search/jobs/{job_id}/results": ("search", {}, 404),

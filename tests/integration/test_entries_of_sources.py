@@ -358,6 +358,19 @@ def test_who_could_read_an_entry_is_remembered_when_it_is_closed(conn, save):
     )
 
 
+def test_what_is_closed_under_an_embargo_was_nobodys_to_read(conn, save):
+    """Marked all the same: the index may see the embargo end first."""
+    embargo = datetime(2199, 1, 1, tzinfo=UTC)
+    save(draft(visible_from=embargo))
+    save(draft(visible_from=embargo, text="edited"))
+    assert row(conn, "past_readers") == ([],)
+
+    save(draft(visible_from=embargo, readers=("rf",)))
+    save(draft(visible_from=embargo, readers=("ops",)))
+
+    assert row(conn, "past_readers, past_logbooks") == (["-"], [])
+
+
 def test_an_access_change_is_one_although_the_text_changes_too(conn, save):
     save(draft())
     save(draft(text="edited", readers=("rf",)))

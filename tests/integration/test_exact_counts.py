@@ -26,6 +26,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
+from shared.opensearch.documents import Document
 from shared.postgres import Pool, connect, connection, make_pool
 from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
@@ -45,6 +46,7 @@ from shared.settings import Settings
 from shared.text.facility import PLAIN
 from shared.uuid7 import uuid7
 from shared.vocabulary.learning import Known
+from tests.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
 ANNA, BEN = Scope("default", "anna", ("ops",)), Scope("default", "ben")
@@ -108,6 +110,12 @@ class Shelf:
         if engine == "postgres":
             tools = replace(tools, opensearch=lambda: None)
         return module("facets").execute(Ask.lasting(plan, 30.0), tools)
+
+    def index(self, loaded: Sequence[Document]) -> None:
+        client = self.tools.opensearch()
+        assert client is not None
+        assert not bulk.write(client, mapping.write_alias(self.tools.index), loaded)
+        client.indices.refresh(index=mapping.read_alias(self.tools.index))
 
     def by_hand(self, query: str, scope: Scope) -> list[EntryDraft]:
         mine = {scope.subject, *scope.groups}
@@ -234,6 +242,37 @@ def test_counts_leave_out_what_the_caller_lost_while_no_index_worker_runs(
     names = {one.external_id for one in shelf.by_hand("beam", ben)} | kept
     names -= {one.external_id for one in lost[:3]}
     assert by_postgres.matches == len(names)
+
+
+@pytest.mark.requirement("P10", "U21", "S4-19")
+def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
+    shelf: Shelf,
+) -> None:
+    """The index has not heard of it, and sees the end that there was first."""
+    before = shelf.by_hand("beam", ANNA)
+    opens = datetime.now(UTC) + timedelta(seconds=1)
+    held = [
+        EntryDraft("api", name, "beam", visible_from=opens, entry_time=opens)
+        for name in ("prolonged", "closed", "moved")
+    ]
+    with connection(shelf.pool) as conn:
+        saved = save_page(conn, "default", held, stages=[], editor="test")
+        ids = [one.entry_id for one in saved]
+        for content in reading.contents(conn, "default", ids).values():
+            metadata.store(conn, content, metadata.extract(content, "en"), Known())
+        loaded = documents.load(conn, "default", ids)
+    shelf.index(loaded)
+    prolonged, closed, moved = held
+    changed = [
+        replace(prolonged, visible_from=datetime(2199, 1, 1, tzinfo=UTC)),
+        replace(closed, readers=("ben",)),
+        replace(moved, visible_from=None, readers=()),
+    ]
+    with connection(shelf.pool) as conn:
+        save_page(conn, "default", changed, stages=["index"], editor="test")
+    until(lambda: datetime.now(UTC) > opens, within_seconds=5, what="its end")
+    for engine in ENGINES:
+        check(shelf.counted(engine, shelf.plan("beam")), before, engine)
 
 
 def test_what_was_set_aside_before_the_index_is_counted_by_postgres(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,12 @@ from shared.errors import LogchordError
 from shared.postgres import Pool, connection, make_pool
 from shared.query.plan import Limits, Question, make_plan
 from shared.retrieval import outside
-from shared.retrieval.circuit import Circuit
+from shared.retrieval.circuit import (
+    OPENS_AFTER_FAILURES,
+    PROBE_SECONDS,
+    Circuit,
+    Circuits,
+)
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Ask, Found, Named, SearchToolDescriptor, Tools
 from shared.retrieval.query_vectors import QueryVectors
@@ -48,17 +53,26 @@ class World:
         self,
         execute: Callable[[Ask, Tools], Any],
         query: str = "beam",
+        **fields: Any,
+    ) -> list[str]:
+        found = self.outcome(execute, query, **fields)
+        names = {str(entry_id): name for name, entry_id in self.ids.items()}
+        return [names[hit.entry_id] for hit in found.hits]
+
+    def outcome(
+        self,
+        execute: Callable[[Ask, Tools], Any],
+        query: str = "beam",
         *,
         tenant: str = "default",
         seconds: float = 5.0,
+        name: str = "outside",
         **fields: Any,
-    ) -> list[str]:
+    ) -> Found:
         question = Question(query, mode="outside", **fields)
         plan = make_plan(question, Scope(tenant, "anna"), LIMITS)
-        described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
-        found = outside.execute(described, Ask.lasting(plan, seconds), self.tools)
-        names = {str(entry_id): name for name, entry_id in self.ids.items()}
-        return [names[hit.entry_id] for hit in found.hits]
+        described = SearchToolDescriptor(name, "", "outside", execute, "marks")
+        return outside.execute(described, Ask.lasting(plan, seconds), self.tools)
 
     def everything(self, *_: object) -> Found:
         """Name every entry there is, one that never was, and one of them twice."""
@@ -114,12 +128,40 @@ def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):
         return Found()
 
     try:
-        for _ in range(outside.THREADS + 2):
+        for _ in range(outside.THREADS + 1):
             with pytest.raises(LogchordError) as caught:
                 world.found(hangs, seconds=0.1)
             assert caught.value.error_code == "branch_timeout"
     finally:
         ended.set()
+
+
+def test_what_hangs_again_and_again_is_left_alone_and_asked_now_and_then(world):
+    ended = threading.Event()
+    asked: list[float] = []
+
+    def hangs(*_: object) -> Found:
+        asked.append(time.monotonic())
+        ended.wait(30)
+        return world.everything()
+
+    now = [0.0]
+    world.tools = replace(world.tools, circuits=Circuits(lambda: now[0]))
+    try:
+        for _ in range(OPENS_AFTER_FAILURES):
+            with pytest.raises(LogchordError):
+                world.found(hangs, seconds=0.1, name="hanging")
+        began = time.monotonic()
+        assert world.outcome(hangs, name="hanging").skipped == "circuit_open"
+        assert time.monotonic() - began < 0.05
+        # Another module, and the index, are asked as before.
+        assert world.found(world.everything) == ["ours", "open"]
+    finally:
+        ended.set()
+    now[0] += PROBE_SECONDS
+    assert world.found(world.everything, name="hanging") == ["ours", "open"]
+    assert world.outcome(world.everything, name="hanging").skipped is None
+    assert len(asked) <= outside.THREADS + 1
 
 
 @pytest.mark.parametrize(

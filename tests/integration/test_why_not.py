@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -15,6 +19,7 @@ from shared.errors import InvalidRequestError, OpenSearchError
 from shared.jobs import outcome
 from shared.jobs.job import StoredJob
 from shared.postgres import connection
+from shared.ranking import fold
 from shared.results import stored, why_not
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, SIGNER, Asking
 
@@ -184,6 +189,80 @@ def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
     assert {one["gate"] for one in told} == {"outside_candidates"}
     assert sorted(one["value"] for one in told) == [*range(51, 61)]
     assert {one["limit"] for one in told} == {50}
+
+
+def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
+    logbook: Asking,
+) -> None:
+    """Of both branches, as they were fused: not of the one that brings the entry."""
+    logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(70)))
+    plan = logbook.plan("klystron fault", mode="hybrid")
+    told = logbook.carried_out(plan)
+    wide = replace(plan, window=1000)
+    whole = fold.runs(logbook.conclude(wide, told).ranked)
+    places = {run[0].entry_id: place for place, run in enumerate(whole, 1)}
+    assert len(places) > plan.window
+    job = logbook.ended(plan, told)
+    left_out = {one for one in places if places[one] > plan.window}
+
+    def found() -> dict[str, Any]:
+        told = {one: why(logbook, job, one) for one in left_out}
+        assert {one["gate"] for one in told.values()} == {"outside_candidates"}
+        return {entry_id: one["value"] for entry_id, one in told.items()}
+
+    assert found() == {one: places[one] for one in left_out}
+    # The place is the one it had, also when others are gone since.
+    with connection(logbook.pool) as conn:
+        for entry_id in sorted(places, key=lambda one: places[one])[:20]:
+            tombstone(conn, "default", UUID(entry_id), reason=None, stages=[])
+    assert found() == {one: places[one] for one in left_out}
+
+
+def test_what_stands_behind_its_thread_is_collapsed_into_who_stands_for_it(
+    logbook: Asking,
+) -> None:
+    replies = [draft(f"r{n}", f"undulator {n}", reply_to="first") for n in range(12)]
+    ids = logbook.write(draft("first", "undulator undulator"), *replies)
+    plan = logbook.plan("undulator", by_thread=True)
+    job = logbook.ended(plan)
+    told = {name: why(logbook, job, name) for name in ids}
+    gates = Counter(one["gate"] for one in told.values())
+    assert gates == {"returned": 1, "collapsed_into": 12}
+    (shown,) = [one for one in told.values() if one["returned"]]
+    # Of a few it is said who stands before them; the others are many like them.
+    before = Counter(one["value"] for one in told.values() if not one["returned"])
+    assert before == {shown["entry_id"]: fold.SPARE_COPIES - 1, None: 3}
+    apart = logbook.ended(logbook.plan("undulator"))
+    assert why(logbook, apart, "r11")["gate"] in {"returned", "below_limit"}
+
+
+def test_what_a_model_had_no_place_to_read_is_told(logbook: Asking) -> None:
+    class Reading:
+        def logits(
+            self, query: str, texts: Sequence[str], seconds: float
+        ) -> list[float]:
+            assert (query, seconds > 0) == ("klystron", True)
+            return [3.0 - 1.2 * n for n, _ in enumerate(texts)]
+
+    logbook.write(*(draft(f"k{n}", f"klystron {n}" + " fault" * n) for n in range(6)))
+
+    def gates(**ordering: Any) -> dict[str, int]:
+        plan = logbook.plan("klystron", limit=3)
+        known = replace(plan.ordering, by_model=True, model_window=4, **ordering)
+        job = logbook.ended(replace(plan, ordering=known), None, Reading())
+        told = [why(logbook, job, f"k{n}") for n in range(6)]
+        unread = [one for one in told if one["gate"] == "outside_rerank_window"]
+        assert sorted((one["value"], one["limit"]) for one in unread) == [
+            (5, 4),
+            (6, 4),
+        ]
+        return Counter(one["gate"] for one in told)
+
+    # In the window behind what was read, or cut with the score of the last of those.
+    kept = gates(min_relevance_score=0.0)
+    assert kept == {"returned": 3, "below_limit": 1, "outside_rerank_window": 2}
+    cut = gates()
+    assert cut == {"returned": 3, "below_min_relevance": 1, "outside_rerank_window": 2}
 
 
 def test_a_score_that_was_too_low_is_told_beside_what_was_needed(

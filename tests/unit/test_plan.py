@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from api.schemas.search import SearchResponse
+from api.schemas.search import SearchRequest, SearchResponse
 from shared.access.scope import Scope
 from shared.errors import CODES, InvalidRequestError, ModuleNotEnabledError
 from shared.query import fault as faults
@@ -174,6 +174,20 @@ def test_by_time_what_chooses_or_ranks_is_refused_by_name(
     neutral = {"rerank": False, "strict": False}
     plan = make_plan(Question("beam", **how, ordering=neutral), SCOPE, limits)  # type: ignore[arg-type]
     assert plan.branches == ("newest",)
+
+
+@pytest.mark.parametrize("how", [{"sort": "oldest"}, {"exhaustive": True}])
+def test_a_rerank_that_is_asked_for_by_time_is_said_not_to_happen(
+    how: dict[str, object],
+) -> None:
+    def codes(**fields: object) -> list[str]:
+        plan = make_plan(Question("beam", **how, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
+        return [note.code for note in plan.diagnostics]
+
+    asked = SearchRequest(query="beam", rerank=True).question(None)
+    assert codes(asks_rerank=asked.asks_rerank) == ["rerank_skipped"]
+    assert codes() == []
+    assert plan_of(asks_rerank=True).diagnostics == ()
 
 
 def test_by_meaning_nothing_is_sorted_by_time() -> None:

@@ -1,0 +1,76 @@
+"""What a search could not have found yet: entries that wait for a stage of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, LiteralString
+
+from psycopg import Connection
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
+from shared.entries.narrowing import NARROWED
+from shared.jobs.outcome import Outcome
+from shared.query.plan import LISTING_MODULE, Plan
+
+# So many are counted, and no more.
+MOST = 1000
+_STAGES = {
+    "os_bm25": (METADATA_STAGE, INDEX_STAGE),
+    "pg_fts": (METADATA_STAGE,),
+    LISTING_MODULE: (METADATA_STAGE,),
+}
+
+_SEEN: LiteralString = (
+    """
+           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
+           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+           AND (e.readers IS NULL OR e.readers && %(principals)s)
+           AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+    + NARROWED
+    + " LIMIT %(most)s)"
+)
+# Due, or put aside on its way. One may wait for two stages.
+_WAITING: LiteralString = (
+    """
+    SELECT count(DISTINCT entry_id)
+      FROM ((SELECT w.entry_id
+               FROM work w
+               JOIN entry e ON e.id = w.entry_id
+              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s)"""  # noqa: S608
+    + _SEEN
+    + """
+             UNION ALL
+            (SELECT q.entry_id
+               FROM quarantine q
+               JOIN entry e ON e.id = q.entry_id
+              WHERE q.tenant = %(tenant)s AND q.stage = ANY (%(stages)s)"""
+    + _SEEN
+    + ") AS waiting"
+)
+
+
+def stages(branches: Sequence[Outcome]) -> list[str]:
+    """Return the stages that an entry must have passed for these to find it."""
+    found: set[str] = set()
+    for one in branches:
+        if one.status in {"ok", "empty"}:
+            found.update(_STAGES.get(one.name, ()))
+            found.update({embed_stage(one.model)} if one.model else ())
+    return sorted(found)
+
+
+def count(conn: Connection[Any], plan: Plan, waits_for: Sequence[str]) -> int:
+    """Return how many entries wait, as far as the caller may see them; MOST at most."""
+    if not waits_for:
+        return 0
+    # What a stage has not read yet passes no filter of what it would have found.
+    said = replace(plan.filters, facts=(), people=None, quantity=None, ranges=())
+    values = {
+        **plan.scope.params,
+        **said.params,
+        "stages": list(waits_for),
+        "most": MOST,
+    }
+    row = conn.execute(_WAITING, values).fetchone()
+    return min(MOST, int(row[0])) if row else 0

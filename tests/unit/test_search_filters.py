@@ -1,0 +1,33 @@
+"""What `logchord search --filter` sends; and who is meant by a mark."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.cli.search import filters_of
+from shared.access.scope import Scope
+from shared.query import filters
+
+ONE, OTHER = (
+    "019d0000-0000-7000-8000-000000000001",
+    "019d0000-0000-7000-8000-000000000002",
+)
+
+
+@pytest.mark.parametrize("given", [(ONE,), (ONE, OTHER)], ids=["one", "two"])
+def test_entries_are_excluded_however_many_are_named(given: tuple[str, ...]) -> None:
+    sent = filters_of(tuple(f"exclude_entry_ids={one}" for one in given))
+    assert filters.parse(sent, max_values=10).not_ids == given
+
+
+def test_a_filter_named_twice_means_either() -> None:
+    assert filters_of(("source=a", "tag=x", "source=b")) == {
+        "source": {"in": ["a", "b"]},
+        "tag": "x",
+    }
+
+
+def test_nobody_is_a_reader_by_being_called_like_a_mark() -> None:
+    """`*` is everybody and `-` nobody where readers are kept."""
+    named = Scope("default", "-", groups=("*", "ops"))
+    assert named.params["principals"] == ["ops"]
