@@ -319,6 +319,7 @@ def work(ctx: Context) -> None:
         run_stage(ctx, ALARMS)
 
 
+@pytest.mark.requirement("O06")
 def test_what_a_stage_finds_in_other_words_is_searched_with_its_entry(
     make_context, admin
 ):

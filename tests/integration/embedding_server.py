@@ -74,6 +74,8 @@ def _answer(
     ]
     if does == "NaN":
         found[0]["embedding"][0] = float("nan")
+    if does == "Inf":
+        found[0]["embedding"][0] = float("inf")
     if does == "nothing":
         found[0]["embedding"] = [0.0] * script.dimension
     if does == "too few":

@@ -5,12 +5,17 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.errors import (
+    Category,
+    DatabaseConnectionError,
+    DatabaseQueryError,
+    Severity,
+)
 from shared.postgres import connect, connection, make_pool, translated_errors
 from tests.waiting import until
 
 
-@pytest.mark.requirement("S2-52")
+@pytest.mark.requirement("S2-52", "S2-60")
 def test_a_missing_table_says_to_migrate(database):
     with connect(database, application="test") as conn:
         with pytest.raises(DatabaseQueryError) as caught, translated_errors():
@@ -18,6 +23,8 @@ def test_a_missing_table_says_to_migrate(database):
         conn.rollback()
     assert caught.value.error_code == "schema_missing"
     assert "`logchord migrate`" in caught.value.message
+    assert caught.value.category is Category.DATABASE
+    assert caught.value.severity is Severity.CRITICAL
     assert not caught.value.retriable
 
 
@@ -32,6 +39,7 @@ def test_the_row_that_a_constraint_refuses_is_not_quoted(database):
     assert "23514" in (caught.value.technical or "")
 
 
+@pytest.mark.requirement("S2-60")
 def test_a_statement_that_takes_too_long_may_be_tried_again(database):
     with connect(database, application="test") as conn:
         conn.execute("SET statement_timeout = '20ms'")
@@ -39,6 +47,7 @@ def test_a_statement_that_takes_too_long_may_be_tried_again(database):
             conn.execute("SELECT pg_sleep(5)")
         conn.rollback()
     assert caught.value.retriable
+    assert caught.value.severity is Severity.RETRIABLE
     assert caught.value.error_code == "database_query_retry"
 
 

@@ -59,6 +59,7 @@ def test_finishing_deletes_the_row(conn, entry_id):
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
 
 
+@pytest.mark.requirement("O06")
 def test_an_update_while_the_stage_runs_is_not_lost(conn, entry_id):
     (taken,) = claim(conn)
     rows.add(conn, TENANT, [entry_id], STAGES)

@@ -18,9 +18,11 @@ from shared.embedding.endpoint import EndpointEncoder
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import (
+    Category,
     ConfigurationError,
     EmbeddingGenerationError,
     EmbeddingOutageError,
+    Severity,
 )
 from shared.settings import Settings
 from shared.settings_sections import ProviderSettings
@@ -67,7 +69,7 @@ def test_vectors_come_in_the_order_of_their_texts_and_of_length_one(server, enco
     "does",
     ["429", "500", "503", "hangs", "resets", "a page", "too few", "one twice"],
 )
-@pytest.mark.requirement("S2-54")
+@pytest.mark.requirement("B15", "S2-54")
 def test_what_every_text_would_meet_is_an_outage_and_no_texts_fault(
     server, encoder, does
 ):
@@ -118,6 +120,7 @@ def test_one_text_may_take_as_long_as_is_set_and_a_question_what_it_has_left(
     ("does", "retriable"),
     [("400", False), ("413", False), ("500", True), ("NaN", True), ("nothing", True)],
 )
+@pytest.mark.requirement("S2-61")
 def test_what_one_text_alone_meets_is_its_own_fault(server, encoder, does, retriable):
     server.word, server.does = "poison", does
 
@@ -125,6 +128,8 @@ def test_what_one_text_alone_meets_is_its_own_fault(server, encoder, does, retri
         encoder.encode(["poison"])
 
     assert not isinstance(told.value, EmbeddingOutageError)
+    assert told.value.category is Category.EMBEDDING
+    assert told.value.severity is Severity.CRITICAL
     assert (told.value.retriable, is_everybodys(told.value)) == (retriable, False)
     assert encoder.encode(["beam dump"]).shape == (1, 32)
 
@@ -162,11 +167,9 @@ def test_a_provider_without_an_address_is_refused_by_the_name_of_its_setting(tmp
             load_encoder(MODEL, tmp_path, given)
 
 
-@pytest.mark.parametrize("does", ["503", "404", "resets"])
-@pytest.mark.requirement("S2-54", "S0-34")
-def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
-    server, database, valkey, does
-):
+@pytest.fixture
+def embedding(server, database, valkey):
+    """A worker whose vectors are asked of the server."""
     settings = Settings.load(
         {
             "DATABASE_URL": database,
@@ -177,6 +180,43 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         }
     )
     ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    yield ctx
+    ctx._resources.close()
+
+
+@pytest.mark.parametrize("does", ["NaN", "Inf", "nothing", "400"])
+@pytest.mark.requirement("B15")
+def test_a_text_without_a_usable_vector_is_put_aside_and_harms_nobody(
+    server, database, embedding, does
+):
+    server.word, server.does = "poison", does
+    with psycopg.connect(database, autocommit=True) as conn:
+        drafts = [
+            EntryDraft("api", name, name) for name in ("beam dump", "poison", "quench")
+        ]
+        with conn.transaction():
+            save_page(conn, "default", drafts, stages=[embed_stage(MODEL)], editor="t")
+        for _ in range(5):
+            conn.execute("UPDATE stage_pause SET until = now()")
+            conn.execute("UPDATE work SET due_at = now()")
+            embed_entries(embedding, MODEL)
+
+        aside = conn.execute(
+            "SELECT e.external_id, q.error ->> 'code'"
+            "  FROM quarantine q JOIN entry e ON e.id = q.entry_id"
+        ).fetchall()
+        assert aside == [("poison", "embedding_unavailable")]
+        assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
+        known = tables.live(conn)
+        assert known is not None
+        assert vectors.embedded_entries(conn, known.table_name, "default") == 2
+
+
+@pytest.mark.parametrize("does", ["503", "404", "resets"])
+@pytest.mark.requirement("S2-54", "S0-34")
+def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
+    server, database, embedding, does
+):
     server.does = does
     with psycopg.connect(database, autocommit=True) as conn:
         with conn.transaction():
@@ -185,7 +225,7 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         for _ in range(4):
             conn.execute("UPDATE stage_pause SET until = now()")
             conn.execute("UPDATE work SET due_at = now()")
-            embed_entries(ctx, MODEL)
+            embed_entries(embedding, MODEL)
 
         (resting,) = stages.paused(conn)
         assert resting.stage == embed_stage(MODEL)
@@ -193,11 +233,10 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         server.does = "answers"
         conn.execute("UPDATE stage_pause SET until = now()")
         conn.execute("UPDATE work SET due_at = now()")
-        embed_entries(ctx, MODEL)
+        embed_entries(embedding, MODEL)
 
         assert stages.paused(conn) == []
         known = tables.live(conn)
         assert known is not None
         assert (known.model, known.dimension) == (MODEL, 32)
         assert vectors.embedded_entries(conn, known.table_name, "default") == 1
-    ctx._resources.close()

@@ -200,6 +200,7 @@ def test_nothing_is_stored_for_an_entry_that_is_gone(
     assert len(stored_of(conn, table, entry_id)) == (gone == "of another tenant")
 
 
+@pytest.mark.requirement("B15")
 @pytest.mark.parametrize(
     "bad",
     [
@@ -217,6 +218,7 @@ def test_a_bad_vector_leaves_the_good_one_in_place(
     assert len(stored_of(conn, table, entry_id)) == 1
 
 
+@pytest.mark.requirement("B15")
 def test_a_vector_of_another_dimension_is_refused_by_the_table(
     conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
 ) -> None:
@@ -362,7 +364,7 @@ def test_filters_and_the_logbooks_of_a_key_narrow_together(
     assert vectors.nearest(conn, table, narrow, unit((1,))[0], 9, filters=none) == []
 
 
-@pytest.mark.requirement("S0-38")
+@pytest.mark.requirement("S0-37", "S0-38")
 def test_similarity_is_one_minus_distance_and_the_floor_itself_is_kept(
     conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
 ) -> None:

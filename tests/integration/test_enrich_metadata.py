@@ -143,6 +143,7 @@ def test_the_same_revision_read_anew_gets_a_newer_document(conn, save, content_o
     assert content_of(entry_id).doc_version == content.doc_version + 1
 
 
+@pytest.mark.requirement("O06")
 def test_a_text_that_cannot_be_analysed_stays_findable_by_its_words(
     conn, save, enrich, finds, monkeypatch
 ):

@@ -95,12 +95,18 @@ def documents(ctx) -> dict[str, dict]:
     }
 
 
-def test_metadata_ends_and_leaves_the_document_due(ctx, conn, save):
+@pytest.mark.requirement("O06")
+def test_metadata_ends_and_leaves_the_document_due_once(ctx, conn, save):
     save()
+    assert INDEX_STAGE not in due_stages(conn)
 
     extract_metadata(ctx)
 
     assert due_stages(conn) == [DUPLICATES_STAGE, f"embed:{MODEL}", INDEX_STAGE]
+    index_entries(ctx)
+    embed_entries(ctx, MODEL)
+    place_entries(ctx)
+    assert due_stages(conn) == [], "no second document for one change"
 
 
 def test_running_every_task_twice_equals_running_it_once(ctx, conn, save):
@@ -298,6 +304,7 @@ def test_a_chunk_is_placed_in_the_text_without_the_title(ctx, conn, save):
     assert row == (0, len("Cavity 2 tripped"))
 
 
+@pytest.mark.requirement("O06")
 @pytest.mark.timeout(180)
 def test_an_edit_and_a_deletion_reach_the_index_and_nothing_older_does(
     indexing, conn, save

@@ -164,8 +164,10 @@ def found(
         circuit=Circuit(time.monotonic),
     )
 
-    def found(branch: str, filters: dict[str, Any], fields: str = "") -> set[str]:
-        text = fields if branch == "newest" else f"beam {fields}"
+    def found(
+        branch: str, filters: dict[str, Any], fields: str = "", word: str = "beam"
+    ) -> set[str]:
+        text = fields if branch == "newest" else f"{word} {fields}"
         told = json.dumps([text, filters]).replace(THREAD, str(thread[0]))
         text, filters = json.loads(told)
         question = Question(text, filters=filters)
@@ -267,7 +269,7 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
 )
 
 
-@pytest.mark.requirement("I13", "C14", "S1-09", "S1-61", "U17")
+@pytest.mark.requirement("I13", "C14", "S1-09", "S1-61", "U17", "S0-37")
 def test_every_branch_lets_the_same_entries_pass(
     found: Callable[..., set[str]],
 ) -> None:
@@ -326,6 +328,36 @@ def test_fields_of_a_question_mean_the_same_in_every_branch(
         for fields, expected in TYPED
         for branch in BRANCHES
         if (got := found(branch, {}, fields)) != expected
+    ]
+    assert wrong == []
+
+
+# What the request says of times and filters, what the question says, what is left.
+BOTH: tuple[tuple[dict[str, Any], str, set[str]], ...] = (
+    ({"date_from": "2026-03-02T09:00Z"}, "author:ruiz", {"klystron"}),
+    ({"date_to": "2026-03-02T08:59Z"}, "author:ruiz", {"corrector"}),
+    (
+        {"time_range": ["2026-03-02", "today"]},
+        "system:Magnets tag:orbit",
+        {"corrector"},
+    ),
+    ({"time_range": ["2026-03-03", None]}, "author:ruiz", set()),
+    ({"date_from": "2026-03-02T09:00Z", "origin": "human"}, "-author:ruiz", {"both"}),
+    ({"level": "trip"}, "since:2026-03-02T09:00Z", set()),
+)
+
+
+@pytest.mark.requirement("S0-28")
+def test_times_of_the_request_and_fields_of_the_question_hold_together_everywhere(
+    found: Callable[..., set[str]],
+) -> None:
+    wrong = [
+        (branch, word, filters, fields, got)
+        for filters, fields, expected in BOTH
+        for branch in BRANCHES
+        # Misspelt, it is found as what it may be meant for.
+        for word in ("beam", "beamm")
+        if (got := found(branch, filters, fields, word)) != expected
     ]
     assert wrong == []
 

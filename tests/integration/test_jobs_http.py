@@ -227,7 +227,7 @@ def test_a_branch_that_is_late_leaves_a_partial_answer_within_the_deadline(
     assert body["results"][0]["external_id"] == "E-0"
 
 
-@pytest.mark.requirement("U05", "I27")
+@pytest.mark.requirement("U05", "I27", "S2-67")
 def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
     admin: httpx.Client,
 ) -> None:
@@ -235,6 +235,7 @@ def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
     answer = search(admin, fault, query="x", mode="semantic", deadline_ms=500)
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (504, "search_timeout")
+    assert (error["category"], error["severity"]) == ("timeout", "CRITICAL")
     assert "deadline_ms" in error["message"]
 
 
@@ -243,12 +244,14 @@ def test_nothing_in_by_the_deadline_is_504_and_says_what_to_do(
     ("code", "severity"),
     [("opensearch_unavailable", "RETRIABLE"), ("embedding_unavailable", "CRITICAL")],
 )
+@pytest.mark.requirement("S2-62")
 def test_all_branches_failed_is_503_with_the_severity_of_the_worst(
     admin: httpx.Client, code: str, severity: str
 ) -> None:
     answer = search(admin, f"branch=*;error={code}", query="x", mode="hybrid")
     error = answer.json()["error"]
     assert (answer.status_code, error["code"]) == (503, "search_failed")
+    assert error["category"] == "search"
     assert error["severity"] == severity
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import LiteralString
 
 import pytest
 import yaml
@@ -257,3 +258,140 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             ('"magnet corrector" tripped', (set(), set())),
         ):
             assert logbook.asked(engine, query) == expected, (engine, query)
+
+
+@pytest.mark.requirement("S0-18")
+def test_an_author_a_phrase_and_a_date_must_all_hold(logbook: Logbook) -> None:
+    in_january = datetime(2024, 1, 31, 23, tzinfo=UTC)
+    later = datetime(2024, 2, 1, tzinfo=UTC)
+    jones, smith = ("A. Jones",), ("J. Smith",)
+    logbook.write(
+        [
+            Text("all", "a beam loss", authors=jones, entry_time=in_january),
+            Text("another", "a beam loss", authors=smith, entry_time=in_january),
+            Text("apart", "loss of beam", authors=jones, entry_time=in_january),
+            Text("later", "a beam loss", authors=jones, entry_time=later),
+        ]
+    )
+    for engine in ENGINES:
+        found = logbook.exactly(engine, 'author:jones "beam loss" date:2024-01')
+        assert found == {"all"}, engine
+
+
+# Each of them is its own stem, and no other's.
+PLAIN_WORDS = ("beam", "pump", "valv", "arc", "magnet", "open", "shut", "off", "not")
+AS_POSTGRES: LiteralString = """
+    SELECT e.external_id FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     WHERE to_tsvector('simple', r.text) @@ {}('simple', %(query)s)"""
+PLAINLY: LiteralString = AS_POSTGRES.format("plainto_tsquery")
+AS_PHRASE: LiteralString = AS_POSTGRES.format("phraseto_tsquery")
+AS_ON_THE_WEB: LiteralString = AS_POSTGRES.format("websearch_to_tsquery")
+
+
+def of_postgres(logbook: Logbook, statement: LiteralString, query: str) -> set[str]:
+    with connection(logbook.pool) as conn:
+        return {row[0] for row in conn.execute(statement, {"query": query})}
+
+
+def boolean(luck: random.Random) -> tuple[str, str]:
+    """Return a question without brackets, and as Postgres' own parser takes it."""
+    ours, theirs = [], []
+    for number in range(luck.randrange(2, 6)):
+        if number:
+            joined = luck.choice(("", "", "AND", "OR"))
+            ours.append(joined)
+            theirs.append({"AND": "", "OR": "or"}.get(joined, ""))
+        word = luck.choice((*PLAIN_WORDS, "or"))
+        sign = luck.choice(("", "", "", "-", "NOT ")) if word != "or" else ""
+        ours.append(f"{sign}{word}")
+        theirs.append(f'{"-" if sign else ""}"{word}"')
+    return " ".join(filter(None, ours)), " ".join(filter(None, theirs))
+
+
+def is_only_negated(query: str) -> bool:
+    words = query.replace("NOT ", "-").split()
+    return all(one.startswith("-") or one in {"AND", "OR", "or"} for one in words)
+
+
+@pytest.mark.requirement("S0-23", "S0-24", "S0-25")
+def test_words_phrases_and_operators_find_what_postgres_own_parsers_would(
+    logbook: Logbook,
+) -> None:
+    seed = int(os.environ.get("LOGCHORD_TEST_SEED", "3"))
+    luck = random.Random(seed)
+    # What only joins is left out of a question: here every text has it.
+    logbook.write(
+        [
+            Text(
+                f"{n}",
+                " ".join(luck.choices(PLAIN_WORDS, k=luck.randrange(1, 7))) + " or",
+            )
+            for n in range(60)
+        ]
+    )
+    found_some = 0
+    for _ in range(80):
+        words = " ".join(luck.choices(PLAIN_WORDS, k=luck.randrange(1, 4)))
+        plain = of_postgres(logbook, PLAINLY, words)
+        phrase = of_postgres(logbook, AS_PHRASE, words)
+        asked, rewritten = boolean(luck)
+        expected = of_postgres(logbook, AS_ON_THE_WEB, rewritten)
+        found_some += bool(phrase) and bool(expected)
+        for engine in ENGINES:
+            about = f"seed {seed}, {engine}: "
+            assert plain <= logbook.exactly(engine, words), about + words
+            quoted = logbook.exactly(engine, f'"{words}"')
+            assert phrase <= quoted, about + words
+            if not is_only_negated(asked):
+                assert logbook.exactly(engine, asked) == expected, about + asked
+    assert found_some >= 20
+
+
+@pytest.mark.requirement("S0-24", "S0-25")
+def test_small_letters_join_nothing_and_a_state_word_is_a_word(
+    logbook: Logbook,
+) -> None:
+    logbook.write(
+        [
+            Text("order", "do not open or close valve 3"),
+            Text("open", "do open valve 3"),
+            Text("not", "beam not down"),
+            Text("down", "beam down"),
+        ]
+    )
+    for engine in ENGINES:
+        found = logbook.exactly(engine, "do not open or close valve")
+        assert found == {"order"}, engine
+        assert logbook.exactly(engine, '"beam down"') == {"down"}, engine
+        assert logbook.exactly(engine, '"beam not down"') == {"not"}, engine
+
+
+# What would mean something to OpenSearch, were it parsed there.
+HOSTILE: tuple[tuple[str, set[str]], ...] = (
+    ("*:*", set()),
+    ("facility:B OR *", {"named"}),
+    ("_exists_:x", {"named"}),
+    ("/.*/", set()),
+    ("title:(((", {"titled"}),
+    ("\\", set()),
+    ('"}},"size":9999', {"sized"}),
+    ('{"script":{"source":"1"}}', set()),
+)
+
+
+@pytest.mark.requirement("SEC5")
+def test_what_another_engine_would_parse_is_found_literally_or_not_at_all(
+    logbook: Logbook,
+) -> None:
+    logbook.write(
+        [
+            Text("named", "facility:B said _exists_:x"),
+            Text("titled", "a title of its own"),
+            Text("sized", "size 9999"),
+            Text("other", "the beam was lost at x"),
+        ]
+    )
+    for engine in ENGINES:
+        for query, expected in HOSTILE:
+            assert logbook.exactly(engine, query) == expected, (engine, query)

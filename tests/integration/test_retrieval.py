@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from math import isclose
 from typing import Any
 from uuid import UUID
@@ -38,7 +39,7 @@ from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
 from shared.results.page import read_page
 from shared.results.response import render
-from shared.retrieval import attempt
+from shared.retrieval import attempt, pg_fts
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
@@ -303,6 +304,33 @@ def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
     assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
     # Ranked by what it was found by, not by all words, of which it has too few.
     assert min(hit.score for hit in found.hits) > 1e-3
+
+
+@pytest.mark.requirement("S0-27")
+def test_what_has_one_of_two_words_ranks_and_of_a_common_word_the_newest_are_ranked(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = world.plan("nonexistentword OR cavity")
+    (hit,) = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.tools).hits
+    assert hit.entry_id == str(world.ids["trip"])
+    assert hit.score > 1e-3
+
+    assert pg_fts.RANKED_MATCHES == 2000
+    monkeypatch.setattr(pg_fts, "RANKED_MATCHES", 2)
+    drafts = [
+        EntryDraft(
+            source="api",
+            external_id=f"common {hour}",
+            text="beam " * hour,
+            entry_time=datetime(2030, 1, 1, hour, tzinfo=UTC),
+        )
+        for hour in (1, 3, 2)
+    ]
+    with connection(world.pool) as conn:
+        saved = save_page(conn, "default", drafts, stages=[], editor="test")
+        world.ids.update({one.external_id: one.entry_id for one in saved})
+        enrich(conn, "default")
+    assert set(world.found("pg_fts", "beam")) == {"common 2", "common 3"}
 
 
 def carried_out(

@@ -14,7 +14,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from shared.errors import IngestionError, SourceUnreachableError
+from shared.errors import (
+    Category,
+    IngestionError,
+    Severity,
+    SourceUnreachableError,
+)
 from shared.settings_sources import SourceSettings
 from shared.sources.memory import StoredMemory
 from shared.sources.wire.io import RealIO, make_io
@@ -174,11 +179,14 @@ def test_what_may_pass_is_tried_again_and_told_when_it_does_not(bad, reason):
         (http("200 OK", b"x" * 2000), "too_large"),
     ],
 )
+@pytest.mark.requirement("S2-63")
 def test_what_will_not_pass_is_told_at_once(answer, reason):
     with raw_server(answer) as server:
         error, seconds = failure(server, max_response_bytes=1024)
         assert not isinstance(error, SourceUnreachableError)
         assert (error.reason, error.retriable) == (reason, False)
+        assert error.category is Category.INGESTION
+        assert error.severity is Severity.CRITICAL
         assert len(server.heads) == (4 if reason == "redirect_loop" else 1)
         assert seconds < 5
 

@@ -7,6 +7,9 @@ import io
 import json
 from typing import Any
 
+import pytest
+from fastapi import Request
+
 from api.gate import Gate
 from shared import log
 from shared.settings import Settings
@@ -15,6 +18,12 @@ SECRET = "postgresql://u:planted-word@db/x"
 
 
 async def _explode(_scope: Any, _receive: Any, _send: Any) -> None:
+    raise RuntimeError(SECRET)
+
+
+async def _explode_for_an_admin(scope: Any, _receive: Any, _send: Any) -> None:
+    # As is done once it is known whose key it is.
+    Request(scope).state.is_admin = True
     raise RuntimeError(SECRET)
 
 
@@ -39,6 +48,7 @@ def ask(app: Any) -> tuple[int, dict[bytes, bytes], Any]:
     return sent[0]["status"], dict(sent[0]["headers"]), json.loads(sent[1]["body"])
 
 
+@pytest.mark.requirement("S2-56")
 def test_what_nobody_foresaw_is_a_500_of_the_one_shape_without_a_word_of_it():
     written = io.StringIO()
     log.configure("test", "info", stream=written)
@@ -56,3 +66,16 @@ def test_what_nobody_foresaw_is_a_500_of_the_one_shape_without_a_word_of_it():
     assert told["error_id"] == body["error"]["id"]
     assert "RuntimeError" in told["exception"]
     assert "planted-word" not in written.getvalue()
+
+
+@pytest.mark.requirement("S2-56")
+def test_an_admin_is_told_what_it_was_without_its_password():
+    status, _, body = ask(_explode_for_an_admin)
+
+    error = body["error"]
+    assert (status, error["code"], error["severity"]) == (
+        500,
+        "internal_error",
+        "CRITICAL",
+    )
+    assert error["details"] == {"technical": "RuntimeError: postgresql://u:***@db/x"}

@@ -51,6 +51,7 @@ def unit(*values: float) -> Vectors:
     return np.array(values, dtype=np.float32)
 
 
+@pytest.mark.requirement("B15")
 @pytest.mark.parametrize(
     ("vectors", "flaw"),
     [

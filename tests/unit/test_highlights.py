@@ -140,6 +140,18 @@ def test_a_long_text_shows_the_parts_that_answer_most_in_their_order() -> None:
     assert [text.index(one) for one in plain] == sorted(map(text.index, plain))
 
 
+@pytest.mark.requirement("O02")
+def test_of_more_places_than_are_shown_three_parts_are_left() -> None:
+    filler = "Nothing else was seen on this shift, and nobody came. " * 10
+    text = "".join(f"A klystron{n} tripped. {filler}" for n in range(5))
+    sentence = "Nothing else was seen on this shift, and nobody came."
+    assert told(text, "tripped") == [
+        f"A klystron0 <b>tripped</b>. {sentence}",
+        f"{sentence} A klystron1 <b>tripped</b>. {sentence}",
+        f"{sentence} A klystron2 <b>tripped</b>. {sentence}",
+    ]
+
+
 def test_a_part_is_whole_sentences_where_they_are_short() -> None:
     filler = "Nothing else was seen on this shift, and nobody came. " * 10
     text = f"{filler}The cavity tripped. {filler}"

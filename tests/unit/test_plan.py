@@ -11,7 +11,13 @@ import pytest
 
 from api.schemas.search import SearchRequest, SearchResponse
 from shared.access.scope import Scope
-from shared.errors import CODES, InvalidRequestError, ModuleNotEnabledError
+from shared.errors import (
+    CODES,
+    Category,
+    InvalidRequestError,
+    ModuleNotEnabledError,
+    Severity,
+)
 from shared.query import fault as faults
 from shared.query import filters
 from shared.query.fault import Fault
@@ -69,11 +75,14 @@ def test_a_mode_that_is_not_built_is_refused_by_name(mode: str) -> None:
     assert "hybrid" in caught.value.details["available"]
 
 
+@pytest.mark.requirement("S2-66")
 def test_a_switched_off_module_is_refused_before_anything_is_searched() -> None:
     limits = replace(LIMITS, enabled=frozenset({"keyword"}))
     with pytest.raises(ModuleNotEnabledError) as caught:
         make_plan(Question("beam", mode="semantic"), SCOPE, limits)
     assert caught.value.details["available"] == ["auto", "keyword"]
+    assert caught.value.category is Category.CONFIGURATION
+    assert caught.value.severity is Severity.CRITICAL
 
 
 def test_an_unknown_mode_names_those_there_are() -> None:
@@ -82,6 +91,7 @@ def test_an_unknown_mode_names_those_there_are() -> None:
     assert caught.value.error_code == "unknown_mode"
 
 
+@pytest.mark.requirement("S0-20")
 @pytest.mark.parametrize(("length", "cut"), [(1000, False), (1001, True)])
 def test_a_query_is_cut_at_its_limit_and_says_so(length: int, cut: bool) -> None:  # noqa: FBT001
     plan = plan_of("x" * length)
@@ -89,10 +99,12 @@ def test_a_query_is_cut_at_its_limit_and_says_so(length: int, cut: bool) -> None
     assert [d.code for d in plan.diagnostics] == ["query_truncated"] * cut
 
 
+@pytest.mark.requirement("S0-20")
 def test_a_query_beyond_the_hard_limit_is_refused() -> None:
     assert len(plan_of("x" * 10_000).query) == 1000
     with pytest.raises(InvalidRequestError) as caught:
         plan_of("x" * 10_001)
+    assert caught.value.status == 422
     assert caught.value.error_code == "query_too_long"
 
 

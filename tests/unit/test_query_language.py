@@ -53,7 +53,7 @@ def shown(node: Node | None) -> Any:
             return {"or": [shown(one) for one in parts]}
 
 
-@pytest.mark.requirement("S0-22")
+@pytest.mark.requirement("S0-21", "S0-22")
 @pytest.mark.parametrize(
     "row", ROWS, ids=[f"{n}-{r['ask']!a}" for n, r in enumerate(ROWS)]
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from shared.errors import ConfigurationError
+from shared.errors import Category, ConfigurationError, Severity
 from shared.settings import (
     Settings,
     environment_name,
@@ -51,6 +51,8 @@ def load(environ: Mapping[str, str], tmp_path: Path) -> Settings:
 def refusal(environ: Mapping[str, str], file: Path | None = None) -> str:
     with pytest.raises(ConfigurationError) as caught:
         load_report(environ, file)
+    assert caught.value.category is Category.CONFIGURATION
+    assert caught.value.severity is Severity.CRITICAL
     return caught.value.message
 
 
@@ -247,6 +249,7 @@ def test_yaml_words_that_read_as_booleans_keep_their_meaning(nowhere, write_file
     assert settings.log_queries == "false"
 
 
+@pytest.mark.requirement("S2-65")
 @pytest.mark.parametrize(
     ("text", "part"),
     [

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from api.cli.source_checks import of_sources
+from shared.errors import AdapterNotFoundError, Category, Severity
 from shared.settings import Settings
+from shared.sources import loading
 
 RING = {"adapter": "als", "base_url": "https://elog.example.org/data.php"}
 EXPORT = {"adapter": "jlab", "path": "/data/jlab.json"}
@@ -47,3 +49,14 @@ def test_a_source_that_cannot_be_used_is_named_with_the_reason():
 
 def test_without_a_source_that_is_asked_there_is_nothing_to_say():
     assert states(api={"adapter": "push"}) == []
+
+
+@pytest.mark.requirement("S2-64")
+def test_an_adapter_that_nobody_has_is_refused_with_those_there_are():
+    with pytest.raises(AdapterNotFoundError) as caught:
+        loading.adapter_class("olag")
+
+    error = caught.value
+    assert (error.category, error.severity) == (Category.INGESTION, Severity.CRITICAL)
+    assert error.adapter_name == "olag"
+    assert {"olog", "push"} <= set(error.available_adapters)

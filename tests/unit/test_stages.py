@@ -64,6 +64,7 @@ def test_a_stage_reads_what_it_names_and_nothing_else():
         reading["title"]
 
 
+@pytest.mark.requirement("O06")
 def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     model = "embed:all-MiniLM-L6-v2-int8"
     of_all = passing.of_settings(SETTINGS)
