@@ -81,7 +81,6 @@ def get_stage_descriptor() -> StageDescriptor:
         reads=("text", "original", "source", "external_id", "facility"),
         finds=Link,
         find=find,
-        is_on=False,
     )
 
 

@@ -21,11 +21,9 @@ SHORT_LEASE: Mapping[str, str] = {
 }
 # Where vectors are counted and not compared: nothing to load, and no time to speak of.
 QUICK_VECTORS: Mapping[str, str] = {"EMBEDDING_MODEL": "hashing-64"}
-# Every stage that an entry can pass, those too that are off unless asked for.
+# Every stage that an entry can pass, that too which is off unless asked for.
 EVERY_STAGE: Mapping[str, str] = {
-    "LOGCHORD_STAGES": json.dumps(
-        {name: {"enabled": True} for name in ("links", "digest")}
-    )
+    "LOGCHORD_STAGES": json.dumps({"digest": {"enabled": True}})
 }
 
 

@@ -12,8 +12,9 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
+from shared.broker import task_of
 from tests.faults.ledger import Ledger, p95
-from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N
+from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
 from tests.faults.test_poison import seconds
 from tests.fix_system import System
 from tests.waiting import until
@@ -22,6 +23,13 @@ LATE_SECONDS = 2.0
 MAX_STRIKES = 3
 # A thread's limit is that of one batch, which takes 10 s at most.
 THREAD_SECONDS = 12.0
+# At which stage, by which word, and whether a limit interrupts it.
+HARMS = (
+    ("metadata", "lullaby", "hang"),
+    ("links", "coma", "stuck"),
+    ("duplicates", "torpor", "stuck"),
+    ("index", "trance", "hang"),
+)
 
 _CLAIMS: LiteralString = """
     SELECT extract(epoch FROM at)::float FROM claim_log
@@ -45,54 +53,62 @@ pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(400)]
 
 
 @pytest.mark.requirement("F5", "P7")
-def test_limits_end_what_hangs_in_a_child_and_three_strikes_put_it_aside(make_system):
-    system = make_system(**QUICK_VECTORS, **SHORT_LEASE, **limits(27, 29))
-    faulty = {
-        "poison": [
-            {"word": "lullaby", "where": "metadata", "does": "hang"},
-            {"word": "coma", "where": "metadata", "does": "stuck"},
-        ]
-    }
-    system.start("api", "upkeep")
-    # Each has two children, so that two which hang leave one of them half.
-    for name in ("enhance", "enhance-2"):
-        system.start(name, command="enhance", faulty=faulty)
-    system.wait_ready("enhance", "upkeep")
-    ledger = Ledger(system, "F5 child", vectors=False)
+def test_limits_end_what_hangs_in_a_child_and_three_strikes_put_it_aside(
+    make_system, opensearch
+):
+    system = make_system(
+        opensearch=opensearch.url,
+        **QUICK_VECTORS,
+        **SHORT_LEASE,
+        **EVERY_STAGE,
+        **limits(27, 29),
+    )
+    orders = [
+        {"word": word, "where": stage, "does": does} for stage, word, does in HARMS
+    ]
+    system.start("api", "upkeep", "embed")
+    # Each has two children, so that whatever hangs leaves half of them.
+    names = tuple(f"enhance-{number}" for number in range(len(HARMS)))
+    for name in names:
+        system.start(name, command="enhance", faulty={"poison": orders})
+    system.wait_ready("enhance", "embed", "upkeep")
+    ledger = Ledger(system, "F5 child")
 
-    (hung, stuck), without, beside = post_beside(
-        ledger, "metadata", "the lullaby of a klystron", "the coma of a magnet"
+    harmful, without, beside = post_beside(
+        ledger, "metadata", *(f"the {word} of a klystron" for _, word, _ in HARMS)
     )
     line = ledger.close(within_seconds=300)
 
     print(f"F5 child p95_without={without:.3f} p95_beside={beside:.3f}")
+    codes = {"hang": "task_timeout", "stuck": "worker_lost"}
     assert sorted(put_aside(system)) == sorted(
-        [
-            (hung, "metadata", "task_timeout", 1 + MAX_STRIKES),
-            (stuck, "metadata", "worker_lost", 1 + MAX_STRIKES),
-        ]
+        (entry_id, stage, codes[does], 1 + MAX_STRIKES)
+        for entry_id, (stage, _, does) in zip(harmful, HARMS, strict=True)
     )
-    names = ("enhance", "enhance-2")
-    for entry_id, limit, told in (
-        (hung, 27.0, hung),
-        (stuck, 29.0, "Hard time limit"),
-    ):
-        took = since_claims(system, entry_id, "metadata", logged(system, names, told))
-        print(f"F5 child limit={limit} fired after {took}")
+    for entry_id, (stage, _, does) in zip(harmful, HARMS, strict=True):
+        limit = {"hang": 27.0, "stuck": 29.0}[does]
+        told = [entry_id]
+        if does == "stuck":
+            told = ["Hard time limit", f" {task_of(stage)[0]}["]
+        took = since_claims(system, entry_id, stage, logged(system, names, *told))
+        print(f"F5 child {stage} limit={limit} fired after {took}")
         assert len(took) == 1 + MAX_STRIKES
         # The first time it may have come late into a task that was running.
         assert all(one < limit + LATE_SECONDS for one in took)
         assert all(one >= limit - 1 for one in took[1:])
     assert line.accepted == 2 * N
-    assert line.lost == 0
-    assert line.duplicate_effects == 0
+    assert (line.lost, line.duplicate_effects, line.drift) == (0, 0, 0)
     assert beside <= 1.5 * without
 
 
 @pytest.mark.requirement("F5", "P7")
-def test_a_thread_that_hangs_loses_its_lease_and_its_process(make_system):
+def test_a_thread_that_hangs_loses_its_lease_and_its_process(make_system, opensearch):
     system = make_system(
-        **QUICK_VECTORS, **SHORT_LEASE, **limits(THREAD_SECONDS, THREAD_SECONDS)
+        opensearch=opensearch.url,
+        **QUICK_VECTORS,
+        **SHORT_LEASE,
+        **EVERY_STAGE,
+        **limits(THREAD_SECONDS, THREAD_SECONDS),
     )
     lullaby = {"word": "lullaby", "where": "embed", "does": "stuck"}
     faulty = {"poison": [lullaby]}
@@ -119,8 +135,7 @@ def test_a_thread_that_hangs_loses_its_lease_and_its_process(make_system):
     late = THREAD_SECONDS + LATE_SECONDS
     assert all(THREAD_SECONDS - 1 <= one < late for one in took)
     assert line.accepted == 2 * N
-    assert line.lost == 0
-    assert line.duplicate_effects == 0
+    assert (line.lost, line.duplicate_effects, line.drift) == (0, 0, 0)
     assert beside <= 1.5 * without
 
 
@@ -160,10 +175,11 @@ def put_aside(system: System) -> list[tuple[Any, ...]]:
         return conn.execute(_ASIDE).fetchall()
 
 
-def logged(system: System, names: tuple[str, ...], words: str) -> list[float]:
-    """Return when these processes logged lines with these words."""
+def logged(system: System, names: tuple[str, ...], *words: str) -> list[float]:
+    """Return when these processes logged lines with all of these words."""
     lines = [line for name in names for line in system.tail(name, 10**6).splitlines()]
-    found = [json.loads(line) for line in lines if words in line and line[0] == "{"]
+    told = [line for line in lines if all(word in line for word in words)]
+    found = [json.loads(line) for line in told if line[0] == "{"]
     return sorted(datetime.fromisoformat(one["timestamp"]).timestamp() for one in found)
 
 
