@@ -67,6 +67,17 @@ class Chosen:
     reasoning: str
 
 
+def is_open(chosen: Chosen) -> bool:
+    """Whether the question may still say which of several modes is used."""
+    return chosen.asked == AUTO and chosen.mode.name == "hybrid"
+
+
+def by_words(chosen: Chosen) -> Chosen:
+    """Return how names and phrases are searched for, where nothing else is asked."""
+    reason = "auto searches by words: names and phrases are all that is asked for"
+    return Chosen(chosen.asked, MODES["keyword"], reason)
+
+
 def choose(
     asked: str, enabled: frozenset[str], outside: frozenset[str] = frozenset()
 ) -> Chosen:

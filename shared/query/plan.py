@@ -12,6 +12,7 @@ from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known
 from shared.query import branching, counting, filters, modes
+from shared.query.compiled.question import compiled
 from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
@@ -189,6 +190,13 @@ def make_plan(
     parsed = grammar.parse(text, clock)
     lifted = lifting.lift(parsed.tree, narrowed)
     asked, narrowed = lifted.tree, lifted.filters
+    deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
+    is_open = modes.is_open(chosen) and question.modules is None
+    if is_open and compiled(asked).names_all:
+        chosen = modes.by_words(chosen)
+        # What is asked for in time is taken whatever the question's words are.
+        if question.deadline_ms is None:
+            deadline_ms = chosen.mode.deadline_ms
     limit = limits.default_limit if question.limit is None else question.limit
     if limit > limits.max_limit:
         message = f"limit: at most {limits.max_limit} results are returned."
@@ -207,7 +215,7 @@ def make_plan(
         window=window,
         filters=narrowed,
         scope=scope,
-        deadline_ms=_deadline_ms(question.deadline_ms, chosen.mode),
+        deadline_ms=deadline_ms,
         rrf_k=limits.rrf_k,
         max_terms=limits.max_terms,
         ordering=_ordering(question, limits, len(branches)),

@@ -230,7 +230,7 @@ def rounds(count: int) -> Iterator[int]:
     pytest.fail(f"of {3 * count} rounds too few could be set up in time")
 
 
-@pytest.mark.requirement("F26", "P8")
+@pytest.mark.requirement("F26", "P8", "U05")
 def test_searches_end_partial_when_the_worker_dies_that_runs_one_branch(system):
     ends: list[End] = []
     with asking(system) as asker:
@@ -366,7 +366,7 @@ def test_searches_end_when_the_last_branch_dies_before_it_answers(system, tmp_pa
     summed_up("F26 last branch killed", ends)
 
 
-@pytest.mark.requirement("F27", "P8")
+@pytest.mark.requirement("F27", "P8", "U14")
 def test_searches_end_when_the_state_of_the_fan_out_is_flushed(system):
     chance = random.Random(SEED)
     ends: list[End] = []

@@ -24,6 +24,7 @@ from shared.query.fault import Fault
 from shared.query.filters import Filters
 from shared.query.language import wording
 from shared.query.language.calendar import Clock
+from shared.query.modes import MODES
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.response import nothing_asked
 from shared.retrieval.module import Ask
@@ -60,6 +61,32 @@ def test_auto_says_why_it_chose_its_mode() -> None:
     plan = plan_of(mode="auto")
     assert (plan.method, plan.asked) == ("hybrid", "auto")
     assert plan.reasoning.startswith("auto ")
+
+
+@pytest.mark.parametrize(
+    ("query", "method"),
+    [
+        ('"beam was lost"', "keyword"),
+        ("SR:C01-RF:Trip", "keyword"),
+        ("LOTO-2026-0117", "keyword"),
+        ('HCM03 "arc detector" -vacuum', "keyword"),
+        ("HCM03 author:smith", "keyword"),
+        ("rodents chewed SW-12", "hybrid"),
+        ('mouse "caught at nine"', "hybrid"),
+        ("why did the beam trip?", "hybrid"),
+    ],
+)
+def test_auto_searches_names_and_phrases_by_words(query: str, method: str) -> None:
+    plan = plan_of(query)
+    assert (plan.asked, plan.method) == ("auto", method)
+    assert plan.deadline_ms == MODES[method].deadline_ms
+    assert ("names and phrases" in plan.reasoning) == (method == "keyword")
+    # A mode, a module or a time that is named holds whatever is asked for.
+    assert plan_of(query, mode="hybrid").method == "hybrid"
+    assert plan_of(query, modules=["semantic"]).branches == ("semantic",)
+    assert plan_of(query, deadline_ms=6000).deadline_ms == 6000
+    only = replace(LIMITS, enabled=frozenset({"semantic"}))
+    assert make_plan(Question(query), SCOPE, only).method == "semantic"
 
 
 def test_auto_uses_what_is_left_when_a_module_is_switched_off() -> None:

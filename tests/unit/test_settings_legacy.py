@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from shared import settings_names
+from shared.entries.draft import KINDS
 from shared.errors import ConfigurationError
 from shared.settings import Settings, load_report
 
@@ -408,6 +409,22 @@ def test_an_unknown_domain_is_refused_at_start(nowhere):
         report_of(
             "AdvisoryAI: {UnifiedSearch: {BaseDomainWeights: {Loogbook: 2}}}", nowhere
         )
+
+
+@pytest.mark.requirement("C35")
+def test_entries_are_of_eight_kinds_and_each_may_weigh(nowhere):
+    kinds = [
+        *("logbook", "shift_summary", "procedure", "maintenance"),
+        *("incident", "device", "attachment", "ops_memory"),
+    ]
+    assert list(KINDS) == kinds
+    weights = ", ".join(f"{kind}: 1.5" for kind in kinds)
+    given = report_of(
+        f"unified_search: {{base_domain_weights: {{{weights}}}}}", nowhere
+    )
+    assert given.settings.unified_search.base_domain_weights == dict.fromkeys(
+        kinds, 1.5
+    )
 
 
 def test_flags_of_tenants_parse_and_a_tenant_keeps_its_name(nowhere):

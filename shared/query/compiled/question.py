@@ -63,6 +63,17 @@ class Question:
             terms.is_exact(guard.condition) for guard in self.guards
         )
 
+    @property
+    def names_all(self) -> bool:
+        """Whether names and phrases are all that is asked for."""
+        wanted = [
+            leaf
+            for guard in self.guards
+            for leaf, is_wanted in terms.leaves(guard.condition)
+            if is_wanted and not isinstance(leaf, Passes)
+        ]
+        return bool(wanted) and all(terms.is_exact(leaf) for leaf in wanted)
+
     def relaxed(self) -> Question:
         """Return the question with any plain word enough; equal if there are none."""
         return self._with({g: terms.relaxed(g.condition) for g in self.guards})
