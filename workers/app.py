@@ -13,6 +13,7 @@ from typing import Any
 from celery import bootsteps, signals
 
 from shared import log as logs
+from shared import turns
 from shared.broker import make_app
 from shared.due import batches
 from shared.due.processes import Identity, Reporter
@@ -88,6 +89,7 @@ def _on_ready(**_: Any) -> None:
         # every thread for 40 ms and more, amid whatever they are searching.
         gc.collect()
         gc.freeze()
+        turns.take_short_turns()
     try:
         port = metrics.serve(settings.metrics_port)
     except OSError as exc:

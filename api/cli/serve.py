@@ -26,8 +26,10 @@ def api() -> None:
     """Answer requests: REST, its documentation and its health checks."""
     import uvicorn
 
+    from shared import turns
     from shared.settings import load_report
 
+    turns.take_short_turns()
     report = load_report(os.environ)
     for told in report.warnings:
         click.echo(f"warning: {told}", err=True)

@@ -17,7 +17,8 @@ NARROWED: LiteralString = """
        AND (%(only_happened_until)s::timestamptz IS NULL
             OR e.event_time < %(only_happened_until)s)
        AND (%(only_ids)s::text[] IS NULL
-            OR e.external_id = ANY (%(only_ids)s) OR e.id::text = ANY (%(only_ids)s))
+            OR e.external_id = ANY (%(only_ids)s)
+            OR e.id = ANY (%(only_keys)s::uuid[]))
        AND (%(only_threads)s::uuid[] IS NULL
             OR e.thread_id = ANY (%(only_threads)s::uuid[]))
        AND (%(only_others)s::text[] IS NULL OR e.id::text <> ALL (%(only_others)s))
@@ -71,6 +72,7 @@ def narrows(params: Mapping[str, Any]) -> bool:
 # Of a search without filters.
 ANYTHING: Mapping[str, Any] = {
     **dict.fromkeys(OPTIONAL),
+    "only_keys": None,
     "only_least": None,
     "only_most": None,
     "only_named": None,
@@ -85,6 +87,7 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_happened_since", "timestamptz"),
     ("only_happened_until", "timestamptz"),
     ("only_ids", "text[]"),
+    ("only_keys", "uuid[]"),
     ("only_threads", "uuid[]"),
     ("only_others", "text[]"),
     ("only_facts", "text"),

@@ -118,6 +118,8 @@ class Filters:
             "only_happened_since": self.happened_since,
             "only_happened_until": self.happened_until,
             "only_ids": None if self.ids is None else list(self.ids),
+            # Those that may be an entry's own id: an index knows them as such.
+            "only_keys": None if self.ids is None else _keys(self.ids),
             "only_threads": None if self.threads is None else list(self.threads),
             "only_others": None if self.not_ids is None else list(self.not_ids),
         }
@@ -360,3 +362,14 @@ def _last(one: str | None, other: str | None) -> str | None:
 
 def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
     return None if listed is None else tuple(listed)
+
+
+def _keys(ids: tuple[str, ...]) -> list[str]:
+    return [one for one in ids if _is_key(one)]
+
+
+def _is_key(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text
+    except ValueError:
+        return False

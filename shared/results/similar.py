@@ -14,6 +14,7 @@ from shared.log import get_logger
 from shared.postgres import translated_errors
 from shared.query.plan import Plan
 from shared.ranking.ranked import Ranked
+from shared.retrieval import columns
 
 log = get_logger()
 
@@ -54,12 +55,6 @@ _COUNTS: LiteralString = (
 )
 
 
-# The page was read by one plan for all; what filters is planned as it narrows.
-_IN_TIME: LiteralString = """
-    SELECT set_config('statement_timeout', %(ms)s, true),
-           set_config('plan_cache_mode', 'auto', true)"""
-
-
 def counts(
     conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
 ) -> dict[str, int]:
@@ -80,7 +75,8 @@ def counts(
     }
     try:
         with translated_errors(), conn.transaction():
-            conn.execute(_IN_TIME, {"ms": str(TIMEOUT_MS)})
+            # The page was read by one plan for all: what filters is planned anew.
+            columns.limit_time(conn, TIMEOUT_MS)
             rows = conn.execute(_COUNTS, given).fetchall()
     except DatabaseQueryError as exc:
         log.warning("likes_not_counted", code=exc.error_code, technical=exc.technical)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from psycopg import Connection
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.errors import LogchordError, OpenSearchError
@@ -21,7 +24,9 @@ from shared.retrieval import (
     questions,
     threads,
 )
+from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+from shared.retrieval.questions import Asked
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -29,6 +34,7 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
 Query = dict[str, Any]
+Hits = list[tuple[Columns, float]]
 # What it takes to read the columns of the hits, and to say that time is over.
 _COLUMNS_SECONDS = 0.02
 
@@ -42,28 +48,47 @@ def search(ask: Ask, tools: Tools) -> Found:
     if not tools.circuit.allows():
         return Found(skipped="circuit_open")
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
-    with connection(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms, one_plan=True)
-        # Left out here and not only afterwards: they would take the place of others.
-        lost = gone.since(conn, ask.plan.scope, as_of)
 
-    def scored(question: Question) -> dict[UUID, float]:
-        return _asked(ask, tools, question, lost)
+    def found_by(question: Question) -> Hits:
+        return _found_by(ask, tools, asked, question, as_of)
 
-    scores, notes = questions.first_found(ask, asked, "os_bm25", scored)
-    with connection(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms)
-        known = columns.of(conn, asked.params, list(scores))
+    found, notes = questions.first_found(ask, asked, "os_bm25", found_by)
     tenant = ask.plan.scope.tenant
-    hits = tuple(row.candidate(tenant, scores[row.id]) for row in known.values())
+    hits = tuple(row.candidate(tenant, score) for row, score in found)
     return Found(hits, as_of, notes, exact=asked.question.is_exact)
 
 
+def _found_by(
+    ask: Ask, tools: Tools, asked: Asked, question: Question, as_of: datetime
+) -> Hits:
+    """Return the hits with their scores; what the caller lost takes no place."""
+    scores = _asked(ask, tools, question)
+    if not scores:
+        return []
+    params = asked.params
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms, one_plan=True)
+        lost = gone.since(conn, ask.plan.scope, as_of)
+        if scores.keys().isdisjoint(lost):
+            if not columns.are_plain(params):
+                columns.limit_time(conn, ask.budget_ms)
+            return _shown(conn, params, scores)
+    # Left out here and not only afterwards: they have taken the place of others.
+    scores = _asked(ask, tools, question, lost)
+    with connection(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms)
+        return _shown(conn, params, scores)
+
+
+def _shown(
+    conn: Connection[Any], params: Mapping[str, Any], scores: Mapping[UUID, float]
+) -> Hits:
+    known = columns.of(conn, params, list(scores))
+    return [(row, scores[row.id]) for row in known.values()]
+
+
 def _asked(
-    ask: Ask,
-    tools: Tools,
-    question: Question,
-    lost: Sequence[UUID],
+    ask: Ask, tools: Tools, question: Question, lost: Sequence[UUID] = ()
 ) -> dict[UUID, float]:
     """Return the scores by entry."""
     hits = answered(ask, tools, body(ask, question, lost))["hits"]["hits"]

@@ -6,6 +6,7 @@ language, the very entry that it should exclude would match.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +29,8 @@ from shared.query.language import tree
 from shared.query.language.tree import Node
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary.expand import LANGUAGES
+
+_MAX_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +159,25 @@ def compiled(
     max_terms: int = 64,
 ) -> Question:
     """Return the question for every language; equal conditions stand together."""
+    if known:
+        return _compiled(node, facility, known, max_terms)
+    return _plainly(node, facility, max_terms)
+
+
+@functools.lru_cache(maxsize=_MAX_KEPT)
+def _plainly(node: Node | None, facility: Facility, max_terms: int) -> Question:
+    """Compile a question once for its branches and its page."""
+    return _compiled(node, facility, {}, max_terms)
+
+
+def _compiled(
+    node: Node | None, facility: Facility, known: Known, max_terms: int
+) -> Question:
     fields: dict[Filters, int] = {}
     together: dict[Condition, list[str]] = {}
     most_dropped = 0
     for language in LANGUAGES:
-        words = Words(language, facility, known or {})
+        words = Words(language, facility, known)
         made = None
         if node is not None:
             made = _Compiler(words, fields).condition(node)
