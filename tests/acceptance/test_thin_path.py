@@ -20,6 +20,7 @@ def found(client, query, external_id, mode="hybrid"):
     return body if external_id in str(body["results"]) else None
 
 
+@pytest.mark.requirement("S0-32")
 def test_an_entry_is_stored_enriched_indexed_and_found_by_words_and_meaning(client):
     posted = client.post(
         "/v1/entries?wait_for=index&wait_ms=20000",

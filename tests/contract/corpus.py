@@ -156,6 +156,24 @@ MOMENTS = {
 
 ENTRIES = [*NUL, *SURROGATES, *ENCODINGS, *NUMBERS, *IDENTITIES, *TIMES]
 
+# A text, what is said of how to show it, and what finds it beside its title.
+ODD_TEXTS: dict[str, tuple[str, list[str], tuple[str, ...]]] = {
+    "empty": ("", [], ()),
+    "blanks only": (" \t\n\u00a0\u3000", [], ()),
+    "zero width only": ("\u200b\u200d\ufeff", ["zero_width"], ()),
+    "bidi override": ("\u202ekalvet\u202c stuck", ["bidi"], ("kalvet stuck",)),
+    "emoji ZWJ": ("\U0001f469\u200d\U0001f52c hutchfive", [], ("hutchfive",)),
+    "right to left": (
+        "\u0645\u0636\u062e\u0629 \u0627\u0644\u0641\u0631\u0627\u063a",
+        [],
+        (
+            "\u0645\u0636\u062e\u0629",
+            '"\u0645\u0636\u062e\u0629 \u0627\u0644\u0641\u0631\u0627\u063a"',
+        ),
+    ),
+    "homoglyph": ("c\u0430vity open", ["mixed_script"], ("c\u0430vity",)),
+}
+
 # Texts that a search must survive; None: an answer, else the code of a refusal.
 QUERIES: dict[str, tuple[str, str | None]] = {
     "empty": ("", None),

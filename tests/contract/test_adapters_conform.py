@@ -41,7 +41,7 @@ def test_what_was_escaped_is_unescaped_as_often_as_it_was(kit_reading):
     checks_text.escapes(kit_reading)
 
 
-@pytest.mark.requirement("ADP20")
+@pytest.mark.requirement("ADP20", "B11")
 def test_what_is_missing_is_legal_and_what_is_too_much_costs_itself(kit_reading):
     checks_text.missing_and_oversized(kit_reading)
 

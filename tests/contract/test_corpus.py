@@ -122,6 +122,31 @@ def client(running: System) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.requirement("B11")
+def test_an_odd_text_is_kept_as_it_is_flagged_and_found(client: httpx.Client):
+    entries = [
+        {"external_id": name, "title": f"odd{number}", "text": text}
+        for number, (name, (text, _, _)) in enumerate(corpus.ODD_TEXTS.items())
+    ]
+    answer = client.post(
+        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
+    )
+    assert answer.json()["indexed"], answer.text
+
+    for number, (name, row) in enumerate(corpus.ODD_TEXTS.items()):
+        text, flags, asked = row
+        (kept,) = client.get("/v1/entries", params={"external_id": name}).json()[
+            "items"
+        ]
+        assert kept["text"] == text
+        assert kept["text_flags"] == flags, name
+        for query in (f"odd{number}", *asked):
+            body = {"query": query, "mode": "keyword"}
+            found = client.post("/v1/search/query", json=body).json()
+            (hit,) = found["results"]
+            assert (hit["external_id"], found["diagnostics"]) == (name, []), query
+
+
 @pytest.mark.requirement("B16", "P9")
 @pytest.mark.parametrize("mode", ["keyword", "hybrid"])
 @pytest.mark.parametrize("name", corpus.QUERIES)

@@ -51,6 +51,21 @@ def test_the_limits_that_are_told_are_those_in_force(caller: httpx.Client) -> No
     assert limits["max_limit"] == 100
 
 
+@pytest.mark.requirement("O08")
+def test_all_that_is_browsed_has_a_route_and_no_other_service_s_name(
+    caller: httpx.Client,
+) -> None:
+    entry_id = caller.post("/v1/entries", json={"text": "beam"}).json()["entry_id"]
+    assert caller.post(QUERY, json={"query": ""}).status_code == 200
+    routes = ("capabilities", "filter-options/author", "entries", "status")
+    for path in (*(f"/v1/{one}" for one in routes), f"/v1/entries/{entry_id}"):
+        assert caller.get(path).status_code == 200, path
+    assert caller.get("/health").status_code == 200
+    for name in (*routes, "search", f"entries/{entry_id}"):
+        for ask in (caller.get, caller.post):
+            assert ask(f"/api/{name}").status_code == 404, name
+
+
 def test_modes_say_what_they_are_good_for(caller: httpx.Client) -> None:
     told = caller.get("/v1/capabilities").json()
     described = {mode["name"]: mode["description"] for mode in told["modes"]}

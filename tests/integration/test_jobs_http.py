@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import tempfile
@@ -417,6 +418,24 @@ def test_aliases_and_neutral_values_pass(
 def test_a_cut_query_says_so(client: httpx.Client) -> None:
     body = search(client, query="beam " * 300, mode="keyword").json()
     assert "query_truncated" in [note["code"] for note in body["diagnostics"]]
+
+
+@pytest.mark.requirement("O03")
+def test_a_diagnostic_has_one_shape_in_every_mode(client: httpx.Client) -> None:
+    modes = client.get("/v1/capabilities").json()["modes"]
+    # Brackets, length and the number of words are each told of by another part.
+    words = "beam) " + " ".join(f"word{number}" for number in range(200))
+    sources = set()
+    for mode in (one["name"] for one in modes if one["enabled"]):
+        asked = {"query": words, "mode": mode}
+        notes = search(client, **asked).json()["diagnostics"]
+        assert notes, mode
+        for note in notes:
+            assert set(note) == {"level", "source", "code", "message", "category"}
+            assert note["level"] in {"info", "warning", "error"}
+            assert re.fullmatch(r"[a-z_]++(\.[a-z_0-9]++)*", note["source"]), note
+            sources.add(note["source"])
+    assert "retrieve.os_bm25" in sources
 
 
 @pytest.fixture
