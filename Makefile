@@ -74,7 +74,7 @@ bench-spine: setup ## Round trips and the fan-out of a search, on a stack of its
 bench-work: setup ## The work table: rates, drains, sweeper, bloat; BENCH=--quick is shorter
 	@$(BIN)/python -m bench.work $(BENCH)
 
-bench-ingest: setup ## Entries a second, by adapter and by push; BENCH=--quick is shorter
+bench-ingest: setup ## Entries a second, by adapter and by push; BENCH=--quick, or --large with 1,000,000
 	@$(BIN)/python -m bench.ingest $(BENCH)
 
 bench-analyser: setup ## Texts a second and core that the analyser reads; BENCH=--quick is shorter

@@ -16,7 +16,7 @@ import psutil
 from rich.console import Console
 from rich.table import Table
 
-from bench import ingest_path, logbook
+from bench import ingest_feed, ingest_path, logbook
 from bench.ingest_path import Rate
 from bench.rig import rig, servers
 
@@ -28,6 +28,8 @@ SIZES = {
     "quick": (10_000,),
     "tiny": (500,),
 }
+# As many as a feed shows; ten times what most do.
+_FEED_ENTRIES = 1_000
 PUSHES = ((1, 300), (100, 5_000), (1_000, 20_000))
 _SOURCE = json.dumps({"api": {"adapter": "push"}})
 
@@ -50,6 +52,7 @@ def measure(sizes: Sequence[int], *, pushes: bool) -> list[Rate]:
             found += [ingest_path.bare_copy(ground, size)]
             found += ingest_path.adapter_path(ground, size)
         found.append(ingest_path.bare_inserts(ground, smallest))
+        found += ingest_feed.read_again(ground, min(smallest, _FEED_ENTRIES))
     if pushes:
         found += _pushes()
     return found

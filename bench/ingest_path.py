@@ -48,6 +48,10 @@ class Rate:
         """Entries a second."""
         return self.entries / max(self.seconds, 1e-9)
 
+    def of(self, entries: int, *, note: str = "") -> Rate:
+        """Return the same, of so many entries."""
+        return replace(self, entries=entries, note=note)
+
 
 def write_file(path: Path, count: int) -> None:
     """Write so many entries as lines of JSON."""
@@ -62,25 +66,25 @@ def adapter_path(ground: Ground, count: int) -> list[Rate]:
     path = folder / "logbook.jsonl"
     write_file(path, count)
     name = f"{NAME}-{count}"
-    with closing(_pool(ground)) as pool:
-        settings = _configured(pool, name, path)
-        taken = _run(settings, pool, name, runs.TAIL, f"adapter, {count:,}")
-        _expect(pool, name, count)
-        untouched = _run(settings, pool, name, runs.TAIL, "read again, untouched")
+    with closing(pool_of(ground)) as pool:
+        settings = configured(pool, name, _of_files(path))
+        taken = run(settings, pool, name, runs.TAIL, f"adapter, {count:,}")
+        expect(pool, name, count)
+        untouched = run(settings, pool, name, runs.TAIL, "read again, untouched")
         # Another inode and time: the file has to be read, and nothing in it is new.
         copy = folder / "copy"
         copy.write_bytes(path.read_bytes())
         copy.replace(path)
         before = _due(pool)
         _count_rows(pool)
-        again = _run(settings, pool, name, runs.TAIL, f"read again, {count:,}")
+        again = run(settings, pool, name, runs.TAIL, f"read again, {count:,}")
         if _due(pool) != before:
             message = "reading unchanged entries again has made work due"
             raise AssertionError(message)
     return [
-        replace(taken, entries=count),
-        replace(again, entries=count),
-        replace(untouched, entries=count, note="nothing is read"),
+        taken.of(count),
+        again.of(count),
+        untouched.of(count, note="nothing is read"),
     ]
 
 
@@ -133,8 +137,8 @@ def parse_only(count: int) -> Rate:
     return Rate(f"parse and hash, {count:,}", count, time.perf_counter() - began)
 
 
-def _configured(pool: Pool, name: str, path: Path) -> Settings:
-    source = SourceSettings.model_validate(
+def _of_files(path: Path) -> SourceSettings:
+    return SourceSettings.model_validate(
         {
             "adapter": "generic_json",
             "path": str(path),
@@ -143,6 +147,10 @@ def _configured(pool: Pool, name: str, path: Path) -> Settings:
             "page_size": 1000,
         }
     )
+
+
+def configured(pool: Pool, name: str, source: SourceSettings) -> Settings:
+    """Return settings of this one source, which is ready to be run."""
     settings = Settings(sources={name: source})
     with connection(pool) as conn:
         arranged = arrangement.arrange(conn, settings)
@@ -151,7 +159,8 @@ def _configured(pool: Pool, name: str, path: Path) -> Settings:
     return settings
 
 
-def _run(settings: Settings, pool: Pool, name: str, kind: str, told: str) -> Rate:
+def run(settings: Settings, pool: Pool, name: str, kind: str, told: str) -> Rate:
+    """Do one run to its end, in as many turns as it takes."""
     with connection(pool) as conn:
         schedule.bring_forward(conn, name, kind, every_seconds=_NEVER_SECONDS)
     means = Means(settings, pool, STAGES, lambda *_: None, _open_io)
@@ -187,15 +196,17 @@ def _open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
     return make_io(wanted.source, wanted.settings, memory=wanted.memory)
 
 
-def _pool(ground: Ground) -> Pool:
+def pool_of(ground: Ground) -> Pool:
+    """Return connections for one run at a time."""
     return make_pool(ground.url, application="bench", size=2)
 
 
-def _expect(pool: Pool, name: str, count: int) -> None:
+def expect(pool: Pool, name: str, count: int) -> None:
+    """Raise unless the last run brought in so many entries."""
     with connection(pool) as conn:
-        run: IngestionRun = runs.listing(conn, TENANT, limit=1, source=name)[0]
-    if run.added != count:
-        message = f"{run.added} of {count} entries came in: {run.error}"
+        last: IngestionRun = runs.listing(conn, TENANT, limit=1, source=name)[0]
+    if last.added != count:
+        message = f"{last.added} of {count} entries came in: {last.error}"
         raise AssertionError(message)
 
 

@@ -41,7 +41,11 @@ class SourceSettings(Section):
     enabled: bool = Field(default=True, description="Off: neither polled nor shown.")
     tenant: str = Field("default", description="Whose entries these are.")
     base_url: str | None = Field(None, description="Address of the logbook's server.")
-    path: str | None = Field(None, description="Folder, file or pattern of files.")
+    path: str | None = Field(
+        None,
+        description="Folder, file or pattern of files; one without / at its beginning"
+        " counts from where the processes were started.",
+    )
     timezone: str | None = Field(
         None, description="What zone naive times mean; none refuses them."
     )

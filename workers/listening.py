@@ -10,7 +10,6 @@ from psycopg.rows import TupleRow
 
 from shared.due import schedule
 from shared.entries.listening import Listens
-from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
@@ -27,7 +26,11 @@ FIRST_WAIT_SECONDS, MOST_WAIT_SECONDS = 2.0, 300.0
 
 
 class Listener:
-    """One source, listened to by a thread of its own until it is stopped."""
+    """One source, listened to by a thread of its own until it is stopped.
+
+    One that is not set to speak up ends it at once. One that cannot be opened may be
+    mended without a word to us, by a file that is put back: it is tried again.
+    """
 
     def __init__(self, name: str, source: SourceSettings, most_bytes: int) -> None:
         self.source = source
@@ -55,9 +58,13 @@ class Listener:
 
     def _listen(self) -> None:
         with make_io(self._name, self.source, cancelled=self._stop.is_set) as io:
-            adapter = loading.open_source(
+            opened = loading.open_source(
                 self._name, self.source, io, max_entry_bytes=self._most
-            ).adapter
+            )
+            if opened.capabilities.push != "websocket":
+                self._stop.set()
+                return
+            adapter = opened.adapter
             assert isinstance(adapter, Listens), "what is pushed to us says how"
             for _ in adapter.listen():
                 self._wait = FIRST_WAIT_SECONDS
@@ -104,20 +111,8 @@ class Listeners:
         for name in sorted(awake.keys() - self._known.keys()):
             tenant, self._known[name] = awake[name]
             standing = state.read(conn, tenant, name)
-            if standing is not None and _speaks(name, standing.settings, self._most):
+            if standing is not None:
                 self._of[name] = Listener(name, standing.settings, self._most)
-
-
-def _speaks(name: str, source: SourceSettings, most_bytes: int) -> bool:
-    """Tell whether a source is set to speak up; what cannot be opened is not."""
-    try:
-        with make_io(name, source) as io:
-            opened = loading.open_source(name, source, io, max_entry_bytes=most_bytes)
-            return opened.capabilities.push == "websocket"
-    except LogchordError as exc:
-        # Its runs say what is wrong with it.
-        log.info("source_not_heard", source=name, code=exc.error_code)
-        return False
 
 
 def _make_due(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:

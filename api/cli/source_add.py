@@ -71,6 +71,8 @@ def add(  # noqa: PLR0913 - one for each option
     place = _place(address, ca_file)
     name = name or _name_of(address)
     given = _probe(place, user, secret)
+    # As every process finds it, whichever folder it runs in.
+    address = place.get("path", address)
     found = _found(out, address, given, adapter, name=name, asks=asks)
     source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
     descriptor = loading.adapter_class(found.adapter).descriptor
@@ -94,7 +96,7 @@ def add(  # noqa: PLR0913 - one for each option
         advice = source_advice.unanswered(checked.reason, source)
         raise _not_added("it does not answer as it should.", advice)
     if checked.reason is not None:
-        advice = source_advice.unread(checked.reason)
+        advice = source_advice.unread(checked.reason, is_mapped=bool(places))
         raise _not_added("none of its entries could be read.", advice)
     _write(out, path, name, source)
     return output.DONE

@@ -34,6 +34,10 @@ _NEXT: Mapping[str, str] = {
 _UNREAD: Mapping[str, str] = {
     "naive_time": "Say with --timezone which zone its times mean.",
 }
+_MAPPED = (
+    "Look at what --map names: `entry_time` and `text` or `title` are to stand in the"
+    " columns or keys that are listed above, spelt as there."
+)
 _OTHERWISE = (
     "Name the software with --adapter. Of files and databases, write into the"
     " configuration what stands where: `args.map`."
@@ -55,6 +59,6 @@ def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
     return "\n".join(one for one in steps if one)
 
 
-def unread(reason: str) -> str:
+def unread(reason: str, *, is_mapped: bool) -> str:
     """Return the next step after answers of which no entry could be made."""
-    return _UNREAD.get(reason, _OTHERWISE)
+    return _UNREAD.get(reason, _MAPPED if is_mapped else _OTHERWISE)

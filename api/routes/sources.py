@@ -50,7 +50,7 @@ _EXCERPT_CHARS = 300
 def list_sources(caller: Caller, ctx: Ctx) -> Response:
     """Every source of the caller's facility, and what is wrong with it."""
     with connection(ctx.pool) as conn:
-        found = overview.read(conn, caller.scope, ctx.settings.sources)
+        found = overview.read(conn, caller.scope, ctx.settings.sources, counted=True)
     admin = caller.scope.is_admin
     return as_json({"items": [source_out(one, admin=admin) for one in found]})
 
@@ -237,7 +237,7 @@ def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
 
 def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
     with connection(ctx.pool) as conn:
-        found = overview.read(conn, scope, ctx.settings.sources, name)
+        found = overview.read(conn, scope, ctx.settings.sources, name, counted=True)
     if not found:
         raise NotFoundError
     return as_json(source_out(found[0], admin=scope.is_admin))

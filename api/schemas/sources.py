@@ -71,7 +71,9 @@ class SourceOut(Loose):
         description="Among its newest 50,000, which alone are counted."
     )
     more_entries: bool = Field(description="It may have others, which are not counted.")
-    lag_seconds: float | None = Field(description="Since its newest entry.")
+    lag_seconds: float | None = Field(
+        description="Since its newest entry, among the same."
+    )
     since_success_seconds: float | None = Field(description="Since it last answered.")
     complete_from: datetime | None = Field(description="Complete back to this time.")
     complete_to: datetime | None
@@ -163,7 +165,8 @@ def run_out(one: IngestionRun, *, admin: bool) -> dict[str, Any]:
 
 def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
     """Return a source; its cursors for admins alone."""
-    standing = one.state
+    standing, stock = one.state, one.stock
+    assert stock is not None, "a source is shown with what is here of it"
     lag, quiet = one.lag_seconds, one.since_success_seconds
     shown: dict[str, Any] = {
         "name": one.name,
@@ -173,11 +176,11 @@ def source_out(one: SourceView, *, admin: bool) -> dict[str, Any]:
         "paused": bool(standing and standing.paused),
         "serving": standing.serving if standing else "live",
         "timezone": one.settings.timezone,
-        "logbooks": one.stock.logbooks,
+        "logbooks": stock.logbooks,
         "last_run": run_out(one.last_run, admin=admin) if one.last_run else None,
         "next_run_at": timestamp(one.next_run_at),
-        "entries": one.stock.entries,
-        "more_entries": one.stock.has_more,
+        "entries": stock.entries,
+        "more_entries": stock.has_more,
         "lag_seconds": None if lag is None else round(lag, 1),
         "since_success_seconds": None if quiet is None else round(quiet, 1),
         "complete_from": timestamp(standing.complete_from) if standing else None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
@@ -61,6 +61,7 @@ def check(opened: Opened, rules: Rules) -> Checked:
         if page is not None:
             drafts, bad = _read(opened, rules, page)
             problems += [_told(one, count) for one, count in bad.values()]
+            problems += _unfilled(opened, drafts)
             reason = next(iter(bad), None) if not drafts else None
         if not drafts and not problems:
             problems.append(_nothing_in(opened))
@@ -132,6 +133,21 @@ def _first_page(opened: Opened) -> Page | None:
 def _told(first: MalformedEntryError, count: int) -> str:
     which = "; the first" if count > 1 else ""
     return f"{count} could not be read{which}: {first.message}"
+
+
+def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
+    """Say which fields of a map no entry has: a column that is misspelt is silent."""
+    mapped = getattr(opened.source.args, "map", {}) if drafts else {}
+    return [
+        f"Of the first {len(drafts)} entries none has {name!r}: look at"
+        f" {_places(at)} in `args.map`."
+        for name, at in mapped.items()
+        if not any(getattr(one, name, True) for one in drafts)
+    ]
+
+
+def _places(at: str | Sequence[str]) -> str:
+    return ", ".join(map(repr, [at] if isinstance(at, str) else at))
 
 
 def _read(

@@ -18,45 +18,53 @@ from shared.sources import runs, state
 from shared.sources.runs import IngestionRun
 from shared.sources.state import SourceState
 
-# Counted among the newest alone: a logbook of twenty years would be read whole each
-# time that somebody looks.
+# Looked at among the newest alone: a logbook of twenty years would be read whole each
+# time that somebody looks, and by whoever may see none of it each time for nothing.
 MOST_COUNTED = 50_000
 
-_STOCK: LiteralString = """
-    SELECT (SELECT e.entry_time FROM entry e
-             WHERE e.tenant = %(tenant)s AND e.source = %(source)s
-               AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-               AND (e.visible_from IS NULL OR e.visible_from <= now())
-             ORDER BY e.entry_time DESC, e.id DESC
-             LIMIT 1) AS newest,
-           count(*) FILTER (
-             WHERE n.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
-               AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
-               AND (n.visible_from IS NULL OR n.visible_from <= now())) AS entries,
-           count(*) = %(most)s AS has_more,
-           (SELECT coalesce(array_agg(DISTINCT book), '{}') FROM (
-                SELECT unnest(n.logbooks) AS book FROM entry n
-                 WHERE n.tenant = %(tenant)s AND n.source = %(source)s
-                   AND n.deleted_at IS NULL
-                   AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
-                   AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
-                   AND (n.visible_from IS NULL OR n.visible_from <= now())
-                 ORDER BY n.entry_time DESC LIMIT 1000) AS recent) AS logbooks
-      FROM (SELECT e.deleted_at, e.logbooks, e.readers, e.visible_from
+_NEWEST: LiteralString = """
+    SELECT n.entry_time
+      FROM (SELECT e.id, e.entry_time, e.deleted_at, e.logbooks, e.readers,
+                   e.visible_from
               FROM entry e
              WHERE e.tenant = %(tenant)s AND e.source = %(source)s
              ORDER BY e.entry_time DESC, e.id DESC
-             LIMIT %(most)s) AS n"""
+             LIMIT %(most)s) AS n
+     WHERE n.deleted_at IS NULL
+       AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
+       AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
+       AND (n.visible_from IS NULL OR n.visible_from <= now())
+     ORDER BY n.entry_time DESC, n.id DESC
+     LIMIT 1"""
+_STOCK: LiteralString = """
+    WITH n AS MATERIALIZED (
+        SELECT e.entry_time, e.logbooks,
+               e.deleted_at IS NULL
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+               AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+               AND (e.visible_from IS NULL OR e.visible_from <= now()) AS is_seen
+          FROM entry e
+         WHERE e.tenant = %(tenant)s AND e.source = %(source)s
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(most)s)
+    SELECT count(*) FILTER (WHERE n.is_seen) AS entries,
+           count(*) = %(most)s AS has_more,
+           (SELECT coalesce(array_agg(DISTINCT book), '{}') FROM (
+                SELECT unnest(m.logbooks) AS book FROM n AS m
+                 WHERE m.is_seen
+                 ORDER BY m.entry_time DESC LIMIT 1000) AS recent) AS logbooks
+      FROM n"""
 _BEHIND: LiteralString = """
     SELECT s.source, s.failures, s.paused IS NOT NULL,
            extract(epoch FROM statement_timestamp() - (
-               SELECT e.entry_time FROM entry e
-                WHERE e.tenant = s.tenant AND e.source = s.source
-                  AND e.deleted_at IS NULL
-                ORDER BY e.entry_time DESC, e.id DESC LIMIT 1))::float8
+               SELECT n.entry_time
+                 FROM (SELECT e.id, e.entry_time, e.deleted_at
+                         FROM entry e
+                        WHERE e.tenant = s.tenant AND e.source = s.source
+                        ORDER BY e.entry_time DESC, e.id DESC
+                        LIMIT %(most)s) AS n
+                WHERE n.deleted_at IS NULL
+                ORDER BY n.entry_time DESC, n.id DESC LIMIT 1))::float8
       FROM source_state s
      WHERE s.tenant = %(tenant)s OR %(tenant)s = '*'
      ORDER BY s.source
@@ -68,7 +76,6 @@ _NOW: LiteralString = "SELECT statement_timestamp()"
 class Stock:
     """What of a source is here, as far as the caller may see it."""
 
-    newest: datetime | None
     entries: int
     # Only so many were looked at, and there may be more behind them.
     has_more: bool
@@ -85,13 +92,16 @@ class SourceView:
     state: SourceState | None
     standings: Mapping[str, Standing]
     last_run: IngestionRun | None
-    stock: Stock
+    # None: nobody has asked for it to be counted.
+    stock: Stock | None
+    # None: among the newest of all there is none that the caller may see.
+    newest: datetime | None
     now: datetime
 
     @property
     def lag_seconds(self) -> float | None:
         """How old its newest entry is."""
-        newest = self.stock.newest
+        newest = self.newest
         return max(0.0, (self.now - newest).total_seconds()) if newest else None
 
     @property
@@ -130,7 +140,8 @@ class Behind:
 
 def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
     """Return it of every source of a tenant; `*` is everybody's."""
-    return [Behind(*row) for row in conn.execute(_BEHIND, {"tenant": tenant})]
+    values = {"tenant": tenant, "most": MOST_COUNTED}
+    return [Behind(*row) for row in conn.execute(_BEHIND, values)]
 
 
 def read(
@@ -138,6 +149,8 @@ def read(
     scope: Scope,
     configured: Mapping[str, SourceSettings],
     name: str | None = None,
+    *,
+    counted: bool = False,
 ) -> list[SourceView]:
     """Return every source of the caller's tenant, or one, by name."""
     states = {one.source: one for one in state.listing(conn, scope.tenant)}
@@ -146,7 +159,15 @@ def read(
     found = dict(_pushed(configured, scope.tenant))
     found |= {source: one.settings for source, one in states.items()}
     return [
-        _view(conn, scope, source, settings, states.get(source), row[0])
+        _view(
+            conn,
+            source,
+            settings,
+            states.get(source),
+            {**scope.params, "source": source, "most": MOST_COUNTED},
+            counted=counted,
+            now=row[0],
+        )
         for source, settings in sorted(found.items())
         if name in {None, source}
     ]
@@ -165,23 +186,28 @@ def _pushed(
 
 def _view(
     conn: Connection[TupleRow],
-    scope: Scope,
     name: str,
     settings: SourceSettings,
     standing: SourceState | None,
+    values: Mapping[str, Any],
+    *,
+    counted: bool,
     now: datetime,
 ) -> SourceView:
-    with conn.cursor(row_factory=class_row(Stock)) as cur:
-        values = {**scope.params, "source": name, "most": MOST_COUNTED}
-        stock = cur.execute(_STOCK, values).fetchone()
-    latest = runs.listing(conn, scope.tenant, limit=1, source=name)
+    stock = None
+    if counted:
+        with conn.cursor(row_factory=class_row(Stock)) as cur:
+            stock = cur.execute(_STOCK, values).fetchone()
+    newest = conn.execute(_NEWEST, values).fetchone()
+    latest = runs.listing(conn, str(values["tenant"]), limit=1, source=name)
     return SourceView(
         name,
         settings,
         standing,
         schedule.standing(conn, name) if standing else {},
         latest[0] if latest else None,
-        stock or Stock(None, 0, has_more=False, logbooks=[]),
+        stock,
+        newest[0] if newest else None,
         now,
     )
 

@@ -105,6 +105,27 @@ def test_every_style_brings_everything_and_then_the_overlap(
     assert {later} <= set(ids(second)) <= {later, *known[-3:]}
 
 
+@pytest.mark.parametrize("style", ["offset", "page", "cursor", "link_header"])
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_asked_again_without_news_it_costs_one_request(
+    make_stub: MakeStub,
+    io: PlainIO,
+    style: str,
+    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+):
+    stub = make_stub(style, newest_first=newest_first, cap=10)
+    known = fill(stub, 25)
+    rest = adapter(stub, io)
+    first = walk(rest)
+    asked = len(stub.requests())
+
+    again = walk(rest, first[-1].cursor)
+
+    assert asked >= 3
+    assert len(stub.requests()) == asked + 1
+    assert set(ids(again)) <= set(known[-3:])
+
+
 @pytest.mark.parametrize("style", STYLES[1:])
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_a_walk_is_resumed_behind_any_of_its_pages(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime
 
 import pytest
+from structlog.testing import capture_logs
 
 from shared.due import schedule
 from shared.postgres import connection
 from shared.sources import operate, runs
+from tests.certificates import make_certificate
 from tests.contract.stubs.olog import OlogStub, make_stub
 from tests.integration.fix_sources import TENANT, Runtime
 from tests.waiting import until
@@ -39,6 +42,10 @@ def listeners(runtime: Runtime):
     made = Listeners(runtime.settings)
     yield made
     made.stop()
+
+
+def listening_threads() -> list[str]:
+    return [one.name for one in threading.enumerate() if one.name == f"hears {NAME}"]
 
 
 def is_due(runtime: Runtime, listeners: Listeners) -> bool:
@@ -123,3 +130,39 @@ def test_a_source_that_fails_is_left_alone_whatever_it_says(runtime, listeners, 
 
     assert not is_due(runtime, listeners)
     assert not listeners.heard(NAME)
+
+
+def test_a_source_that_could_not_be_opened_is_heard_once_it_is_mended(
+    runtime, listeners, olog, tmp_path
+):
+    authority = make_certificate(tmp_path)
+    runtime.configure(
+        NAME,
+        olog,
+        args={"listen": True},
+        ca_file=str(authority),
+        require_initial_ingest=False,
+    )
+    runtime.run(NAME)
+    away = authority.rename(tmp_path / "away.pem")
+    with capture_logs() as logs:
+        assert not is_due(runtime, listeners)
+        until(lambda: len(logs) > 1, within_seconds=10, what="two refusals")
+    told = [one for one in logs if one["event"] == "source_not_heard"]
+    assert {one["code"] for one in told} == {"configuration_invalid"}
+    assert not olog.is_heard()
+
+    away.rename(authority)
+
+    until(lambda: is_due(runtime, listeners), within_seconds=20, what="a word")
+    assert olog.is_heard()
+
+
+def test_a_source_that_is_not_set_to_speak_has_no_thread(runtime, listeners, olog):
+    runtime.configure(NAME, olog, args={"listen": False}, require_initial_ingest=False)
+
+    assert not is_due(runtime, listeners)
+
+    until(lambda: not listening_threads(), within_seconds=10, what="an ended thread")
+    assert not is_due(runtime, listeners)
+    assert not olog.is_heard()

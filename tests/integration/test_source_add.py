@@ -296,10 +296,12 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
     sheet.write_text(SHEET, "utf-8")
 
     refused = run(str(sheet))
+    # Named as it lies in the folder of whoever types, which is no process's own.
     done = run(
-        *(str(sheet), "--name", "shovels", "--timezone", "Australia/Perth"),
+        *(sheet.name, "--name", "shovels", "--timezone", "Australia/Perth"),
         *("--map", "text=OriginalShorttext", "--map", "entry_time=BscStartDate"),
         *("--map", "title=Asset", "--map", "title=PMType"),
+        *("--map", "tags=Type"),
     )
 
     assert refused.returncode == 2
@@ -308,6 +310,7 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "2005-03-19 16:00 UTC" in done.stderr
     assert "A PM01" in done.stderr
+    assert "Of the first 2 entries none has 'tags': look at 'Type'" in done.stderr
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
     assert written["sources"]["shovels"] == {
         "adapter": "generic_csv",
@@ -317,6 +320,7 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
                 "text": "OriginalShorttext",
                 "entry_time": "BscStartDate",
                 "title": ["Asset", "PMType"],
+                "tags": "Type",
             }
         },
         "timezone": "Australia/Perth",
@@ -336,5 +340,6 @@ def test_a_map_by_which_nothing_can_be_read_is_not_written_down(run, tmp_path):
     assert wrong.returncode == 1
     assert "2 could not be read" in wrong.stderr
     assert "The record tells no time of writing." in wrong.stderr
+    assert "Look at what --map names" in wrong.stderr
     assert unnamed.returncode == 2
     assert not (tmp_path / "logchord.yaml").exists()

@@ -19,9 +19,10 @@ CONFIGURED = {"api": SourceSettings(adapter=PUSH)}
 
 
 def stock(conn, scope=ALL) -> tuple[int, bool, datetime | None, list[str]]:
-    (view,) = overview.read(conn, scope, CONFIGURED)
+    (view,) = overview.read(conn, scope, CONFIGURED, counted=True)
     found = view.stock
-    return found.entries, found.has_more, found.newest, found.logbooks
+    assert found is not None
+    return found.entries, found.has_more, view.newest, found.logbooks
 
 
 @pytest.fixture
@@ -57,6 +58,13 @@ def test_only_the_newest_are_counted_and_it_says_so(conn, monkeypatch):
     entries, has_more, newest, _ = stock(conn)
     assert (entries, has_more) == (2, True)
     assert newest == BEGAN + timedelta(hours=3)
-    # Whoever may see only what is older is told of that all the same.
+    # Whoever may see only what is older is told that there may be more.
     of_rf = Scope(TENANT, "me", logbooks=("RF",))
-    assert stock(conn, of_rf) == (0, True, BEGAN, ["RF"])
+    assert stock(conn, of_rf) == (0, True, None, [])
+
+
+@pytest.mark.usefixtures("five")
+def test_who_asks_only_how_far_it_is_behind_has_nothing_counted(conn):
+    (view,) = overview.read(conn, ALL, CONFIGURED)
+    assert view.stock is None
+    assert view.newest == BEGAN + timedelta(hours=3)
