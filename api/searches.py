@@ -117,7 +117,7 @@ class Searches:
     def plan(self, question: Question, scope: Scope) -> Plan:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))
-        plan = planning.make_plan(question, scope, self._limits, clock)
+        plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
         taken = installed.parameters(plan.branches)
         return replace(
             plan,

@@ -11,8 +11,7 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known
-from shared.query import branching, counting, filters, modes
-from shared.query.compiled.question import compiled
+from shared.query import branching, counting, filters, modes, naming
 from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
@@ -22,6 +21,7 @@ from shared.query.language.lifting import Lifted
 from shared.query.language.tree import Node
 from shared.query.ordering import SHIPPED, Ordering
 from shared.query.period import NAMES, Applied
+from shared.text.facility import PLAIN, Facility
 
 MIN_WINDOW = 50
 LISTING_MODULE = "newest"
@@ -180,7 +180,11 @@ class Plan:
 
 
 def make_plan(
-    question: Question, scope: Scope, limits: Limits, clock: Clock = NO_CLOCK
+    question: Question,
+    scope: Scope,
+    limits: Limits,
+    clock: Clock = NO_CLOCK,
+    facility: Facility = PLAIN,
 ) -> Plan:
     """Return what is to be done, or refuse what cannot be; the same every time."""
     chosen = modes.choose(question.mode, limits.enabled, limits.outside)
@@ -191,8 +195,7 @@ def make_plan(
     lifted = lifting.lift(parsed.tree, narrowed)
     asked, narrowed = lifted.tree, lifted.filters
     deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
-    is_open = modes.is_open(chosen) and question.modules is None
-    if is_open and compiled(asked).names_all:
+    if _is_open(question, chosen) and naming.names_all(asked, facility):
         chosen = modes.by_words(chosen)
         # What is asked for in time is taken whatever the question's words are.
         if question.deadline_ms is None:
@@ -231,6 +234,12 @@ def make_plan(
     counting.check(question.facets)
     plan = _listed(plan, question, limits) or plan
     return _counted(plan, question, limits, clock)
+
+
+def _is_open(question: Question, chosen: modes.Chosen) -> bool:
+    """Whether nothing in the request needs the branches of a hybrid search."""
+    named = question.ordering.keys() & {"similarity_threshold", "by_model"}
+    return modes.is_open(chosen) and question.modules is None and not named
 
 
 def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Plan:

@@ -28,6 +28,7 @@ from shared.query.modes import MODES
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.response import nothing_asked
 from shared.retrieval.module import Ask
+from shared.text.facility import PLAIN, Facility
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
 LIMITS = Limits()
@@ -85,8 +86,23 @@ def test_auto_searches_names_and_phrases_by_words(query: str, method: str) -> No
     assert plan_of(query, mode="hybrid").method == "hybrid"
     assert plan_of(query, modules=["semantic"]).branches == ("semantic",)
     assert plan_of(query, deadline_ms=6000).deadline_ms == 6000
+    assert plan_of(query, ordering={"similarity_threshold": 0.5}).method == "hybrid"
     only = replace(LIMITS, enabled=frozenset({"semantic"}))
     assert make_plan(Question(query), SCOPE, only).method == "semantic"
+
+
+def test_what_a_name_is_says_the_facility() -> None:
+    def method(facility: Facility, query: str) -> str:
+        return make_plan(Question(query), SCOPE, LIMITS, facility=facility).method
+
+    plain = Facility(no_names=frozenset({"phase"}))
+    assert method(PLAIN, "PHASE 3") == "keyword"
+    assert method(plain, "PHASE 3") == "hybrid"
+
+
+def test_a_long_question_is_not_looked_through_for_names() -> None:
+    assert plan_of(" ".join(["HCM03"] * 30)).method == "keyword"
+    assert plan_of(" ".join(["HCM03"] * 80)).method == "hybrid"
 
 
 def test_auto_uses_what_is_left_when_a_module_is_switched_off() -> None:

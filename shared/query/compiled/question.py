@@ -30,7 +30,8 @@ from shared.query.language.tree import Node
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary.expand import LANGUAGES
 
-_MAX_KEPT = 256
+# A search's branches and its page ask for one at once; a long one takes a megabyte.
+_MAX_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +66,6 @@ class Question:
         return bool(self.guards) and all(
             terms.is_exact(guard.condition) for guard in self.guards
         )
-
-    @property
-    def names_all(self) -> bool:
-        """Whether names and phrases are all that is asked for."""
-        wanted = [
-            leaf
-            for guard in self.guards
-            for leaf, is_wanted in terms.leaves(guard.condition)
-            if is_wanted and not isinstance(leaf, Passes)
-        ]
-        return bool(wanted) and all(terms.is_exact(leaf) for leaf in wanted)
 
     def relaxed(self) -> Question:
         """Return the question with any plain word enough; equal if there are none."""
