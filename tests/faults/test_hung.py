@@ -49,7 +49,7 @@ def limits(soft: float, hard: float) -> dict[str, str]:
     }
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
 
 @pytest.mark.requirement("F5", "P7")

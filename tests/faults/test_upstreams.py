@@ -200,7 +200,6 @@ def test_new_sources_that_misbehave_in_every_way_hold_up_no_other(begin):
 
 
 @pytest.mark.slow
-@pytest.mark.patient
 @pytest.mark.requirement("F33", "P7")
 @pytest.mark.timeout(600)
 def test_of_twenty_sources_three_hang_three_fail_one_sends_garbage(begin):
