@@ -28,7 +28,7 @@ _SEEN: LiteralString = (
            AND (e.readers IS NULL OR e.readers && %(principals)s)
            AND (e.visible_from IS NULL OR e.visible_from <= now())"""
     + NARROWED
-    + " LIMIT %(most)s)"
+    + " LIMIT %(most_rows)s)"
 )
 # Due, or put aside on its way. One may wait for two stages.
 _WAITING: LiteralString = (
@@ -70,7 +70,8 @@ def count(conn: Connection[Any], plan: Plan, waits_for: Sequence[str]) -> int:
         **plan.scope.params,
         **said.params,
         "stages": list(waits_for),
-        "most": MOST,
+        # One row a stage and entry: so many hold as many entries as are counted.
+        "most_rows": MOST * len(waits_for),
     }
     row = conn.execute(_WAITING, values).fetchone()
     return min(MOST, int(row[0])) if row else 0

@@ -192,9 +192,10 @@ def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> No
 
 @pytest.mark.requirement("I05")
 def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
-    logbook: Asking,
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody has looked through it: it is unknown, as what a source has not brought."""
+    monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
     new = [
         draft("new", "klystron"),
         draft("its", "klystron", source="shift"),
@@ -241,13 +242,28 @@ def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
 def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slower(monkeypatch, waiting, "_WAITING", 0.3)
+    monkeypatch.setattr(coverage, "COUNT_MS", 500)
+    slower(monkeypatch, waiting, "_WAITING", 5)
     body = logbook.ask("unheardof")
     assert (body["coverage"]["waiting"], body["coverage"]["entries_in_window"]) == (
         None,
         3,
     )
     assert "could not be counted in time" in body["context_answer"]["summary"]
+
+
+def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = [draft(f"new-{number}", "klystron") for number in range(3)]
+    plan = logbook.plan("unheardof")
+    with connection(logbook.pool) as conn:
+        save_page(conn, "default", new, stages=["metadata", "index"], editor="test")
+        told = []
+        for most in (4, 3, 2):
+            monkeypatch.setattr(waiting, "MOST", most)
+            told.append(waiting.count(conn, plan, ["index", "metadata"]))
+    assert told == [3, 3, 2]
 
 
 @pytest.mark.requirement("I05")
