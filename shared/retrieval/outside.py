@@ -11,7 +11,7 @@ import contextvars
 import inspect
 import math
 from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import datetime
 from functools import cache
 from uuid import UUID
@@ -19,6 +19,7 @@ from uuid import UUID
 from shared.errors import ConfigurationError, LogchordError
 from shared.jobs.outcome import Diagnostic
 from shared.postgres import connection
+from shared.query import budget, modes
 from shared.retrieval import columns, questions
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 
@@ -28,22 +29,37 @@ THREADS = 4
 MAX_NAMED = 5000
 
 
+def _enough() -> float:
+    """Return half of the seconds that a module has where no deadline was asked for."""
+    usual_ms = modes.alone("").deadline_ms
+    return budget.branch_end(usual_ms / 1000, usual_ms) / 2
+
+
+# Who is late within less was hurried by its caller, and the circuit is everybody's.
+ENOUGH_SECONDS = _enough()
+
+
 def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
     """Return what it found, as far as the caller may see it and asked for it."""
+    share = ask.budget_seconds
     circuit = tools.circuits.of(descriptor.name)
     if not circuit.allows():
         # Its threads hang: whoever waits for one waits for nothing.
         return Found(skipped="circuit_open")
     run = contextvars.copy_context().run
     asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
+    answered, _ = wait([asked], timeout=share)
+    if answered:
+        # By an error too: what errs does not hang.
+        circuit.succeeded()
+    elif share >= ENOUGH_SECONDS:
+        circuit.failed()
     try:
-        found = asked.result(timeout=ask.budget_seconds)
+        found = asked.result(timeout=0)
     except TimeoutError as exc:
         asked.cancel()
-        circuit.failed()
         message = "The branch was late."
         raise LogchordError(message, code="branch_timeout") from exc
-    circuit.succeeded()
     best = _best(descriptor, found)
     question = questions.read(ask, tools, descriptor.name)
     with connection(tools.pool) as conn:
