@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0
 _CACHED_KEYS = 10_000
+# What counts as a search: either goes through all that there is.
+_SEARCHES = ("/v1/search", "/v1/filter-options/")
 # What a proxy adds for somebody else; some name the scheme or themselves alone.
 _FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})
 _FORWARDING_PREFIXES = ("x-forwarded-", "cf-connecting-")
@@ -99,7 +101,7 @@ class Callers:
 
     def _kind(self, request: Request) -> tuple[str, int]:
         path = request.url.path.removeprefix(self._settings.base_path)
-        if path.startswith("/v1/search"):
+        if path.startswith(_SEARCHES):
             return "search", self._settings.rate_search_per_minute
         writes = request.method not in _SAFE_METHODS
         if path.startswith(("/v1/entries", "/e/")) and writes:

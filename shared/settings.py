@@ -222,7 +222,9 @@ class Settings(Section):
     idempotency_ttl_hours: int = Field(24, ge=1, description="Then it is forgotten.")
     tombstone_days: int = Field(7, ge=1, le=999, description="Then the index has none.")
     rate_search_per_minute: int = Field(
-        600, ge=0, description="Searches a minute and key; 0: no limit."
+        600,
+        ge=0,
+        description="Searches and filter options a minute and key; 0: no limit.",
     )
     rate_ingest_per_minute: int = Field(
         600, ge=0, description="Writes a minute and key; 0: no limit."

@@ -34,6 +34,7 @@ def small(make_lasting_system: Callable[..., System]) -> System:
         LOGCHORD_MAX_HEADER_BYTES="4096",
         LOGCHORD_MAX_ENTRY_BYTES="1000",
         LOGCHORD_RATE_DEFAULT_PER_MINUTE="5",
+        LOGCHORD_FACET_MAX_MATCHES="3",
         LOGCHORD_BASE_PATH="/log/chord",
     )
     system.start("api")
@@ -201,6 +202,62 @@ def test_a_spent_limit_is_told_with_the_time_to_wait(small, tenant):
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
     assert refused.headers["RateLimit-Limit"] == "5"
     assert refused.json()["error"]["severity"] == "RETRIABLE"
+
+
+def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
+    with psycopg.connect(small.database) as conn:
+        made = keys.create_key(conn, tenant=tenant, name="x", scopes=["search"])
+    headers = {"Authorization": f"Bearer {made.token}"}
+
+    limits = [
+        httpx.get(f"{small.url}/log/chord/v1/{path}", headers=headers).headers[
+            "RateLimit-Limit"
+        ]
+        for path in ("filter-options/author", "search/jobs", "capabilities")
+    ]
+
+    assert limits == ["600", "600", "5"]
+
+
+def test_the_values_of_a_filter_are_those_a_caller_may_see_up_to_the_limit(
+    small, tenant
+):
+    def caller(subject: str, facility: str = tenant) -> httpx.Client:
+        scopes = ["search", "ingest"]
+        with psycopg.connect(small.database) as conn:
+            made = keys.create_key(
+                conn, tenant=facility, name="x", subject=subject, scopes=scopes
+            )
+        headers = {"Authorization": f"Bearer {made.token}"}
+        return httpx.Client(base_url=f"{small.url}/log/chord/v1", headers=headers)
+
+    def told(client: httpx.Client, **params: str | int) -> tuple[list[str], bool]:
+        body = client.get("/filter-options/author", params=params).json()
+        return [one["value"] for one in body["options"]], body["exact"]
+
+    with (
+        caller("anna") as anna,
+        caller("ben") as ben,
+        caller("anna", f"{tenant}-next") as elsewhere,
+    ):
+        entries = [
+            {"text": "x", "authors": ["A. Chen"]},
+            {"text": "x", "authors": ["A. Ruiz"], "readers": ["ben"]},
+            {"text": "x", "authors": ["B. Smith"]},
+        ]
+        assert anna.post("/entries", json={"entries": entries}).is_success
+        other = {"text": "x", "authors": ["A. Weber"]}
+        assert elsewhere.post("/entries", json=other).is_success
+
+        assert told(anna, prefix="a.") == (["A. Chen"], True)
+        assert told(ben, prefix="a.") == (["A. Chen", "A. Ruiz"], True)
+        assert told(ben, prefix="a.", limit=1) == (["A. Chen"], True)
+        assert told(elsewhere) == (["A. Weber"], True)
+        # Three are counted here; a fourth that one of them sees is one too many.
+        more = {"text": "x", "authors": ["B. Smith"]}
+        assert anna.post("/entries", json=more).is_success
+        assert told(anna) == (["B. Smith", "A. Chen"], True)
+        assert told(ben, prefix="a.")[1] is False
 
 
 @pytest.mark.requirement("SEC8")
