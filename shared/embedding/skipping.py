@@ -8,7 +8,7 @@ those entries are due again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, LiteralString
 from uuid import UUID
@@ -36,6 +36,8 @@ log = get_logger()
 Reason = Literal["language", "machine"]
 
 STEP_ENTRIES = 1000
+# Texts are up to a megabyte each: so many are in memory at once.
+_READ_AT_ONCE = 50
 MACHINE = "machine"
 
 _NOTE: LiteralString = """
@@ -60,14 +62,16 @@ _COUNTS: LiteralString = """
      WHERE tenant = %(tenant)s AND model = %(model)s
      GROUP BY reason ORDER BY reason LIMIT 10"""
 # The language is the one that the text was read in, where few words count as English;
-# so who may be judged otherwise is, by the one function. What waits will be anyhow.
+# so who may be judged otherwise is, by the one function, and who was once left out for
+# it always may: few words count as another language by now. What waits will be anyhow.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, coalesce(s.reason, '') AS noted,
-           coalesce(s.reason, '') <> CASE
-               WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
-               WHEN cardinality(%(spoken)s::text[]) > 0
-                    AND NOT t.language = ANY(%(spoken)s::text[]) THEN 'language'
-               ELSE '' END
+           (s.reason IS NOT DISTINCT FROM 'language'
+            OR coalesce(s.reason, '') <> CASE
+                WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
+                WHEN cardinality(%(spoken)s::text[]) > 0
+                     AND NOT t.language = ANY(%(spoken)s::text[]) THEN 'language'
+                ELSE '' END)
            AND e.deleted_at IS NULL AND t.revision = e.revision
            AND NOT EXISTS (SELECT FROM work w
                             WHERE w.entry_id = e.id AND w.stage = ANY(%(stages)s))
@@ -160,10 +164,10 @@ def prepare(
     with connection(pool) as conn:
         models = [one.model for one in tables.active(conn)]
         pages = {model: _page(conn, model, settings, cursor) for model in models}
-        other: dict[str, list[Named]] = {}
-        for model, page in pages.items():
-            if found := _judged_otherwise(conn, model, settings, page):
-                other[embed_stage(model)] = found
+    other: dict[str, list[Named]] = {}
+    for model, page in pages.items():
+        if found := _judged_otherwise(pool, model, settings, page):
+            other[embed_stage(model)] = found
     make_due = [behind.add_but_last(pool, named, one) for one, named in other.items()]
     page = next(iter(pages.values()), [])
 
@@ -180,20 +184,27 @@ def prepare(
 
 
 def _judged_otherwise(
-    conn: Connection[TupleRow], model: str, settings: Settings, page: Sequence[_Row]
+    pool: Pool, model: str, settings: Settings, page: Sequence[_Row]
 ) -> list[Named]:
     noted: dict[str, dict[UUID, str]] = defaultdict(dict)
     for row in page:
         if row.may_be_other:
             noted[row.tenant][row.entry_id] = row.noted
     return [
-        (tenant, entry_id)
+        (tenant, content.entry_id)
         for tenant, of_tenant in sorted(noted.items())
-        for entry_id, content in reading.contents(
-            conn, tenant, sorted(of_tenant)
-        ).items()
-        if (reason(content, model, settings) or "") != of_tenant[entry_id]
+        for content in _contents(pool, tenant, sorted(of_tenant))
+        if (reason(content, model, settings) or "") != of_tenant[content.entry_id]
     ]
+
+
+def _contents(pool: Pool, tenant: str, ids: Sequence[UUID]) -> Iterator[Content]:
+    """Yield what entries say, some at a time; whoever judges holds no connection."""
+    for begin in range(0, len(ids), _READ_AT_ONCE):
+        with connection(pool) as conn:
+            some = ids[begin : begin + _READ_AT_ONCE]
+            found = reading.contents(conn, tenant, some)
+        yield from found.values()
 
 
 def _page(

@@ -19,6 +19,7 @@ from shared.enrich import renewal
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
+from shared.postgres import connection, make_pool
 from shared.query.plan import Limits, Question, make_plan
 from shared.retrieval.installed import module
 from shared.retrieval.module import Ask
@@ -201,6 +202,50 @@ def test_few_words_of_an_entry_count_as_the_language_of_the_model_for_good(make,
     assert shown(admin, english) == {embed_stage(MODEL): "language"}
     # Read as English, it is judged as the stage has judged it all the same.
     assert renewed(ctx, admin) == []
+
+
+def test_few_words_that_an_older_release_left_out_are_due_again(make, admin):
+    ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
+    save(admin, "short", "Pumpe defekt", "human")
+    save(admin, "english", ENGLISH, "human")
+    work(ctx)
+    # That release took few words for English.
+    admin.execute(
+        "INSERT INTO embedding_skipped (tenant, entry_id, model, revision, reason)"
+        " SELECT tenant, id, %s, revision, 'language' FROM entry"
+        "  WHERE external_id = 'short'",
+        (MODEL,),
+    )
+
+    assert renewed(ctx, admin) == ["short"]
+    work(ctx)
+    assert renewed(ctx, admin) == []
+
+
+def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
+    make, admin, database, monkeypatch
+):
+    ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
+    for name in "abcde":
+        save(admin, name, "Pumpe defekt", "human")
+    work(ctx)
+    read: list[int] = []
+    contents, reason = reading.contents, skipping.reason
+
+    def count(conn: Connection[TupleRow], tenant: str, ids: list[UUID]) -> Any:
+        read.append(len(ids))
+        return contents(conn, tenant, ids)
+
+    def judge(*given: Any) -> Any:
+        with connection(pool):
+            return reason(*given)
+
+    monkeypatch.setattr(skipping, "_READ_AT_ONCE", 2)
+    monkeypatch.setattr(reading, "contents", count)
+    monkeypatch.setattr(skipping, "reason", judge)
+    with make_pool(database, application="test", size=1) as pool:
+        skipping.prepare(pool, ctx.settings, {"embedded_to": None}, 0)
+    assert read == [2, 2, 1]
 
 
 def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(make, admin):
