@@ -20,8 +20,11 @@ from workers.context import Context
 from workers.task import BATCH_SECONDS, attempt, each
 
 # What is stored in one commit, which holds the entries' rows for as long; and how long
-# a vector waits for others.
+# vectors are gathered for it.
 KEPT_CHUNKS, KEEP_SECONDS = 32, 0.5
+# About what one chunk holds. A longer text may take many seconds, or the process with
+# it: what is made is kept before, so that a death costs short entries at most.
+SHORT_CHARACTERS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,16 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
     keep_at = time.monotonic() + KEEP_SECONDS
     waiting: list[Made] = []
 
+    def keep() -> None:
+        _keep_all(ctx, model, waiting)
+        waiting.clear()
+
     def step(claim: Claim) -> None:
-        made = _made(ctx, model, claim, contents.of(claim))
+        content = contents.of(claim)
+        why = skipping.reason(content, model, ctx.settings) if content else None
+        if content is not None and why is None and _is_long(content):
+            keep()
+        made = _made(ctx, model, claim, content, why)
         ctx.checkpoint("after_vector", claim.entry_id)
         waiting.append(made)
 
@@ -56,20 +67,28 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
         each(ctx, [left.pop()], step)
         is_enough = sum(one.weight for one in waiting) >= KEPT_CHUNKS
         if is_enough or time.monotonic() >= keep_at:
-            _keep_all(ctx, model, waiting)
-            waiting.clear()
+            keep()
             keep_at = time.monotonic() + KEEP_SECONDS
-    _keep_all(ctx, model, waiting)
+    keep()
     if left:
         with connection(ctx.pool) as conn:
             rows.release(conn, claims[0].claim)
 
 
-def _made(ctx: Context, model: str, claim: Claim, content: Content | None) -> Made:
+def _is_long(content: Content) -> bool:
+    return len(content.title) + len(content.text) > SHORT_CHARACTERS
+
+
+def _made(
+    ctx: Context,
+    model: str,
+    claim: Claim,
+    content: Content | None,
+    why: Reason | None,
+) -> Made:
     if content is None:
         return Made(claim, None, None, None)
     encoder = ctx.encoder(model)
-    why = skipping.reason(content, model, ctx.settings)
     found = of_entry.nothing(encoder) if why else of_entry.embed(content, encoder)
     return Made(claim, content, found, why)
 

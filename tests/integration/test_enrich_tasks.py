@@ -19,7 +19,7 @@ from shared.errors import InternalError
 from shared.opensearch import aliases, filling, mapping, tidying
 from shared.postgres import connection
 from shared.settings import Settings
-from workers import enhance
+from workers import embedding, enhance
 from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.duplicates import place_entries
@@ -256,6 +256,28 @@ def test_a_batch_is_kept_in_one_commit_with_what_became_blank_or_was_deleted(
     assert len({commit for _, _, commit in found}) == 1
     assert blank not in {entry_id for entry_id, _, _ in found}
     assert due_stages(conn) == [METADATA_STAGE] * 5
+
+
+def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monkeypatch):
+    for number in range(3):
+        save(f"A-{number}")
+    save("B-1", text="RF cavity tripped. " * 100)
+    begun: list[tuple[bool, int, int]] = []
+    embed = of_entry.embed
+
+    def look(content, encoder):
+        conn.rollback()
+        kept = vectors.embedded_entries(conn, table_of(conn), TENANT)
+        begun.append((len(content.text) > 1000, len(begun), kept))
+        return embed(content, encoder)
+
+    monkeypatch.setattr(of_entry, "embed", look)
+    # Neither many nor late enough to be kept for that.
+    monkeypatch.setattr(embedding, "KEEP_SECONDS", 60.0)
+    embed_entries(ctx, MODEL)
+
+    assert len(begun) == 4
+    assert [(before, kept) for is_long, before, kept in begun if is_long] == [(3, 3)]
 
 
 def test_a_vector_that_cannot_be_stored_keeps_none_of_its_neighbours_out(
