@@ -12,17 +12,18 @@ from psycopg.rows import TupleRow
 # An adapter asks for neighbours, one after the other: so many are read at one look.
 AT_A_LOOK = 250
 
-# In the order of Python's texts, whatever the database sorts by: see `_is_between`.
+# The column is in the order of Python's texts, whatever the database sorts by: see
+# `_is_between`.
 _FROM: LiteralString = """
     SELECT key, value FROM source_memory
-     WHERE source = %(source)s AND key COLLATE "C" >= %(key)s
-     ORDER BY key COLLATE "C"
+     WHERE source = %(source)s AND key >= %(key)s
+     ORDER BY key
      LIMIT %(limit)s"""
 _SAVE: LiteralString = """
     INSERT INTO source_memory AS m (source, key, value)
     SELECT %(source)s, u.key, u.value::jsonb
       FROM unnest(%(keys)s::text[], %(values)s::text[]) AS u (key, value)
-     ORDER BY u.key COLLATE "C"
+     ORDER BY u.key
         ON CONFLICT (source, key) DO UPDATE SET value = excluded.value
      WHERE m.value IS DISTINCT FROM excluded.value"""
 _FORGET: LiteralString = """
