@@ -86,5 +86,7 @@ def _served(asked: _Asked) -> Iterator[tuple[str, _Asked]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/feed.xml", asked
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/feed.xml", asked
+        finally:
+            server.shutdown()
