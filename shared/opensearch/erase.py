@@ -32,16 +32,21 @@ def remove(
     entry_id: UUID,
     version: int,
     *,
+    version_type: str = "external",
     unless_newer: bool = False,
 ) -> None:
-    """Delete a document of one index; of a newer version it stays, or that is told."""
+    """Delete a document of one index; of a newer version it stays, or that is told.
+
+    `external` asks for a version above its own, `external_gte` for its own or above; a
+    write up to that version, still on its way, is refused from then on.
+    """
     with translated_errors():
         client.delete(
             index=index,
             id=str(entry_id),
             params={
                 "version": version,
-                "version_type": "external",
+                "version_type": version_type,
                 "request_timeout": _TIMEOUT_SECONDS,
             },
             ignore=[_NOT_FOUND, *([_CONFLICT] if unless_newer else [])],

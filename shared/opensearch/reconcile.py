@@ -78,11 +78,21 @@ def count(pool: Pool) -> int:
 
 def remove(sides: Sides, found: Differences) -> None:
     """Take out of the index what is no entry any more, unless it was written anew."""
-    for entry_id, _ in found.extra:
+    for entry_id, version in found.extra:
         log.warning("index_left_over", entry_id=str(entry_id))
-    for entry_id, version in (*found.extra, *found.past):
-        newer = version + 1
-        erase.remove(sides.client, sides.index, entry_id, newer, unless_newer=True)
+        erase.remove(
+            sides.client, sides.index, entry_id, version + 1, unless_newer=True
+        )
+    for entry_id, version in found.past:
+        # Its source may bring it back at once, with the very next version.
+        erase.remove(
+            sides.client,
+            sides.index,
+            entry_id,
+            version,
+            version_type="external_gte",
+            unless_newer=True,
+        )
 
 
 def make_due_but_last(

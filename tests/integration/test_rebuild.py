@@ -12,7 +12,7 @@ import pytest
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
 from shared.due import maintenance
-from shared.due.maintenance import REBUILD_INDEX
+from shared.due.maintenance import REBUILD_INDEX, RECONCILE_INDEX
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.opensearch import (
@@ -437,6 +437,29 @@ def test_days_that_are_equal_are_not_looked_into(ctx, admin, filled):
     assert len(second.goes_on["days"]) == 1
     third = compare.look(sides, second.goes_on)
     assert [row.id for row in third.differ] == [filled[3]]
+
+
+@pytest.mark.requirement("F17", "P6")
+def test_what_comes_back_just_after_its_tombstone_left_is_in_the_index_at_once(
+    ctx, admin, save, filled
+):
+    with admin.transaction():
+        tombstone(admin, TENANT, filled[3], reason=None, stages=[INDEX_STAGE])
+    work(ctx)
+    admin.execute(
+        "UPDATE entry SET modified_at = now() - interval '8 days'"
+        " WHERE deleted_at IS NOT NULL"
+    )
+    alias = mapping.read_alias(base_of(ctx))
+    maintenance.start_over(admin, RECONCILE_INDEX)
+    chores.reconcile_index(ctx)
+    assert str(filled[3]) not in held(ctx, alias)
+
+    # Its source names it again: the version after that of the tombstone.
+    assert save("e3", text="back again") == [filled[3]]
+    work(ctx)
+
+    assert held(ctx, alias) == wanted(admin)
 
 
 @pytest.mark.requirement("F17", "P6")
