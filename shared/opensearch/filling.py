@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from itertools import groupby
 from typing import LiteralString
 from uuid import UUID
@@ -25,7 +24,7 @@ from shared.log import get_logger
 from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
 from shared.opensearch.documents import Document
-from shared.opensearch.portions import Sized, ahead
+from shared.opensearch.portions import Sized
 from shared.postgres import Pool, connection
 
 log = get_logger()
@@ -33,10 +32,11 @@ log = get_logger()
 # Each goes with a request of its own, and while it is on its way the next is read.
 _LOADED_AT_ONCE = 100
 # So many of a megabyte each are no matter; how large they are need not be asked.
-_FEW = 50
+_FEW = 25
 # Of the revision that is current or an older one: it says how much there is to hold.
+# As it is stored it is compressed, and says nothing of that.
 _SIZES: LiteralString = """
-    SELECT t.entry_id, pg_column_size(t.stream)
+    SELECT t.entry_id, octet_length(t.stream)
       FROM entry_text t
      WHERE t.entry_id = ANY(%(ids)s) AND t.tenant = %(tenant)s
      LIMIT 1000"""
@@ -66,12 +66,16 @@ def fill(
 ) -> dict[UUID, OpenSearchError]:
     """Write the documents of these entries as they are now; return errors by entry."""
     indices = ensure_filled(client, base, pool)
-    errors: dict[UUID, OpenSearchError] = {}
-    with closing(ahead(_loaded(pool, claims))) as loaded:
-        for found in loaded:
-            for alias in indices.written:
-                errors |= bulk.write(client, alias, found)
-    return errors
+
+    def write(found: list[Document]) -> dict[UUID, OpenSearchError]:
+        errors: dict[UUID, OpenSearchError] = {}
+        for alias in indices.written:
+            errors |= bulk.write(client, alias, found)
+        return errors
+
+    # Each request has a time-out of its own, so that this thread ends.
+    told = portions.use_beside(_loaded(pool, claims), write)
+    return {entry_id: error for one in told for entry_id, error in one.items()}
 
 
 def _loaded(pool: Pool, claims: Iterable[Claim]) -> Iterator[list[Document]]:

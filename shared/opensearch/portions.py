@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 from uuid import UUID
 
-# By the bytes of their texts as they are stored.
-MOST_BYTES = 4_000_000
+# By the bytes of their texts. Two portions are held: one is written, the next is read.
+MOST_BYTES = 2_000_000
 
 Portion = TypeVar("Portion")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,22 @@ def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]
         yield tenant, ids
 
 
-def ahead(portions: Iterator[Portion]) -> Generator[Portion, None, None]:
-    """Yield what comes, while a thread makes the next of it."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, portions, None)
-        while (one := coming.result()) is not None:
-            coming = pool.submit(next, portions, None)
-            yield one
+def use_beside(
+    portions: Iterable[Portion], use: Callable[[Portion], Answer]
+) -> list[Answer]:
+    """Have a thread use each, in turn, and make the next meanwhile; return its answers.
+
+    A time limit interrupts the task's own thread and no other. So that is the one that
+    makes them, which may hang; what the thread does must end by itself, and is waited
+    for.
+    """
+    answers: list[Answer] = []
+    with ThreadPoolExecutor(1) as thread:
+        used: Future[Answer] | None = None
+        for one in portions:
+            if used is not None:
+                answers.append(used.result())
+            used = thread.submit(use, one)
+        if used is not None:
+            answers.append(used.result())
+    return answers

@@ -56,7 +56,7 @@ _EARLIER_CLAIMS: LiteralString = """
            AND leased_until > clock_timestamp())"""
 _LAST: LiteralString = "SELECT id FROM entry ORDER BY id DESC LIMIT 1"
 _PAGE: LiteralString = """
-    SELECT e.id, e.tenant, coalesce(pg_column_size(t.stream), 0) AS size
+    SELECT e.id, e.tenant, coalesce(octet_length(t.stream), 0) AS size
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = e.tenant
      WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s)

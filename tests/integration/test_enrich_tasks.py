@@ -16,7 +16,8 @@ from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.errors import InternalError
-from shared.opensearch import aliases, filling, mapping, tidying
+from shared.opensearch import aliases, filling, mapping, portions, tidying
+from shared.opensearch.documents import load
 from shared.postgres import connection
 from shared.settings import Settings
 from workers import embedding, enhance
@@ -359,6 +360,29 @@ def test_an_edit_and_a_deletion_reach_the_index_and_nothing_older_does(
 
 
 @pytest.mark.timeout(180)
+def test_portions_are_cut_by_what_texts_take_once_they_are_read(
+    indexing, conn, save, monkeypatch
+):
+    text = "RF cavity tripped. " * 500
+    saved = {save(f"A-{number}", text=text) for number in range(26)}
+    extract_metadata(indexing)
+    monkeypatch.setattr(portions, "MOST_BYTES", 10 * len(text))
+    held: list[int] = []
+
+    def watched(conn, tenant, ids):
+        held.append(len(ids))
+        return load(conn, tenant, ids)
+
+    monkeypatch.setattr("shared.opensearch.documents.load", watched)
+
+    index_entries(indexing)
+
+    # Compressed, all of them take less than one does.
+    assert sum(held) == len(saved)
+    assert len(held) > 1
+    assert len(documents(indexing)) == len(saved)
+
+
 def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
     ctx = indexing
     for number in range(5):

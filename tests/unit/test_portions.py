@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -41,12 +42,11 @@ def test_the_next_portion_is_read_while_the_one_before_is_written():
         is_read.set()
         yield 2
 
-    taken = []
-    with closing(portions.ahead(read())) as coming:
-        for one in coming:
-            assert is_read.wait(10)
-            taken.append(one)
-    assert taken == [1, 2]
+    def write(one: int) -> tuple[int, bool]:
+        return one, is_read.wait(10)
+
+    assert portions.use_beside(read(), write) == [(1, True), (2, True)]
+    assert portions.use_beside([], write) == []
 
 
 def test_a_portion_that_cannot_be_read_is_the_readers_failure():
@@ -55,9 +55,47 @@ def test_a_portion_that_cannot_be_read_is_the_readers_failure():
         raise ValueError("not this one")
 
     taken: list[int] = []
-    with (
-        pytest.raises(ValueError, match="not this one"),
-        closing(portions.ahead(read())) as coming,
-    ):
-        taken.extend(coming)
+    with pytest.raises(ValueError, match="not this one"):
+        portions.use_beside(read(), taken.append)
     assert taken == [1]
+
+
+def test_behind_a_portion_that_cannot_be_written_none_is():
+    taken: list[int] = []
+
+    def write(one: int) -> None:
+        taken.append(one)
+        raise ValueError("not this one")
+
+    with pytest.raises(ValueError, match="not this one"):
+        portions.use_beside(iter([1, 2, 3]), write)
+    assert taken == [1]
+
+
+@pytest.mark.requirement("F5")
+def test_a_time_limit_ends_a_reading_that_hangs_and_no_thread_is_left():
+    class LimitError(Exception):
+        """What the limit of a task raises in its own thread, by a signal."""
+
+    def limit(*_: object) -> None:
+        raise LimitError
+
+    hangs, never, ended = threading.Event(), threading.Event(), []
+
+    def read() -> Iterator[int]:
+        yield 1
+        hangs.set()
+        ended.append(never.wait(10))
+
+    def write(_: int) -> None:
+        assert hangs.wait(10)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before, threads = signal.signal(signal.SIGUSR1, limit), threading.enumerate()
+    try:
+        with pytest.raises(LimitError):
+            portions.use_beside(read(), write)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert ended == []
+    assert threading.enumerate() == threads
