@@ -210,13 +210,17 @@ def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
     headers = {"Authorization": f"Bearer {made.token}"}
 
     limits = [
-        httpx.get(f"{small.url}/log/chord/v1/{path}", headers=headers).headers[
+        httpx.get(f"{small.url}/log/chord/{path}", headers=headers).headers[
             "RateLimit-Limit"
         ]
-        for path in ("filter-options/author", "search/jobs", "capabilities")
+        for path in ("v1/filter-options/author", "v1/search/jobs", "v1/capabilities")
     ]
+    asked = httpx.post(
+        f"{small.url}/log/chord/search", headers=headers, json={"query": ""}
+    )
 
     assert limits == ["600", "600", "5"]
+    assert asked.headers["RateLimit-Limit"] == "600"
 
 
 def test_the_values_of_a_filter_are_those_a_caller_may_see_up_to_the_limit(
