@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 pytest_plugins = (
     "tests.lanes",
@@ -20,6 +21,10 @@ pytest_plugins = (
     "tests.integration.fix_engines",
     "tests.integration.fix_sources",
 )
+
+# How long a generated case takes says only how busy the machine is.
+settings.register_profile("untimed", settings.default, deadline=None)
+settings.load_profile("untimed")
 
 TESTS = Path(__file__).parent
 LAYERS = ("unit", "contract", "integration", "acceptance", "faults", "web")
