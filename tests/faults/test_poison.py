@@ -14,6 +14,7 @@ from tests.waiting import until
 BROKEN = {"word": "", "where": "embed", "does": "raise"}
 BUDGET_IN_ROW = 25
 PAUSED_SECONDS = 10
+NOISE_SECONDS = 0.5
 # One for each stage of the worker, all at once.
 POISONS = {
     stage: {"word": word, "where": stage, "does": "kill"}
@@ -88,7 +89,8 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
     assert aside == [(venom, "metadata", "worker_lost", 1 + 3)]
     assert runs.pop(venom) == 1 + 3
     assert max(runs.values()) <= 2
-    assert beside <= 1.5 * without
+    # Who waits for the poison waits for a lease of seconds; less is the machine's own.
+    assert beside <= max(1.5 * without, without + NOISE_SECONDS)
 
 
 @pytest.mark.slow
