@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0
 _CACHED_KEYS = 10_000
-# What counts as a search: either goes through all that there is.
+# What counts as a search: each goes through all that there is.
 _SEARCHES = ("/v1/search", "/v1/filter-options/", "/search")
 # What a proxy adds for somebody else; some name the scheme or themselves alone.
 _FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})

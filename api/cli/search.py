@@ -115,14 +115,13 @@ def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
             message = f"--filter {one}: write it as name=value."
             raise CommandError(message, exit_code=output.USAGE)
         values.setdefault(name, []).append(value)
-    return {
-        name: found
-        if name == _LISTED
-        else found[0]
-        if len(found) == 1
-        else {"in": found}
-        for name, found in values.items()
-    }
+    return {name: _value(name, found) for name, found in values.items()}
+
+
+def _value(name: str, found: list[str]) -> Any:
+    if name == _LISTED:
+        return found
+    return found[0] if len(found) == 1 else {"in": found}
 
 
 def _times(since: str | None, until: str | None) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shared.query.language.tree import And, Field, Node, Not, Or, Phrase, Words
+from shared.query.language.tree import And, Node, Or, Pattern, Phrase, Words
 from shared.text.facility import Facility
 from shared.text.tokens import scan
 from shared.vocabulary.expand import UNSTEMMED
@@ -15,29 +15,25 @@ MAX_CHARACTERS = 200
 
 def names_all(node: Node | None, facility: Facility) -> bool:
     """Whether nothing else is wanted; what is excluded or a filter does not count."""
-    found = [*_wanted(node)] if node is not None else []
-    length = sum(0 if one is None else len(one.text) for one in found)
-    if not found or None in found or length > MAX_CHARACTERS:
+    found = [] if node is None else [*_wanted(node)]
+    if sum(len(one.text) for one in found) > MAX_CHARACTERS:
         return False
-    return all(_is_exact(one, facility) for one in found if one is not None)
+    return bool(found) and all(_is_exact(one, facility) for one in found)
 
 
-def _wanted(node: Node) -> Iterator[Words | Phrase | None]:
-    """Yield what is wanted; None for a pattern, which may stand for any word."""
+def _wanted(node: Node) -> Iterator[Words | Phrase | Pattern]:
     match node:
-        case Words() | Phrase():
+        case Words() | Phrase() | Pattern():
             yield node
         case And(parts=parts) | Or(parts=parts):
             for part in parts:
                 yield from _wanted(part)
-        case Not() | Field():
-            return
-        case _:
-            yield None
 
 
-def _is_exact(wanted: Words | Phrase, facility: Facility) -> bool:
+def _is_exact(wanted: Words | Phrase | Pattern, facility: Facility) -> bool:
+    if isinstance(wanted, Pattern):
+        # It may stand for any word.
+        return False
     tokens = [*scan(wanted.text, UNSTEMMED, facility)]
-    if isinstance(wanted, Phrase):
-        return bool(tokens)
-    return bool(tokens) and all(token.is_name for token in tokens)
+    is_phrase = isinstance(wanted, Phrase)
+    return bool(tokens) and all(is_phrase or token.is_name for token in tokens)
