@@ -22,6 +22,7 @@ from shared.embedding import names, tables
 from shared.enrich import metadata
 from shared.entries import attachments
 from shared.entries.reading import Content
+from shared.errors import ConfigurationError
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.stages import passing
@@ -139,6 +140,14 @@ def _is_used(ctx: Context, model: str, entry_ids: Ids) -> bool:
 
 def _table(ctx: Context, model: str) -> str:
     encoder = ctx.encoder(model)
+    said = names.told_dimension(model, ctx.settings)
+    if said not in (None, encoder.dimension):
+        message = (
+            f"The model {model} gives vectors of length {encoder.dimension}, and the"
+            f" settings say {said}: set `embedding_dimension` right, or leave it out."
+        )
+        key = "search_modules.semantic.settings.embedding_dimension"
+        raise ConfigurationError(message, config_key=key)
     prefix = ctx.settings.vector_table_prefix
     with connection(ctx.pool) as conn:
         return tables.ensure_table(conn, prefix, model, encoder.dimension)

@@ -8,7 +8,7 @@ from math import ceil
 from uuid import UUID
 
 from shared import broker
-from shared.embedding import skipping
+from shared.embedding import names, skipping
 from shared.embedding.in_use import InUse
 from shared.embedding.sizes import Sizes
 from shared.errors import MessageRejectedError
@@ -139,6 +139,7 @@ def _tools(ctx: Context) -> Tools:
             circuit=Circuit(time.monotonic),
             facility=ctx.facility,
             speaks=lambda model: skipping.spoken(model, ctx.settings),
+            told_dimension=lambda model: names.told_dimension(model, ctx.settings),
             sizes=Sizes(time.monotonic),
         )
 

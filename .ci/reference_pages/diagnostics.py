@@ -8,6 +8,7 @@ from reference_pages.markdown import as_code, page, table
 SAID = {
     "brackets_ignored": "A bracket has no other, or stands too deep, and is ignored.",
     "date_unreadable": "A date cannot be read; it is searched as text.",
+    "dimension_mismatch": "Vectors are of another length than `embedding_dimension`.",
     "facts_skipped": "Threads, copies and series came too late: none is weighed.",
     "field_unreadable": "The value of a field cannot be read; it is searched as text.",
     "fuzzy_fallback": "No entry has all the words as they are spelt; these nearly so.",

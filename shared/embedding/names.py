@@ -26,6 +26,12 @@ def first(settings: Settings) -> str:
     return f"{provider}:{settings.embedding_model}"
 
 
+def told_dimension(model: str, settings: Settings) -> int | None:
+    """Return how long settings say that a model's vectors are; None: they do not."""
+    said = settings.search_modules.semantic.settings.embedding_dimension
+    return said if model == first(settings) else None
+
+
 def checked(model: str, settings: Settings) -> str:
     """Return the full name of a model that can be meant here, or refuse it."""
     name = full(model)

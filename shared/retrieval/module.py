@@ -64,6 +64,8 @@ class Tools:
     facility: Facility = PLAIN
     # The languages of a model, by its name; none: all of them.
     speaks: Callable[[str], Sequence[str]] = lambda _: ()
+    # How long settings say that its vectors are; None: they do not.
+    told_dimension: Callable[[str], int | None] = lambda _: None
     # How many vectors a tenant has; None: counted each time.
     sizes: Sizes | None = None
     # Of modules of other packages, by their name.

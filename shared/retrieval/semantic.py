@@ -10,7 +10,8 @@ from shared.broker import embed_stage
 from shared.embedding import vectors
 from shared.embedding.encoders import Vectors
 from shared.embedding.vectors import EmbeddingModel, Near
-from shared.jobs.outcome import Candidate
+from shared.errors import ConfigurationError
+from shared.jobs.outcome import Candidate, Diagnostic
 from shared.postgres import connection
 from shared.query.language import wording
 from shared.retrieval import columns, questions
@@ -44,6 +45,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         )
     encoder = tools.encoder(model.model).within(ask.budget_seconds)
     vector = tools.query_vectors.of(encoder, text)
+    notes = _notes_on_length(tools, model, vector)
     asked = questions.kept_of(ask, tools, "semantic")
     as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
     with connection(tools.pool) as conn:
@@ -51,7 +53,38 @@ def search(ask: Ask, tools: Tools) -> Found:
         floor = _floor(ask, tools, model)
         hits = _nearest(conn, ask, tools, model, floor, vector, asked)
     return Found(
-        tuple(hits), as_of, model=model.model, vector=packed(vector), floor=floor
+        tuple(hits),
+        as_of,
+        notes,
+        model=model.model,
+        vector=packed(vector),
+        floor=floor,
+    )
+
+
+def _notes_on_length(
+    tools: Tools, model: EmbeddingModel, vector: Vectors
+) -> tuple[Diagnostic, ...]:
+    """Say that vectors are of another length than told; refuse what none is near to."""
+    length = vector.shape[-1]
+    if length != model.dimension:
+        message = (
+            f"The model {model.model} gives vectors of length {length}, and its table"
+            f" holds vectors of length {model.dimension}."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    told = tools.told_dimension(model.model)
+    if told in (None, length):
+        return ()
+    message = f"Vectors have length {length}; `embedding_dimension` says {told}."
+    return (
+        Diagnostic(
+            level="warning",
+            source="retrieve.semantic",
+            code="dimension_mismatch",
+            message=message,
+            category="configuration",
+        ),
     )
 
 

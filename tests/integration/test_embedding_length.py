@@ -1,0 +1,113 @@
+"""C11: vectors of another length than settings or a table say, asked and stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.broker import embed_stage
+from shared.due import stages
+from shared.embedding import tables
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.jobs.outcome import Outcome
+from shared.query.plan import Limits, Question, make_plan
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from tests.fix_workers import MakeContext
+from tests.integration.embedding_server import Script, serving
+from workers import search
+from workers.context import Context
+from workers.enhance import embed_entries
+
+TENANT, MODEL, LENGTH = "default", "here:tiny", 32
+Make = Callable[[int | None], Context]
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    with serving() as script:
+        script.dimension = LENGTH
+        yield script
+
+
+@pytest.fixture
+def make(make_context: MakeContext, server: Script) -> Make:
+    """A worker that just began, and is told how long vectors are."""
+
+    def make(told: int | None) -> Context:
+        module = "LOGCHORD_SEARCH_MODULES__SEMANTIC__"
+        given = {
+            "EMBEDDING_MODEL": "tiny",
+            f"{module}PROVIDER": "here",
+            "LOGCHORD_API__PROVIDERS__HERE__BASE_URL": server.url,
+        }
+        if told is not None:
+            given[f"{module}SETTINGS__EMBEDDING_DIMENSION"] = str(told)
+        return make_context(**given)
+
+    return make
+
+
+@pytest.fixture
+def admin(database: str) -> Iterator[Connection[TupleRow]]:
+    with psycopg.connect(database, autocommit=True) as conn:
+        draft = EntryDraft("api", "one", "The beam was lost")
+        save_page(conn, TENANT, [draft], stages=[embed_stage(MODEL)], editor="test")
+        yield conn
+
+
+def asked(ctx: Context) -> Outcome:
+    """Ask by meaning, as a worker of searches does."""
+    question = Question(query="why was the beam lost", mode="semantic")
+    plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
+    branch = Branch(plan, "semantic", time.time() + 10, time.time)
+    (found,) = attempt.carry_out(branch, lambda: search._tools(ctx))
+    return found
+
+
+@pytest.mark.requirement("S0-35", "C11")
+def test_at_ingest_another_length_than_told_is_an_error_of_the_configuration(
+    make, admin
+):
+    embed_entries(make(LENGTH + 1), MODEL)
+
+    # Nobody is put aside for it, and no table is made of what was not meant.
+    (resting,) = stages.paused(admin)
+    assert (resting.stage, resting.code) == (
+        embed_stage(MODEL),
+        "configuration_invalid",
+    )
+    assert tables.live(admin) is None
+    assert admin.execute("SELECT attempts FROM work").fetchall() == [(0,)]
+
+    admin.execute("UPDATE stage_pause SET until = now()")
+    embed_entries(make(LENGTH), MODEL)
+    assert admin.execute("SELECT count(*) FROM work").fetchone() == (0,)
+    assert stages.paused(admin) == []
+
+
+@pytest.mark.requirement("S0-35", "C11")
+def test_at_a_query_another_length_than_told_is_a_warning_and_than_stored_an_error(
+    make, admin, server
+):
+    embed_entries(make(None), MODEL)
+
+    told_right = asked(make(LENGTH))
+    assert (told_right.status, told_right.diagnostics) == ("ok", ())
+    told_wrong = asked(make(LENGTH + 1))
+    assert told_wrong.status == "ok"
+    (note,) = told_wrong.diagnostics
+    assert (note.level, note.code) == ("warning", "dimension_mismatch")
+    assert str(LENGTH) in note.message
+    assert str(LENGTH + 1) in note.message
+
+    server.dimension = LENGTH + 1
+    other = asked(make(None))
+    assert (other.status, other.error_code) == ("error", "configuration_invalid")
