@@ -7,6 +7,8 @@ those entries are due again.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +18,9 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared import version
 from shared.broker import METADATA_STAGE, embed_stage
-from shared.due import behind
+from shared.due import behind, maintenance
 from shared.due.behind import Named
 from shared.due.maintenance import Progress
 from shared.embedding import tables
@@ -39,6 +42,7 @@ STEP_ENTRIES = 1000
 # Texts are up to a megabyte each: so many are in memory at once.
 _READ_AT_ONCE = 50
 MACHINE = "machine"
+_BY, _MARK_LENGTH = "judged_by", 16
 
 _NOTE: LiteralString = """
     INSERT INTO embedding_skipped AS s (tenant, entry_id, model, revision, reason)
@@ -62,11 +66,13 @@ _COUNTS: LiteralString = """
      WHERE tenant = %(tenant)s AND model = %(model)s
      GROUP BY reason ORDER BY reason LIMIT 10"""
 # The language is the one that the text was read in, where few words count as English;
-# so who may be judged otherwise is, by the one function, and who was once left out for
-# it always may: few words count as another language by now. What waits will be anyhow.
+# so who may be judged otherwise is, by the one function. What settings or a release may
+# judge otherwise than the last time it was looked at is: who was left out for the
+# language, and who was not in a source of one that is not spoken. What waits will be.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, coalesce(s.reason, '') AS noted,
-           (s.reason IS NOT DISTINCT FROM 'language'
+           (%(anew)s AND (s.reason IS NOT DISTINCT FROM 'language'
+                          OR e.source = ANY(%(unspoken)s::text[]))
             OR coalesce(s.reason, '') <> CASE
                 WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
                 WHEN cardinality(%(spoken)s::text[]) > 0
@@ -163,7 +169,8 @@ def prepare(
     """Look at one page; return what makes due those that are judged otherwise now."""
     with connection(pool) as conn:
         models = [one.model for one in tables.active(conn)]
-        pages = {model: _page(conn, model, settings, cursor) for model in models}
+        walk = _walk(conn, models, settings, cursor)
+        pages = {model: _page(conn, model, settings, walk) for model in models}
     other: dict[str, list[Named]] = {}
     for model, page in pages.items():
         if found := _judged_otherwise(pool, model, settings, page):
@@ -177,10 +184,36 @@ def prepare(
         if other:
             log.info("vectors_renewed", made_due=sum(map(len, other.values())))
         if len(page) < STEP_ENTRIES:
-            return Progress(None, done, total=done)
-        return Progress({**cursor, "embedded_to": str(page[-1].entry_id)}, done)
+            return Progress(None, done, total=done, result={_BY: walk[_BY]})
+        return Progress({**walk, "embedded_to": str(page[-1].entry_id)}, done)
 
     return commit
+
+
+def _walk(
+    conn: Connection[TupleRow],
+    models: Sequence[str],
+    settings: Settings,
+    cursor: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return the cursor with by what is judged, and for which models that is new."""
+    now = {model: _judged_by(model, settings) for model in models}
+    if cursor["embedded_to"] is None:
+        last = maintenance.last_done(conn, maintenance.RENEW_TEXTS)
+        told = (last.result or {}).get(_BY, {}) if last else {}
+        anew = [model for model in models if told.get(model) != now[model]]
+        return {**cursor, _BY: now, "anew": anew}
+    # What began otherwise has not judged all by what is set now: the next walk will.
+    began = cursor.get(_BY, {})
+    same = {model: by for model, by in now.items() if began.get(model) == by}
+    return {**cursor, _BY: same, "anew": cursor.get("anew", models)}
+
+
+def _judged_by(model: str, settings: Settings) -> str:
+    """Return a mark of all but the entry by which its language is judged."""
+    said = {name: source.language for name, source in settings.sources.items()}
+    by = [version.VERSION, spoken(model, settings), sorted(said.items())]
+    return hashlib.sha256(json.dumps(by).encode()).hexdigest()[:_MARK_LENGTH]
 
 
 def _judged_otherwise(
@@ -217,9 +250,21 @@ def _page(
         "model": model,
         "machines": settings.embed_machine_entries,
         "spoken": list(spoken(model, settings)),
+        "anew": model in cursor["anew"],
+        "unspoken": _unspoken(model, settings),
         "stages": [METADATA_STAGE, embed_stage(model)],
         "after": cursor["embedded_to"],
         "limit": STEP_ENTRIES,
     }
     with conn.cursor(row_factory=class_row(_Row)) as cur:
         return cur.execute(_PAGE, given).fetchall()
+
+
+def _unspoken(model: str, settings: Settings) -> list[str]:
+    """Return the sources of a language that the model does not speak."""
+    known = spoken(model, settings)
+    return [
+        name
+        for name, source in sorted(settings.sources.items())
+        if known and source.language and source.language not in known
+    ]

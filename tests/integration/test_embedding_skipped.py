@@ -222,6 +222,44 @@ def test_few_words_that_an_older_release_left_out_are_due_again(make, admin):
     assert renewed(ctx, admin) == []
 
 
+def test_few_words_of_a_source_whose_language_becomes_another_have_a_vector_no_more(
+    make, admin
+):
+    short = save(admin, "short", "RF defekt", "human")
+    save(admin, "english", ENGLISH, "human")
+    work(make())
+    assert embedded(admin) == {"short", "english"}
+
+    german = make(LOGCHORD_SOURCES__API__LANGUAGE="de")
+    assert renewed(german, admin) == ["short"]
+    work(german)
+    assert embedded(admin) == {"english"}
+    assert shown(admin, short) == {embed_stage(MODEL): "language"}
+    assert renewed(make(), admin) == ["short"]
+
+
+def test_nobody_is_judged_anew_before_settings_say_otherwise(make, admin, monkeypatch):
+    ctx = make()
+    save(admin, "german", GERMAN, "human")
+    save(admin, "english", ENGLISH, "human")
+    work(ctx)
+    judged: list[str] = []
+    reason = skipping.reason
+
+    def judge(content: Any, *given: Any) -> Any:
+        judged.append(content.external_id)
+        return reason(content, *given)
+
+    monkeypatch.setattr(skipping, "reason", judge)
+    # The first walk has none before it, which could have judged them.
+    assert renewed(ctx, admin) == []
+    assert judged == ["german"]
+    assert renewed(ctx, admin) == []
+    assert judged == ["german"]
+    assert renewed(make(LOGCHORD_SOURCES__API__LANGUAGE="de"), admin) == []
+    assert judged == ["german", "german", "english"]
+
+
 def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
     make, admin, database, monkeypatch
 ):
