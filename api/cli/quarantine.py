@@ -130,10 +130,18 @@ def retry(
             answers = _release(client, asked, limit)
     released = sum(one["released"] for one in answers)
     resumed = sorted({stage for one in answers for stage in one["resumed"]})
+    still_aside = sum(one["still_aside"] for one in answers)
     if out.as_json:
-        out.document({"released": released, "resumed": resumed})
+        told = {"released": released, "resumed": resumed, "still_aside": still_aside}
+        out.document(told)
         return
     out.data(f"released {released}")
+    if still_aside:
+        out.say(
+            f"{still_aside} cannot be read as they were received. What was mended in"
+            " its source comes by itself with the source's next run; then discard"
+            " the old one."
+        )
     for name in resumed:
         out.data(f"goes on: {name}")
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import click
 
-from api.cli import http, output, source_times
+from api.cli import http, output, source_times, source_told
 from api.cli.source_add import add
 from api.cli.terminal import plain
 
@@ -90,10 +89,12 @@ def check(*, name: str) -> int:
         out.document(found)
         return output.DONE
     out.data(f"It answers in {found['took_ms']:.0f} ms.")
+    for label, told in source_told.lines(found):
+        out.data(plain(f"  {label:<13} {told}"))
     for one in found["sample"]:
         authors = ", ".join(one["authors"])
         time_of = one["entry_time"]
-        when = source_times.when(datetime.fromisoformat(time_of)) if time_of else ""
+        when = source_told.when(time_of, found["timezone"]) if time_of else ""
         out.data(plain(f"  {when}  {one['external_id']}  {authors}"))
         out.data(plain(f"    {one['title'] or one['text'][:80]}"))
     for one in found["problems"]:

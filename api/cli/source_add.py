@@ -248,7 +248,8 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
 def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
     out.say(plain(f"This is {found.title}: {found.found.why}."))
     for draft in checked.sample:
-        when = source_times.when(draft.entry_time) if draft.entry_time else ""
+        time = draft.entry_time
+        when = source_times.when(time, checked.timezone) if time else ""
         title = draft.title or draft.text[:60]
         out.say(plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
     for one in checked.problems:

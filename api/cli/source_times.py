@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 _SECONDS_A = {"d": 86_400, "h": 3600, "min": 60, "s": 1}
 
@@ -18,7 +19,11 @@ def ago(seconds: float) -> str:
     return f"{told} ago" if seconds >= 0 else f"in {told}"
 
 
-def when(time: datetime) -> str:
-    """Return a time of an entry and its distance: by that a wrong zone shows itself."""
+def when(time: datetime, zone: str | None) -> str:
+    """Return a time as the logbook itself shows it, and its distance.
+
+    By the one its user knows the entry, by the other a wrong zone shows itself.
+    """
     distance = ago((datetime.now(UTC) - time).total_seconds())
-    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M} UTC ({distance})"
+    there = time.astimezone(ZoneInfo(zone) if zone else UTC)
+    return f"{there:%Y-%m-%d %H:%M %Z} ({distance})"

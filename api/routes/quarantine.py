@@ -200,7 +200,7 @@ def _read_again(
     if limit <= 0:
         return released
     stages = first_stages(ctx)
-    entries = again.read_again(
+    read = again.read_again(
         conn,
         ctx.settings,
         caller.scope.tenant,
@@ -210,10 +210,9 @@ def _read_again(
         source=which.source,
         code=which.code,
     )
-    if not entries:
-        return released
-    touched = sorted({*released.stages, *stages})
-    return Released(released.released + len(entries), released.resumed, touched)
+    touched = sorted({*released.stages, *(stages if read.entries else ())})
+    count = released.released + len(read.entries)
+    return Released(count, released.resumed, touched, read.still_aside)
 
 
 def _find(

@@ -20,6 +20,7 @@ from api.schemas.sources import (
     SourceOut,
     Triggered,
     TriggerIn,
+    check_out,
     source_out,
 )
 from shared import broker
@@ -116,14 +117,8 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
             source=source,
             reason=found.reason,
         )
-    return as_json(
-        {
-            "ok": True,
-            "took_ms": round(found.took_seconds * 1000, 1),
-            "sample": [_sample(one) for one in found.sample],
-            "problems": list(found.problems),
-        }
-    )
+    sample = [_sample(one) for one in found.sample]
+    return as_json(check_out(found, sample))
 
 
 @router.post(

@@ -253,7 +253,10 @@ class EntryOut(BaseModel):
     origin: str
     readers: list[str] | None
     visible_from: datetime | None
-    flags: list[str]
+    flags: list[str] = Field(
+        description="What is odd about it: with `text_cut` words at its end are not"
+        " found, with `plain_split` none is found by another form."
+    )
     findings: dict[str, list[dict[str, Any]]] = Field(
         {},
         description="What stages found in it, by stage; lists leave it out.",
@@ -359,7 +362,7 @@ def entry_out(
         "origin": entry.origin,
         "readers": entry.readers,
         "visible_from": timestamp(entry.visible_from),
-        "flags": entry.flags,
+        "flags": [*entry.flags, *entry.read_flags],
     }
 
 

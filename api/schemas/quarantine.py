@@ -59,6 +59,9 @@ class ReleasedOut(BaseModel):
 
     released: int = Field(description="How many entries are due again.")
     resumed: list[str] = Field(description="Stages that were paused and go on.")
+    still_aside: int = Field(
+        description="How many a source sent in a form that still cannot be read."
+    )
 
 
 def aside_out(one: Aside) -> dict[str, Any]:
@@ -81,4 +84,8 @@ def aside_out(one: Aside) -> dict[str, Any]:
 
 def released_out(one: Released) -> dict[str, Any]:
     """Return what became of a release."""
-    return {"released": one.released, "resumed": one.resumed}
+    return {
+        "released": one.released,
+        "resumed": one.resumed,
+        "still_aside": one.still_aside,
+    }

@@ -12,11 +12,14 @@ from api.schemas.entries import timestamp
 from shared.results import coverage
 from shared.settings_sources import SourceSettings
 from shared.sources import loading
+from shared.sources.check import Checked
 from shared.sources.overview import SourceView
 from shared.sources.runs import IngestionRun
 
 RunKind = Literal["tail", "reconcile", "backfill", "reparse"]
 RunState = Literal["queued", "running", "done", "partial", "failed"]
+# What of its capabilities concerns whoever reads the source.
+_CAN = ("edits", "deletes", "replies", "attachments", "readers")
 
 
 class Loose(BaseModel):
@@ -117,6 +120,16 @@ class CheckOut(Loose):
     took_ms: float
     sample: list[dict[str, Any]]
     problems: list[str]
+    timezone: str | None = Field(
+        description="In which its naive times are read; null: in none."
+    )
+    capabilities: dict[str, str] = Field(
+        description="How edits and deletions are seen, and what else it tells."
+    )
+    found: dict[str, Any] | None = Field(
+        description="What it says of itself: its newest entry, how many there are, the"
+        " zone that its times look like, books that not everybody may read."
+    )
 
 
 class ReloadOut(Loose):
@@ -217,3 +230,27 @@ def _error(error: dict[str, Any] | None, *, admin: bool) -> dict[str, Any] | Non
 
 def _hash_of(settings: SourceSettings, stored: str) -> str:
     return stored or loading.config_hash(settings)
+
+
+def check_out(found: Checked, sample: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a check has found."""
+    report = found.report
+    said = None
+    if report is not None:
+        said = {
+            "reachable": report.reachable,
+            "authorised": report.authorised,
+            "newest": timestamp(report.newest),
+            "entries": report.entries,
+            "timezone_guess": report.timezone_guess,
+            "restricted": list(report.restricted),
+        }
+    return {
+        "ok": True,
+        "took_ms": round(found.took_seconds * 1000, 1),
+        "sample": sample,
+        "problems": list(found.problems),
+        "timezone": found.timezone,
+        "capabilities": {one: getattr(found.capabilities, one) for one in _CAN},
+        "found": said,
+    }

@@ -94,6 +94,8 @@ class Released(NamedTuple):
     released: int
     resumed: list[str]
     stages: list[str]
+    # What a source sent and still cannot be read.
+    still_aside: int = 0
 
 
 def put_aside(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -113,25 +114,31 @@ def find(reading: Reading) -> list[Link]:
 
 def _apart(text: str, reading: Reading) -> Iterator[_Found]:
     """Yield what is named, in order, none within another: an address comes first."""
-    taken = sorted(_urls(text))
+    taken = list(islice(_urls(text), MAX_LINKS))
     taken = _merged(taken, _tickets(text, reading.facility))
     taken = _merged(taken, _entries(text, reading["source"], reading["external_id"]))
     yield from taken
 
 
 def _merged(taken: list[_Found], others: Iterator[_Found]) -> list[_Found]:
-    """Return both in order, of the others those alone that stand in no other's way."""
+    """Return both in order, of the others those alone that stand in no other's way.
+
+    Of a text of megabytes, no more of them than are kept.
+    """
     free: list[_Found] = []
     place = 0
     end = 0
+    is_full = len(taken) == MAX_LINKS
     for one in others:
+        if len(free) == MAX_LINKS or (is_full and one.start > taken[-1].start):
+            break
         while place < len(taken) and taken[place].end <= one.start:
             place += 1
         beside = place == len(taken) or one.end <= taken[place].start
         if beside and one.start >= end:
             free.append(one)
             end = one.end
-    return sorted([*taken, *free], key=lambda one: one.start)
+    return sorted([*taken, *free], key=lambda one: one.start)[:MAX_LINKS]
 
 
 def _urls(text: str) -> Iterator[_Found]:

@@ -38,6 +38,9 @@ log = get_logger()
 # Written like devices, and none.
 _SUBSTANCES = frozenset({"co2", "h2o", "sf6", "n2", "o2", "h2", "he3", "he4", "ln2"})
 _MIN_DEVICE_LETTERS = 2
+# Flags of an entry: what is past the limit of both engines is not found, and no word
+# is found by another form of it.
+TEXT_CUT, PLAIN_SPLIT = "text_cut", "plain_split"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,12 @@ class Extracted:
     known: Found
     # Of the rules and lists that facts are found by.
     facts_version: int
+
+    @property
+    def flags(self) -> list[str]:
+        """What readers are told of how the text was read."""
+        told = {TEXT_CUT: self.analysis.cut, PLAIN_SPLIT: self.analysis.plain}
+        return [flag for flag, holds in told.items() if holds]
 
 
 # The entry's row first, as everybody locks it first: an edit waits or is seen.
@@ -79,11 +88,12 @@ _STORE_TEXT: LiteralString = """
        AND entry_text.tenant = excluded.tenant"""
 
 _STORE_METADATA: LiteralString = """
-    INSERT INTO entry_metadata (entry_id, tenant, revision, language, entities)
-    VALUES (%(entry_id)s, %(tenant)s, %(revision)s, %(language)s, %(entities)s::jsonb)
+    INSERT INTO entry_metadata (entry_id, tenant, revision, language, entities, flags)
+    VALUES (%(entry_id)s, %(tenant)s, %(revision)s, %(language)s, %(entities)s::jsonb,
+            %(flags)s)
         ON CONFLICT (entry_id) DO UPDATE
        SET revision = excluded.revision, language = excluded.language,
-           entities = excluded.entities, updated_at = now()
+           entities = excluded.entities, flags = excluded.flags, updated_at = now()
      WHERE excluded.revision >= entry_metadata.revision
        AND entry_metadata.tenant = excluded.tenant"""
 
@@ -115,7 +125,7 @@ def extract(
         language = languages.UNKNOWN
         analysis = plain_split(sections)
     if analysis.cut:
-        log.warning("text_cut", entry_id=str(content.entry_id))
+        log.warning(TEXT_CUT, entry_id=str(content.entry_id))
     marked = content.marked or content.text
     names = tuple(name for name in analysis.names if _is_entity(name, text))
     known = facts.find(content, text, names, language, facility)
@@ -179,6 +189,7 @@ def store(
         "idents": found.analysis.idents,
         "tsv": f"{found.analysis.tsvector_literal} {terms}",
         "plain": found.analysis.plain,
+        "flags": found.flags,
     }
     same = conn.execute(_KNOWN, row).fetchone()
     if same is not None and (is_new or not same[0]):

@@ -30,6 +30,7 @@ _CURRENT: LiteralString = """
            e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
            e.content_hash, e.deleted_at, e.text_flags, e.flags, e.origin, e.readers,
            e.visible_from,
+           CASE WHEN m.revision = e.revision THEN m.flags ELSE '{}' END AS read_flags,
            (SELECT coalesce(jsonb_object_agg(w.stage, CASE
                        WHEN w.leased_until > now() THEN 'leased' ELSE 'due' END), '{}')
               FROM work w WHERE w.entry_id = e.id) AS due_stages,
@@ -184,6 +185,8 @@ class Entry:
     quarantined_stages: list[str]
     # Why there is nothing to be done, by stage.
     skipped_stages: dict[str, str]
+    # What the reading of this very revision came to, beside what came with it.
+    read_flags: list[str]
 
 
 @dataclass(frozen=True, slots=True)

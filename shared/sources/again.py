@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import LiteralString
+from typing import LiteralString, NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
@@ -32,6 +32,13 @@ _WHICH: LiteralString = """
      LIMIT %(limit)s"""
 
 
+class ReadAgain(NamedTuple):
+    """What could be read and was stored, and how many items still could not."""
+
+    entries: list[UUID]
+    still_aside: int
+
+
 def read_again(
     conn: Connection[TupleRow],
     settings: Settings,
@@ -42,8 +49,8 @@ def read_again(
     aside_id: UUID | None = None,
     source: str | None = None,
     code: str | None = None,
-) -> list[UUID]:
-    """Store what can be read by now and return the entries; the rest stays aside."""
+) -> ReadAgain:
+    """Store what can be read by now; the rest stays aside, as it was received."""
     values = {"tenant": tenant, "id": aside_id, "source": source, "code": code}
     found = conn.execute(_WHICH, {**values, "limit": limit}).fetchall()
     opened: dict[str, Opened | None] = {}
@@ -57,7 +64,8 @@ def read_again(
     saved = save_page(conn, tenant, drafts, stages=stages, editor="retry")
     for draft in drafts:
         rejected.forget(conn, tenant, draft.source, [draft.external_id])
-    return [one.entry_id for one in saved]
+    entries = [one.entry_id for one in saved]
+    return ReadAgain(entries, len(found) - len(drafts))
 
 
 def _open(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
+from typing import Protocol, runtime_checkable
 
-from shared.entries.adapter import Checks, Page, SourceReport, Window
+from shared.entries.adapter import Capabilities, Checks, Page, SourceReport, Window
 from shared.entries.draft import EntryDraft
 from shared.errors import LogchordError, MalformedEntryError
 from shared.settings import Settings
@@ -21,8 +22,21 @@ from shared.sources.wire.io import make_io
 SAMPLES = 3
 _LOOKED_AT = 50
 _DAYS = 30
+_METADATA = "metadata."
 # More than clocks differ, and less than zones do.
 _AHEAD = timedelta(minutes=10)
+
+
+@runtime_checkable
+class Mapped(Protocol):
+    """The settings of an adapter whose fields stand where its user says."""
+
+    @property
+    def map(self) -> Mapping[str, str | Sequence[str]]:
+        """Field, and where it stands."""
+
+    def name_of(self, mapped: str) -> str:
+        """Return our name of a field of the map."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +48,9 @@ class Checked:
     sample: tuple[EntryDraft, ...]
     problems: tuple[str, ...]
     report: SourceReport | None
+    # In which its naive times are read; none: they say it themselves.
+    timezone: str | None
+    capabilities: Capabilities
     # In one word why it failed, or why none of its entries can be read.
     reason: str | None = None
 
@@ -79,6 +96,8 @@ def check(opened: Opened, rules: Rules) -> Checked:
         # What the adapter's own questions have met, the first page meets again.
         problems=tuple(dict.fromkeys(problems)),
         report=report,
+        timezone=opened.settings.timezone,
+        capabilities=opened.capabilities,
         reason=reason,
     )
 
@@ -137,13 +156,23 @@ def _told(first: MalformedEntryError, count: int) -> str:
 
 def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
     """Say which fields of a map no entry has: a column that is misspelt is silent."""
-    mapped = getattr(opened.source.args, "map", {}) if drafts else {}
+    args = opened.source.args
+    if not drafts or not isinstance(args, Mapped):
+        return []
     return [
         f"Of the first {len(drafts)} entries none has {name!r}: look at"
         f" {_places(at)} in `args.map`."
-        for name, at in mapped.items()
-        if not any(getattr(one, name, True) for one in drafts)
+        for name, at in args.map.items()
+        if not any(_has(one, args.name_of(name)) for one in drafts)
     ]
+
+
+def _has(draft: EntryDraft, name: str) -> bool:
+    kept = name.removeprefix(_METADATA)
+    if kept != name:
+        return bool(draft.metadata.get(kept))
+    # What no draft has, as a mark of deletion, is not looked for in one.
+    return bool(getattr(draft, name, True))
 
 
 def _places(at: str | Sequence[str]) -> str:

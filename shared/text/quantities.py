@@ -131,8 +131,10 @@ def found(text: str) -> Iterator[Quantity]:
     """Yield the quantities of a text, in order; a number without a unit is none."""
     count = 0
     for match in _NUMBER.finditer(text):
+        if count >= MAX_FOUND:
+            return
         unit = _UNIT.match(text, match.end())
-        if unit is None or count >= MAX_FOUND:
+        if unit is None:
             continue
         said = unit["unit"] or "deg" + unit["scale"].lower()
         size = converted(_number(match), said)

@@ -18,6 +18,7 @@ COLUMNS = ("name", "kind", "system", "aliases")
 MAX_NAME_CHARS, MAX_WORDS = 100, 12
 # A text of nothing but names does not fill the entry with them.
 MAX_FOUND = 256
+_READ_AHEAD = 4096
 
 # What may stand between two words of a name; a new sentence is none of it.
 _GAP = re.compile(r"\s{0,2}|[-_:./#{}]{1,2}|\s[-/&]\s", re.ASCII)
@@ -81,9 +82,14 @@ class Register:
 
         A device brings its system along.
         """
-        read = list(words(text)) if self.things else []
+        left = iter(words(text) if self.things else ())
+        read = list(itertools.islice(left, _READ_AHEAD))
         place, count = 0, 0
         while place < len(read) and count < MAX_FOUND:
+            if len(read) - place <= MAX_WORDS:
+                # So much of a text of megabytes is held at once.
+                read = [*read[place:], *itertools.islice(left, _READ_AHEAD)]
+                place = 0
             form = self._at(read, place, text)
             if form is None:
                 place += 1

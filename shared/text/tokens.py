@@ -24,6 +24,9 @@ _DIGITS = frozenset("0123456789")
 _MAX_KEPT, _MAX_KEPT_CHARS = 16_384, 48
 _MAX_READERS = 64
 _LONG_CHARS, _LONG_TOKENS = 2048, 512
+# A line of megabytes is read in stretches: what it comes to fills no memory, and
+# whoever has enough of it may stop. Each goes on while a name may, to a bound.
+_STRETCH_CHARS, _MOST_WORDS_ON = 16_384, 64
 
 
 class Piece(NamedTuple):
@@ -99,12 +102,13 @@ class Reader:
 
     def _lines(self, text: str, at: int) -> Iterator[Line]:
         for line in text.split("\n"):
-            chunks = line.split(" ")
-            if len(line) <= _LONG_CHARS or max(map(len, chunks)) <= _LONG_CHARS:
-                yield Line(at, chunks, self._read_line(chunks))
-            else:
-                yield from self._long_chunks(chunks, at)
-            at += len(line) + 1
+            for stretch in _stretches(line):
+                chunks = stretch.split(" ")
+                if len(stretch) <= _LONG_CHARS or max(map(len, chunks)) <= _LONG_CHARS:
+                    yield Line(at, chunks, self._read_line(chunks))
+                else:
+                    yield from self._long_chunks(chunks, at)
+                at += len(stretch) + 1
 
     def _read_line(self, chunks: list[str]) -> list[Piece]:
         """Return a piece for each; one that goes on behind a blank leaves an empty."""
@@ -191,6 +195,28 @@ class Reader:
             self._older = dict(self._known)
             self._known.clear()
         self._known[chunk] = piece
+
+
+def _stretches(line: str) -> Iterator[str]:
+    """Yield a line in stretches between blanks; no name is parted from its number."""
+    begin = 0
+    while len(line) - begin > _STRETCH_CHARS:
+        end = line.find(" ", begin + _STRETCH_CHARS)
+        for _ in range(_MOST_WORDS_ON):
+            if not 0 <= end < len(line) - 1 or not _joins(line, end):
+                break
+            end = line.find(" ", end + 1)
+        if end < 0:
+            break
+        yield line[begin:end]
+        begin = end + 1
+    yield line[begin:]
+
+
+def _joins(line: str, blank: int) -> bool:
+    """Whether a number stands beside a blank, which may belong to a name before it."""
+    word = line.rfind(" ", 0, blank) + 1
+    return line[word] in _DIGITS or line[blank + 1] in _DIGITS
 
 
 def _piece(

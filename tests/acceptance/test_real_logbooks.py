@@ -1,4 +1,4 @@
-"""Real text from a sheet and an export, by maps as the page shows them."""
+"""Logbooks as their users add them: real text by maps as the page shows, a server."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from tests.contract.stubs.olog import OlogStub
 from tests.fix_system import BIN, System
+from tests.waiting import until
+from workers.adapters.kit.stub import StubEntry
 
 EXCERPTS = Path(__file__).parent / "logbooks"
 # As docs/how-to/add-a-source.md has it.
@@ -96,6 +102,8 @@ def test_a_sheet_described_by_hand_can_be_searched_once_it_is_in(logchord, folde
     assert shown["entries"] == 11
     (aside,) = json.loads(logchord("quarantine", "list", "--stage", "ingest", "--json"))
     assert "'Cost' in line 12 is no number." in json.dumps(aside)
+    again = logchord("quarantine", "retry", aside["quarantine_id"], "--json")
+    assert json.loads(again) == {"released": 0, "resumed": [], "still_aside": 1}
     found = logchord("search", "bucket teeth", "--mode", "keyword", "--limit", "1")
     assert "REPLACE BUCKET TEETH." in found
     assert "2001-10-09 16:00 UTC" in found
@@ -116,3 +124,32 @@ def test_an_export_added_by_a_command_can_be_searched_once_it_is_in(logchord, fo
     assert result["title"] == "DIABLO CANYON"
     # 15:28 EDT.
     assert result["entry_time"].startswith("1999-08-24T19:28:00")
+
+
+@pytest.mark.requirement("U27")
+def test_the_last_month_of_twenty_years_is_found_before_the_rest_is_in(logchord):
+    now = datetime.now(UTC).replace(microsecond=0)
+    recent, old, years = 30, 2000, 20
+    with closing(OlogStub()) as olog:
+        for n in range(old):
+            age = timedelta(days=40) + n * timedelta(days=365 * years - 50) / old
+            olog.add(StubEntry(old - n, now - age, f"Shift {n}", "Beam as usual"))
+        for n in range(recent):
+            time = now - timedelta(days=29) + n * timedelta(hours=23)
+            olog.add(StubEntry(old + n + 1, time, f"Trip {n}", "The klystron tripped"))
+        began = monotonic()
+        logchord("source", "add", olog.settings()["base_url"], "--name", "ring")
+
+        def found() -> int:
+            asked = ("--filter", "source=ring", "--mode", "keyword", "--limit", "100")
+            answer = logchord("search", "klystron", *asked, "--json")
+            return len(json.loads(answer)["results"])
+
+        until(lambda: found() == recent, within_seconds=300)
+        took = monotonic() - began
+        shown = json.loads(logchord("source", "show", "ring", "--json"))
+        back_to = datetime.fromisoformat(shown["complete_from"])
+        assert now - timedelta(days=365 * years) < back_to < now - timedelta(days=29)
+        assert shown["entries"] < recent + old, "the rest was in already"
+        assert took < 300
+        logchord("source", "pause", "ring")

@@ -126,6 +126,59 @@ def test_asked_again_without_news_it_costs_one_request(
     assert set(ids(again)) <= set(known[-3:])
 
 
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_list_that_has_not_changed_is_not_sent_again(
+    make_stub: MakeStub,
+    io: PlainIO,
+    newest_first: bool,  # noqa: FBT001 - a parameter of the table
+):
+    stub = make_stub("offset", newest_first=newest_first)
+    known = fill(stub, 5)
+    order = stub.args()["params"]["fixed"]
+    rest = adapter(
+        stub,
+        io,
+        paging="none",
+        params={"since": "from", "limit": "size", "fixed": order},
+    )
+    first = walk(rest)
+    second = walk(rest, first[-1].cursor)
+    asked = len(stub.requests())
+
+    third = walk(rest, second[-1].cursor)
+
+    assert len(stub.requests()) == asked + 1
+    assert ids(second) != []
+    assert [(page.items, page.cursor) for page in third] == [((), second[-1].cursor)]
+    assert third[-1].complete_to is not None
+    # What changes is sent, whole, and what a window holds is sent in any case.
+    stub.edit(known[-1], title="Edited")
+    assert known[-1] in ids(walk(rest, third[-1].cursor))
+    span = Window(NOON, None)
+    assert ids(walk(rest, third[-1].cursor, span)) != []
+
+
+def test_an_answer_of_which_a_part_is_stored_is_sent_again(
+    make_stub: MakeStub, io: PlainIO
+):
+    stub = make_stub("none")
+    known = fill(stub, 5)
+    rest = adapter(stub, io, page_size=2, params={})
+
+    parts = walk(rest)
+
+    assert len(parts) == 3
+    for part in parts[:-1]:
+        assert sorted(ids(walk(rest, part.cursor))) == known
+    assert ids(walk(rest, parts[-1].cursor)) == []
+    # By a server that gives nothing to ask by, all of it comes each time.
+    stub.answers_etag = False
+    stub.edit(known[0], title="Edited")
+    again = walk(rest, parts[-1].cursor)
+    assert sorted(ids(again)) == known
+    assert sorted(ids(walk(rest, again[-1].cursor))) == known
+
+
 @pytest.mark.parametrize("style", STYLES[1:])
 @pytest.mark.parametrize("newest_first", [False, True])
 def test_a_walk_is_resumed_behind_any_of_its_pages(

@@ -126,11 +126,44 @@ class TrustsAnyCertificate(Acme):
         return answer.json()["changes"]
 
 
+class ListsIdsAlone(Acme):
+    """Sees edits by its tail; its list of ids tells what is gone, and of no edit."""
+
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(Acme.descriptor.capabilities, deletes="index"),
+    )
+
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = tuple(one for one in page.items if "deleted" not in one.payload)
+            yield replace(page, items=items)
+
+    def list_ids(self, window):
+        for page in self.pages(None, window):
+            for item in page.items:
+                yield IdStamp(item.external_id, None)
+
+    def fetch(self, external_id):
+        items = (item for page in self.pages(None) for item in page.items)
+        return next((one for one in items if one.external_id == external_id), None)
+
+
+class BlindToEdits(ListsIdsAlone):
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = page.items
+            if since is not None:
+                items = tuple(i for i in items if i.payload["body"] != "Edited text")
+            yield replace(page, items=items)
+
+
 CAUGHT = (
     (FirstPageOnly, checks_load.full_load),
     (NewIdEachTime, checks_load.unchanged_source),
     (CursorAtNow, checks_load.appear_during_a_run),
     (BlindToDeletions, checks_changes.deletions),
+    (BlindToEdits, checks_changes.counts),
     (NowForBadTimes, checks_times.times),
     (LooksAtTheClock, checks_parse.pure),
     (TrustsItsSource, checks_parse.spoilt_payloads),
@@ -152,6 +185,12 @@ def examined(monkeypatch, kit_pool):
             check(one)
 
     return examine
+
+
+@pytest.mark.requirement("ADP29")
+def test_a_list_of_ids_without_stamps_need_not_show_edits(examined):
+    examined(ListsIdsAlone, checks_changes.counts)
+    examined(ListsIdsAlone, checks_changes.deletions)
 
 
 @pytest.mark.requirement("I21")

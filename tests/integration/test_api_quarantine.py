@@ -25,6 +25,11 @@ from tests.waiting import until
 PutAside = Callable[..., list[str]]
 
 
+def done(released: int, resumed: list[str]) -> dict[str, Any]:
+    """Return the answer to a release that left nothing aside."""
+    return {"released": released, "resumed": resumed, "still_aside": 0}
+
+
 @pytest.fixture
 def stage(tenant: str) -> str:
     """A stage that no other test's work is due for."""
@@ -131,7 +136,7 @@ def test_one_that_is_sent_again_is_live_work_and_leaves_the_list(
 
     answer = operator.post(address)
 
-    assert (answer.status_code, answer.json()) == (202, {"released": 1, "resumed": []})
+    assert (answer.status_code, answer.json()) == (202, done(1, []))
     assert due_of(api, stage) == [(entry_id, rows.LIVE)]
     assert listed(operator) == []
     assert operator.post(address).status_code == 404
@@ -153,8 +158,8 @@ def test_many_are_sent_again_as_bulk_work_and_their_stage_goes_on(
     first = operator.post("/v1/quarantine/retry", json=body).json()
     second = operator.post("/v1/quarantine/retry", json=body).json()
 
-    assert first == {"released": 2, "resumed": [stage]}
-    assert second == {"released": 1, "resumed": []}
+    assert first == done(2, [stage])
+    assert second == done(1, [])
     assert [kind for _, kind in due_of(api, stage)] == [rows.BULK] * 3
     assert len(listed(operator)) == 2
 
@@ -172,7 +177,7 @@ def test_the_same_key_releases_once(api, operator, put_aside, stage):
 
     first, again, other = release(1), release(1), release(2)
 
-    assert first.json() == again.json() == {"released": 1, "resumed": []}
+    assert first.json() == again.json() == done(1, [])
     assert again.headers["Idempotency-Replayed"] == "true"
     assert other.json()["error"]["code"] == "idempotency_conflict"
     assert len(due_of(api, stage)) == 1
@@ -285,7 +290,7 @@ def test_the_command_lists_shows_releases_and_discards(
     assert lines[0].startswith(f"{first}  {stage}  internal_error  api/e")
     assert re.search(r"technical +stub: bad release", shown.stdout)
     assert (discarded.returncode, discarded.stdout) == (0, "")
-    assert json.loads(one.stdout) == {"released": 1, "resumed": []}
+    assert json.loads(one.stdout) == done(1, [])
     assert rest.stdout == "released 2\n"
     assert json.loads(none.stdout) == []
     assert len(due_of(api, stage)) == 3

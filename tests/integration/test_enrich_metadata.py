@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+from string import ascii_lowercase
 from uuid import UUID
 
 import pytest
 
+from shared.access.scope import Scope
 from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
@@ -40,6 +43,16 @@ def enrich(conn, content_of):
         return metadata.store(conn, content, found) is not None
 
     return enrich
+
+
+@pytest.fixture
+def flags_of(conn):
+    def flags_of(entry_id: UUID) -> list[str]:
+        shown = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+        assert shown is not None
+        return shown.read_flags
+
+    return flags_of
 
 
 @pytest.fixture
@@ -145,18 +158,34 @@ def test_the_same_revision_read_anew_gets_a_newer_document(conn, save, content_o
 
 @pytest.mark.requirement("O06")
 def test_a_text_that_cannot_be_analysed_stays_findable_by_its_words(
-    conn, save, enrich, finds, monkeypatch
+    conn, save, enrich, finds, flags_of, monkeypatch
 ):
     def refuse(*_):
         raise ValueError
 
     monkeypatch.setattr(metadata, "analyse", refuse)
 
-    enrich(save("Cavities HCM03 tripped"))
+    entry_id = save("Cavities HCM03 tripped")
+    enrich(entry_id)
 
     stored = conn.execute("SELECT plain, stream FROM entry_text").fetchone()
     assert stored == (True, "cavities hcm03 tripped")
     assert finds("cavities tripped", "unknown")
+    assert flags_of(entry_id) == ["plain_split"]
+
+
+def test_a_flag_of_what_was_read_goes_with_the_revision_that_it_is_of(
+    save, enrich, flags_of
+):
+    words = ("".join(word) for word in product(ascii_lowercase[:20], repeat=4))
+    entry_id = save(" ".join(words))
+    assert flags_of(entry_id) == []
+    enrich(entry_id)
+    assert flags_of(entry_id) == ["text_cut"]
+    save("short by now")
+    assert flags_of(entry_id) == []
+    enrich(entry_id)
+    assert flags_of(entry_id) == []
 
 
 def names_in(conn) -> list[tuple]:

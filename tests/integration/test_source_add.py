@@ -274,7 +274,7 @@ def test_a_zone_that_is_wrong_shows_itself(run, tmp_path):
     right = run(log, "--timezone", "Asia/Tokyo", "--name", "right")
     assert right.returncode == 0, right.stderr
     assert "in the future" not in right.stderr
-    assert re.search(r"UTC \(\d+ min ago\)", right.stderr)
+    assert re.search(rf"{wall:%Y-%m-%d %H:%M} JST \(\d+ min ago\)", right.stderr)
 
 
 def test_a_name_that_is_taken_or_an_address_with_a_login_is_refused(run, olog):
@@ -301,16 +301,18 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
         *(sheet.name, "--name", "shovels", "--timezone", "Australia/Perth"),
         *("--map", "text=OriginalShorttext", "--map", "entry_time=BscStartDate"),
         *("--map", "title=Asset", "--map", "title=PMType"),
-        *("--map", "tags=Type"),
+        *("--map", "tags=Type", "--map", "author=Who", "--map", "logbook=Asset"),
+        *("--map", "metadata.type=PMTyp", "--map", "metadata.cost=Cost"),
     )
 
     assert refused.returncode == 2
     assert "BscStartDate, Asset, OriginalShorttext, PMType, Cost" in refused.stderr
     assert "--map text=PLACE" in refused.stderr
     assert done.returncode == 0, done.stderr
-    assert "2005-03-19 16:00 UTC" in done.stderr
+    assert "2005-03-20 00:00 AWST" in done.stderr
     assert "A PM01" in done.stderr
-    assert "Of the first 2 entries none has 'tags': look at 'Type'" in done.stderr
+    lacking = re.findall(r"none has '(.+)': look at '(.+)' in", done.stderr)
+    assert lacking == [("tags", "Type"), ("author", "Who"), ("metadata.type", "PMTyp")]
     written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
     assert written["sources"]["shovels"] == {
         "adapter": "generic_csv",
@@ -321,6 +323,10 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
                 "entry_time": "BscStartDate",
                 "title": ["Asset", "PMType"],
                 "tags": "Type",
+                "author": "Who",
+                "logbook": "Asset",
+                "metadata.type": "PMTyp",
+                "metadata.cost": "Cost",
             }
         },
         "timezone": "Australia/Perth",

@@ -42,7 +42,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
             conn, runtime.settings, TENANT, ["metadata"], limit=10, source=NAME
         )
 
-    assert len(read) == 1
+    assert (len(read.entries), read.still_aside) == (1, 1)
     assert set(runtime.texts(NAME)) == {"1", "2"}
     with connection(runtime.pool) as conn:
         left = conn.execute(
@@ -51,7 +51,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
             [rejected.STAGE],
         ).fetchall()
         due = conn.execute(
-            "SELECT count(*) FROM work WHERE entry_id = ANY(%s)", [read]
+            "SELECT count(*) FROM work WHERE entry_id = ANY(%s)", [read.entries]
         ).fetchone()
     assert [row[:2] for row in left] == [("3", "time_unreadable")]
     assert "no time at all" in left[0][2]

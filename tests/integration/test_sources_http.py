@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import subprocess
 import sys
 import time
@@ -110,11 +111,16 @@ def test_a_run_says_what_it_found(admin):
     assert "cursor_before" in run
 
 
-def test_check_reads_a_page_and_stores_nothing(admin):
+def test_check_reads_a_page_and_stores_nothing(admin, olog):
     answer = admin.post("/v1/sources/ring/check")
     assert answer.status_code == 200, answer.text
     assert answer.json()["ok"] is True
     assert len(answer.json()["sample"]) == 3
+    told = answer.json()
+    assert told["timezone"] == olog.settings().get("timezone")
+    assert told["found"]["authorised"] is True
+    assert told["found"]["newest"] >= told["sample"][0]["entry_time"][:16]
+    assert told["capabilities"]["deletes"] == "impossible"
 
 
 def test_a_paused_source_is_left_alone_until_it_is_resumed(admin, olog):
@@ -205,6 +211,8 @@ def test_the_command_line_shows_and_runs_sources(system, admin):
     assert "complete back to" in text
     code, text = run("source", "check", "ring")
     assert (code, "It answers" in text) == (0, True)
+    assert re.search("^  deletions +there are none$", text, re.MULTILINE)
+    assert re.search("^  time zone +", text, re.MULTILINE)
     code, text = run("ingest", "ring", "--no-wait", "--json")
     # A poll is nearly always under way here: this run comes after it.
     assert code == 0

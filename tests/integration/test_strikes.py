@@ -221,7 +221,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (15,)
 
     released = quarantine.release(conn, Which(TENANT, stage=STAGE), limit=100)
-    assert released == (25, [STAGE], [STAGE])
+    assert released == (25, [STAGE], [STAGE], 0)
     conn.commit()
     done = 0
     conn.execute("UPDATE work SET due_at = now()")

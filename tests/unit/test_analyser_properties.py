@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from unittest import mock
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.query.compiled.terms import Clause
-from shared.text.analyser import IDENT_PREFIX, Sections, analyse
+from shared.text import tokens
+from shared.text.analyser import IDENT_PREFIX, Sections, _built, analyse
 from shared.text.runs import Token
-from shared.text.tokens import scan
+from shared.text.tokens import Line, reader, scan
 from tests.unit.asked import clauses
 
 LANGUAGES = ("en", "de", "fr", "it", "es", "ja", "unknown")
@@ -56,6 +59,32 @@ def test_places_are_of_the_original_text_in_order_and_read_alike_alone(
         place = max(place, token.start)
         alone = [one.term for one in scan(marked, language)]
         assert token.term in alone or token.loose or token.kind is not None
+
+
+@given(WRITTEN, LANGUAGE, st.integers(1, 12))
+def test_a_line_read_in_stretches_comes_to_the_same(
+    text: str, language: str, size: int
+) -> None:
+    whole = [*scan(text, language)]
+    with mock.patch.object(tokens, "_STRETCH_CHARS", size):
+        assert [*scan(text, language)] == whole
+
+
+def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
+    words = (f"w{number:x}" for number in range(10**6))
+    read = 0
+
+    def lines() -> Iterator[Line]:
+        nonlocal read
+        for line in reader("en").lines(" ".join(words)):
+            assert sum(map(len, line.chunks)) < 20_000
+            read += len(line.chunks)
+            yield line
+
+    analysis = _built([lines()], 10**7, plain=False)
+
+    assert analysis.cut
+    assert 16_000 < read < 200_000
 
 
 @given(TEXTS, LANGUAGE)

@@ -25,6 +25,9 @@ def test_the_unit_is_the_largest_of_which_there_are_two(seconds, told):
     assert source_times.ago(seconds) == told
 
 
-def test_a_time_is_told_in_utc_with_its_distance():
+def test_a_time_is_told_as_the_logbook_shows_it_with_its_distance():
     time = datetime.now(UTC) - timedelta(minutes=5, seconds=1)
-    assert source_times.when(time) == f"{time:%Y-%m-%d %H:%M} UTC (5 min ago)"
+    there = time + timedelta(hours=9)
+    assert source_times.when(time, None) == f"{time:%Y-%m-%d %H:%M} UTC (5 min ago)"
+    told = source_times.when(time, "Asia/Tokyo")
+    assert told == f"{there:%Y-%m-%d %H:%M} JST (5 min ago)"

@@ -72,6 +72,19 @@ def test_a_text_names_the_things_of_the_table(
     assert [(value, how) for value, how, _ in named(register, text)] == found
 
 
+@pytest.mark.parametrize("ahead", [1, 2, 3, 13])
+def test_names_are_found_wherever_a_part_of_the_text_ends(
+    register: things.Register, monkeypatch: pytest.MonkeyPatch, ahead: int
+):
+    text = "the horizontal corrector 3, bkt cyl and a/c; " * 9 + "hyd"
+    whole = list(register.found(text))
+
+    monkeypatch.setattr(things, "_READ_AHEAD", things.MAX_WORDS + ahead)
+
+    assert len(whole) > 36
+    assert list(register.found(text)) == whole
+
+
 def test_a_device_brings_its_system_along(register: things.Register) -> None:
     found = list(register.found("bucket cyl burst"))
     assert [(one.field, one.value, one.how) for one in found] == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self, cast
@@ -28,10 +28,11 @@ from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters import rest_answers, rest_paging
 from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import hash_id
-from workers.adapters.map_settings import Times, canonical, each
+from workers.adapters.map_settings import canonical
 from workers.adapters.pointer import Pointer
+from workers.adapters.rest_answered import NOT_MODIFIED, Answered
 from workers.adapters.rest_cursor import Place
-from workers.adapters.rest_paging import Pager
+from workers.adapters.rest_paging import Ask, Pager
 from workers.adapters.rest_settings import RestArgs
 
 # Entries that are asked for one by one: so many fit between two signs of life.
@@ -89,7 +90,7 @@ class GenericREST:
         self._overlap = timedelta(
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
-        self._stamp = self._stamps()
+        self._stamp = rest_answers.stamps(source, self.args)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -115,18 +116,25 @@ class GenericREST:
     ) -> Iterator[Page]:
         """Yield the list from the cursor on, or what of it lies in the window."""
         began = self._io.now()
-        place = self._begun(Place.of(since), window, began)
+        known = Place.of(since)
+        place = self._begun(replace(known, answered=None), window, began)
         bounds = self._bounds(place, window)
         pager = Pager(self.args, self._url, self._page_size)
         counted: Counter[str] = Counter()
         is_resumed = place.position is not None
         last: datetime | None = None
+        is_first = True
         kept = place.cursor()
         while not self._io.is_cancelled():
-            reply = self._ask(pager.ask(place.position, bounds), is_resumed=is_resumed)
+            ask = pager.ask(place.position, bounds)
+            conditions = self._conditions(known, ask, window)
+            reply = self._ask(ask, conditions, is_resumed=is_resumed)
             if reply is None:
                 place, is_resumed = replace(place, position=None), False
                 continue
+            if reply.status == NOT_MODIFIED:
+                yield Page((), known.cursor(), complete_to=began)
+                return
             is_resumed = False
             document = reply.json()
             items = rest_answers.items(self.args, document, reply)
@@ -140,6 +148,8 @@ class GenericREST:
             place = self._further(place, listed, began)
             if is_end:
                 place = self._ended(place, ids)
+                if is_first and turn.problem is None:
+                    place = replace(place, answered=Answered.of(ask, reply))
             else:
                 place = replace(place, position=turn.position)
             before, kept = kept, self._kept(place, bounds, window).cursor()
@@ -153,6 +163,7 @@ class GenericREST:
             yield from self._chunks(listed, before, page)
             if is_end:
                 return
+            is_first = False
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of an item of the list."""
@@ -175,7 +186,8 @@ class GenericREST:
         """Read the first page, and say what it holds."""
         place = self._begun(Place(), None, self._io.now())
         pager = Pager(self.args, self._url, min(self._page_size, 10))
-        reply = self._ask(pager.ask(None, self._bounds(place, None)), is_resumed=False)
+        ask = pager.ask(None, self._bounds(place, None))
+        reply = self._ask(ask, {}, is_resumed=False)
         assert reply is not None
         document = reply.json()
         listed = self._listed(
@@ -194,26 +206,6 @@ class GenericREST:
     @property
     def _page_size(self) -> int:
         return min(self._source.page_size, self.descriptor.max_records_per_page)
-
-    def _stamps(self) -> Callable[[Any], datetime | None]:
-        named = {canonical(name): at for name, at in self.args.map.items()}
-        selector = self.args.modified_field or named.get("entry_time", ())
-        pointers = [Pointer(text) for text in each(selector)]
-        times = Times.of(self._source, self.args)
-
-        def stamp(record: Any) -> datetime | None:
-            found = [pointer.first(record) for pointer in pointers]
-            if not found or None in found:
-                return None
-            value = found[0] if len(found) == 1 else " ".join(map(str, found))
-            try:
-                moment = times.read(value)
-            except MalformedEntryError:
-                # `parse` puts it aside; here it merely has no place in the order.
-                return None
-            return moment.at if moment else None
-
-        return stamp
 
     def _begun(self, place: Place, window: Window | None, began: datetime) -> Place:
         """Fix the upper bound of a walk that begins with the newest."""
@@ -252,7 +244,17 @@ class GenericREST:
             lower -= _SECOND
         return lower
 
-    def _ask(self, ask: rest_paging.Ask, *, is_resumed: bool) -> Reply | None:
+    def _conditions(
+        self, known: Place, ask: Ask, window: Window | None
+    ) -> dict[str, str]:
+        """Return what has the tail sent news alone; windows and details come whole."""
+        if known.answered is None or window is not None or self.args.detail:
+            return {}
+        return known.answered.conditions(ask)
+
+    def _ask(
+        self, ask: Ask, conditions: dict[str, str], *, is_resumed: bool
+    ) -> Reply | None:
         """Ask for a page; None where a remembered place is no longer known."""
         allow = _REFUSED if is_resumed else ()
         if self.args.method == "POST":
@@ -260,7 +262,10 @@ class GenericREST:
             reply = self._io.http.post(ask.url, body=body, allow=allow)
         else:
             params = ask.params or None
-            reply = self._io.http.get(ask.url, params=params, allow=allow)
+            also = (NOT_MODIFIED,) if conditions else ()
+            reply = self._io.http.get(
+                ask.url, params=params, headers=conditions, allow=(*allow, *also)
+            )
         return None if is_resumed and reply.status in _REFUSED else reply
 
     def _listed(

@@ -92,6 +92,10 @@ class MapArgs(AdapterArgs):
     )
     text_format: TextFormat = Field("plain", description="How texts are marked up.")
 
+    def name_of(self, mapped: str) -> str:
+        """Return our name of a field of the map, which may be an alias of it."""
+        return canonical(mapped)
+
 
 class Times(NamedTuple):
     """How the times of a source are to be read."""

@@ -1,11 +1,14 @@
-"""What stands in the answer of a REST list: its items, and how many there are."""
+"""What stands in the answer of a REST list: items, their times, their number."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
-from shared.entries.adapter import Reply
-from shared.errors import IngestionError
+from shared.entries.adapter import Reply, Source
+from shared.errors import IngestionError, MalformedEntryError
+from workers.adapters.map_settings import Times, canonical, each
 from workers.adapters.pointer import Pointer
 from workers.adapters.rest_settings import RestArgs
 
@@ -37,6 +40,28 @@ def total(args: RestArgs, document: Any) -> int | None:
         found = int(found[:_MOST_DIGITS])
     is_count = isinstance(found, int) and not isinstance(found, bool)
     return found if is_count else None
+
+
+def stamps(source: Source, args: RestArgs) -> Callable[[Any], datetime | None]:
+    """Return what tells the time of an item by which its list is ordered."""
+    named = {canonical(name): at for name, at in args.map.items()}
+    selector = args.modified_field or named.get("entry_time", ())
+    pointers = [Pointer(text) for text in each(selector)]
+    times = Times.of(source, args)
+
+    def stamp(record: Any) -> datetime | None:
+        found = [pointer.first(record) for pointer in pointers]
+        if not found or None in found:
+            return None
+        value = found[0] if len(found) == 1 else " ".join(map(str, found))
+        try:
+            moment = times.read(value)
+        except MalformedEntryError:
+            # `parse` puts it aside; here it merely has no place in the order.
+            return None
+        return moment.at if moment else None
+
+    return stamp
 
 
 def unexpected(reply: Reply, why: str) -> IngestionError:

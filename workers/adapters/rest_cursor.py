@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.entries.adapter import Cursor
 from workers.adapters import rest_paging
+from workers.adapters.rest_answered import Answered
 from workers.adapters.rest_paging import Position
 
 VERSION = 1
@@ -23,6 +24,8 @@ class Place:
     upper: datetime | None = None
     lowest: datetime | None = None
     newest: datetime | None = None
+    # The last answer, where it was the whole of a walk.
+    answered: Answered | None = None
 
     @classmethod
     def of(cls, cursor: Cursor | None) -> Place:
@@ -39,6 +42,7 @@ class Place:
             _moment(walk.get("upper")),
             _moment(walk.get("lowest")),
             _moment(walk.get("newest")),
+            Answered.read(cursor.get("answered")),
         )
 
     def cursor(self) -> dict[str, Any]:
@@ -50,7 +54,12 @@ class Place:
             "newest": _text(self.newest),
         }
         walk = {name: value for name, value in walk.items() if value is not None}
-        kept = {"v": VERSION, "since": _text(self.since), "walk": walk or None}
+        kept = {
+            "v": VERSION,
+            "since": _text(self.since),
+            "walk": walk or None,
+            "answered": self.answered.kept() if self.answered else None,
+        }
         return {name: value for name, value in kept.items() if value is not None}
 
 

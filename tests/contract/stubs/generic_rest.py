@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -67,6 +68,7 @@ class RestStub:
         self._offset = timedelta()
         # What a server does that knows no paging, or forgets its tokens.
         self.ignores_paging = False
+        self.answers_etag = True
         self.generation = 0
         self._server = StubServer(self._answer)
         self.fault = self._server.fault
@@ -156,14 +158,14 @@ class RestStub:
             params = json.loads(request.body)
         match [unquote(part) for part in request.path.strip("/").split("/")]:
             case [style, "entries"] if style == self._style:
-                return self._list(params)
+                return self._list(request, params)
             case ["entries", external_id] if external_id in self._held:
                 return self._send({"entry": self._json(self._held[external_id])})
             case ["files", external_id, filename] if external_id in self._held:
                 return self._file(self._held[external_id], filename)
         return StubAnswer(b'{"error":"no such thing"}', 404)
 
-    def _list(self, params: Mapping[str, str]) -> StubAnswer:
+    def _list(self, request: StubRequest, params: Mapping[str, str]) -> StubAnswer:
         found = self._found(params)
         size = min(int(params.get("size", _DEFAULT_SIZE)), self._cap)
         start = 0 if self.ignores_paging else self._start(params, found, size)
@@ -189,7 +191,13 @@ class RestStub:
                 "next": f"{self.generation}-{end}" if has_more else None,
             }
         }
-        return self._send(document, headers)
+        answer = self._send(document, headers)
+        if not self.answers_etag:
+            return answer
+        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
+        if request.headers.get("if-none-match") == etag:
+            return StubAnswer(b"", 304, headers={"ETag": etag})
+        return replace(answer, headers={**headers, "ETag": etag})
 
     def _found(self, params: Mapping[str, str]) -> list[_Held]:
         first = _when(params.get("from"), datetime(1900, 1, 1, tzinfo=UTC))
