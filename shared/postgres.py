@@ -28,10 +28,14 @@ Pool = ConnectionPool[Link]
 
 # SQLSTATE classes and codes after which the same statement may succeed; 25P03 is what
 # a process finds that was frozen with a transaction open.
-_RETRIABLE_CLASSES = ("08", "53")
+_RETRIABLE_CLASSES = ("08", "53", "58")
 _RETRIABLE_STATES = frozenset(
     {"25P03", "40001", "40P01", "55P03", "57014", "57P01", "57P02", "57P03"}
 )
+# A quota that is used up, or a file that may not grow, has no SQLSTATE of its own as a
+# full disk has: it is an "internal error", told from others by where it arose.
+_INTERNAL_ERROR = "XX000"
+_STORAGE_FILES = frozenset({"md.c", "fd.c", "buffile.c"})
 # Our statements are constants: what they name and the database lacks, a migration adds.
 _SCHEMA_BEHIND = frozenset({"42P01", "42703"})
 _READ_ONLY_TRANSACTION = "25006"
@@ -184,9 +188,22 @@ def as_logchord_error(exc: Exception) -> LogchordError:
             code="read_only",
             technical=_driver_text(exc),
         )
-    if state[:2] in _RETRIABLE_CLASSES or state in _RETRIABLE_STATES:
+    if (
+        state[:2] in _RETRIABLE_CLASSES
+        or state in _RETRIABLE_STATES
+        or _met_the_storage(exc, state)
+    ):
         return DatabaseQueryError(technical=f"{state}: {_driver_text(exc)}")
     return _not_retriable(exc, state)
+
+
+def _met_the_storage(exc: Exception, state: str) -> bool:
+    """Tell whether the server could not write or read a file of its own."""
+    if state != _INTERNAL_ERROR or not isinstance(exc, psycopg.Error):
+        return False
+    # A panic is what the server makes of a log that it cannot write; it begins anew.
+    panic = exc.diag.severity_nonlocalized == "PANIC"
+    return panic or exc.diag.source_file in _STORAGE_FILES
 
 
 def _not_retriable(exc: Exception, state: str | None) -> DatabaseQueryError:

@@ -28,8 +28,8 @@ from tests.fix_system import System
 TOO_BUSY = (429, "rejected_execution_exception")
 UNREADABLE = (400, "mapper_parsing_exception")
 BUSY_SHARE, UNREADABLE_SHARE = 0.3, 0.01
-# Of F24a: so many of each kind among the N.
-ODD = times(3, 10)
+# Of F24a: so many of each kind among the N, and fewer in all than pause the stage.
+ODD = times(3, 6)
 LONG = (8000, 8000)
 WRITERS, DOCUMENTS, BUSY_SECONDS = 12, 200, 10.0
 

@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,33 +44,34 @@ class Disk:
     free: Callable[[], None]
 
 
-@pytest.fixture
-def disk(place: Place, reap: Reap) -> Iterator[Disk]:
-    """A small disk, where mounting is allowed; else a limit on the server's files."""
+@pytest.fixture(params=["a small disk", "a limit on files"])
+def disk(request: pytest.FixtureRequest, place: Place, reap: Reap) -> Iterator[Disk]:
+    """A small disk, where mounting is allowed; or a limit on the server's files."""
     with own_home(place, reap) as own:
         data = service_user.data_home(own.home) / "data"
         data.mkdir(mode=0o755)
-        with _mounted(data) as mounted:
+        small = request.param == "a small disk"
+        with _mounted(data) if small else nullcontext():
             server = EmbeddedPostgres(own, free_port(), secrets.token_urlsafe(16))
             start_again(server, reap)
             migrations.migrate(server.url)
-            yield _small(server, data) if mounted else _limited(server)
+            yield _small(server, data) if small else _limited(server)
             server.stop()
 
 
 @contextmanager
-def _mounted(folder: Path) -> Iterator[bool]:
+def _mounted(folder: Path) -> Iterator[None]:
     options = f"size={DISK_MEGABYTES}m,mode=755"
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-    done = (
-        shutil.which("mount") is not None
-        and subprocess.run(command, capture_output=True, check=False).returncode == 0
-    )
+    if shutil.which("mount") is None:
+        pytest.skip("there is no mount here: the limit on files stands in")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
     try:
-        yield done
+        yield
     finally:
-        if done:
-            subprocess.run(["umount", str(folder)], check=True)
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def _small(server: EmbeddedPostgres, folder: Path) -> Disk:
@@ -90,21 +91,33 @@ def _small(server: EmbeddedPostgres, folder: Path) -> Disk:
 
 def _limited(server: EmbeddedPostgres) -> Disk:
     """Nothing of the server's can grow: whatever it writes anew is refused."""
-    was = resource.getrlimit(resource.RLIMIT_FSIZE)
+    prlimit = shutil.which("prlimit")
+    if prlimit is None:
+        pytest.skip("there is no prlimit here")
+    was, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
 
     def limit(soft: int) -> None:
         if server.pid is None:
             return
         own = psutil.Process(server.pid)
+        size = "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
         for process in [own, *own.children()]:
-            with suppress(ProcessLookupError):
-                resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (soft, was[1]))
+            # As the server's own user, who alone may without more capabilities.
+            command = [prlimit, f"--fsize={size}:", f"--pid={process.pid}"]
+            subprocess.run(
+                service_user.as_service_user(command), capture_output=True, check=False
+            )
+        # Postgres may have ended for it at once.
+        assert size in _limits(own.pid) or server.pid is None
 
-    try:
-        limit(was[0])
-    except PermissionError as exc:
-        pytest.skip(f"neither mount nor RLIMIT_FSIZE is allowed here: {exc}")
-    return Disk(server, "RLIMIT_FSIZE", lambda: limit(8192), lambda: limit(was[0]))
+    return Disk(server, "RLIMIT_FSIZE", lambda: limit(8192), lambda: limit(was))
+
+
+def _limits(pid: int) -> str:
+    """Return what the kernel says about the size of its files, if it is there."""
+    path = Path(f"/proc/{pid}/limits")
+    lines = path.read_text(encoding="ascii").splitlines() if path.exists() else []
+    return next((one for one in lines if one.startswith("Max file size")), "")
 
 
 @pytest.mark.slow

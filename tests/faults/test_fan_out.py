@@ -26,7 +26,7 @@ from tests.faults.size import QUICK_VECTORS, SEED, times
 from tests.fix_system import System
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(600)]
 
 QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
 FAULT = "X-Logchord-Fault"

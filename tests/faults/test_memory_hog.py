@@ -61,7 +61,8 @@ def test_an_entry_that_takes_all_memory_costs_its_child_alone(make_system, opens
     assert sorted(aside) == sorted(
         (hog, stage, 1 + 3, "MemoryError") for stage, hog in hogs.items()
     )
-    assert replaced >= 3 * len(POISONS)
+    # Three strikes each; a child that came and went between two looks was not seen.
+    assert replaced >= 2 * len(POISONS)
     assert seen.parent < LIMIT_BYTES
     assert seen.child < LIMIT_BYTES
     assert not system.has_ended("enhance")

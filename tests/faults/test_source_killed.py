@@ -51,6 +51,7 @@ def source(elog: BusyElog) -> dict[str, Any]:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.requirement("P1", "P2")
 @pytest.mark.timeout(1800)
 def test_what_is_stored_is_what_the_elog_holds_after_fifty_kills(make_system):

@@ -254,6 +254,8 @@ def test_guidance_names_commands_of_ours():
         ("08000", "database_query_retry", R, True),
         ("08003", "database_query_retry", R, True),
         ("08006", "database_query_retry", R, True),
+        ("58030", "database_query_retry", R, True),
+        ("XX000", "database_query_failed", C, False),
         ("22000", "database_query_failed", C, False),
         ("22001", "database_query_failed", C, False),
         ("22007", "database_query_failed", C, False),
