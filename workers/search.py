@@ -28,6 +28,7 @@ from shared.retrieval.in_flight import InFlight
 from shared.retrieval.installed import unit_of
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
+from shared.retrieval.second_attempt import Paces
 from workers import metrics
 from workers.context import Context
 from workers.task import attempt as classified
@@ -86,6 +87,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         ends_at=budget.branch_end(job.deadline, plan.deadline_ms),
         now=ctx.clock.now,
         queued_ms=round(max(0.0, ctx.clock.now() - job.created) * 1000, 3),
+        paces=ctx.kept("branch_paces", Paces),
     )
     outcomes: list[Outcome] = []
     together: InFlight = ctx.kept("branches_in_flight", InFlight)

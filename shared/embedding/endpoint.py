@@ -131,7 +131,9 @@ class EndpointEncoder:
         """Return status, body, and the seconds that the server wants to be left."""
         now = time.monotonic()
         if now < self._learnt.rests_until:
-            raise self._outage("the server was silent a moment ago")
+            left = math.ceil(self._learnt.rests_until - now)
+            why = "the server was silent a moment ago"
+            raise self._outage(why, retry_after_seconds=left)
         asked = {"model": self._remote, "input": list(texts)}
         whole = self._settings.timeout_seconds
         seconds = min(whole, self._ends_at - now)

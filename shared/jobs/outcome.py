@@ -26,6 +26,8 @@ _KEPT_TO_OURSELVES = frozenset(
         *("counts", "counted"),
     )
 )
+# Why a branch was skipped whose backend failed too often: nobody was asked.
+CIRCUIT_OPEN = "circuit_open"
 # The branch that counts and finds no hits.
 FACETS = "facets"
 # A mailbox that nobody has read for so long belongs to a process that is gone.

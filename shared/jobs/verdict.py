@@ -16,12 +16,9 @@ from shared.errors import (
     SearchTimeoutError,
     Severity,
 )
-from shared.jobs.outcome import FACETS, Outcome
+from shared.jobs.outcome import CIRCUIT_OPEN, FACETS, Outcome
 
 State = Literal["done", "partial", "failed"]
-
-# The branch was not carried out, though nothing failed: its fallback must have been.
-_CIRCUIT_OPEN = "circuit_open"
 
 
 class Asked(NamedTuple):
@@ -51,9 +48,7 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
 
     What stands in for a module that is switched off is what was meant.
     """
-    return any(
-        outcome.failed or outcome.reason == _CIRCUIT_OPEN for outcome in outcomes
-    )
+    return any(outcome.failed or outcome.reason == CIRCUIT_OPEN for outcome in outcomes)
 
 
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
@@ -67,7 +62,8 @@ def _carried_out(branch: Sequence[Outcome]) -> bool:
 
 def _good(outcome: Outcome) -> bool:
     if outcome.status == "skipped":
-        return outcome.reason != _CIRCUIT_OPEN
+        # Not carried out, though nothing failed: its fallback must have been.
+        return outcome.reason != CIRCUIT_OPEN
     return not outcome.failed
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shared.errors import LogchordError
-from shared.jobs.outcome import Outcome, Status, failure, overdue
+from shared.jobs.outcome import CIRCUIT_OPEN, Outcome, Status, failure, overdue
+from shared.log import get_logger
 from shared.query.fault import Fault
 from shared.query.plan import Plan
-from shared.retrieval import outside, people
+from shared.retrieval import outside, people, second_attempt
 from shared.retrieval.installed import Installed, installed
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
+from shared.retrieval.second_attempt import Paces
+
+log = get_logger()
 
 # A fault's delay ends at the budget, as a slow backend's does.
 _OVER_BUDGET_SECONDS = 0.001
@@ -32,6 +36,8 @@ class Branch:
     ends_at: float
     now: Callable[[], float]
     queued_ms: float = 0.0
+    # How long the modules of this process take, for whoever would try again.
+    paces: Paces = field(default_factory=Paces)
 
 
 def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
@@ -43,7 +49,7 @@ def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
         return [replace(late, queued_ms=branch.queued_ms)]
     outcome = _one(branch, one, tools, keep_back=first.fallback is not None)
     outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
-    if first.fallback and (outcomes[0].failed or outcomes[0].reason == "circuit_open"):
+    if first.fallback and (outcomes[0].failed or outcomes[0].reason == CIRCUIT_OPEN):
         second = installed(first.fallback)
         if branch.now() < branch.ends_at:
             outcome = _one(branch, second, tools, keep_back=False)
@@ -58,22 +64,48 @@ def _one(
     *,
     keep_back: bool,
 ) -> Outcome:
-    descriptor = one.descriptor
     began = time.perf_counter()
     left = branch.ends_at - branch.now()
     if keep_back:
         left -= min(FALLBACK_SECONDS, FALLBACK_SHARE * left)
-    ask = Ask.lasting(branch.plan, left)
+    outcome = _tried(branch, one, Ask.lasting(branch.plan, left), tools)
+    took = (time.perf_counter() - began) * 1000
+    return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
+
+
+def _tried(
+    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
+) -> Outcome:
+    """Return what it comes to, tried a second time where that may end otherwise."""
+    outcome, error = _once(branch, one, ask, tools)
+    if error is None:
+        return outcome
+    left = ask.ends_at - time.monotonic()
+    wait = second_attempt.wait_for(error, left, branch.paces.p95(one.descriptor.name))
+    if wait is None:
+        return outcome
+    time.sleep(wait)
+    second, _ = _once(branch, one, replace(ask, again=True), tools)
+    if second.reason == CIRCUIT_OPEN:
+        # Nobody was asked a second time.
+        return outcome
+    log.info("branch_tried_again", module=second.name, ended=second.status)
+    return replace(second, attempts=2)
+
+
+def _once(
+    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
+) -> tuple[Outcome, LogchordError | None]:
+    descriptor = one.descriptor
+    began = time.monotonic()
     try:
         found = _faulty(branch.plan.fault, descriptor, ask)
         if found is None:
             found = _found(one, ask, tools())
     except LogchordError as exc:
-        outcome = failure(descriptor.name, descriptor.unit, exc)
-    else:
-        outcome = _outcome(descriptor, found)
-    took = (time.perf_counter() - began) * 1000
-    return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
+        return failure(descriptor.name, descriptor.unit, exc), exc
+    branch.paces.note(descriptor.name, time.monotonic() - began)
+    return _outcome(descriptor, found), None
 
 
 def _found(one: Installed, ask: Ask, tools: Tools) -> Found:

@@ -80,6 +80,8 @@ class Ask:
     limit: int
     # Monotonic: every step gets what the ones before it have left.
     ends_at: float
+    # Whether the branch has failed once before.
+    again: bool = False
 
     @classmethod
     def lasting(cls, plan: Plan, seconds: float) -> Ask:

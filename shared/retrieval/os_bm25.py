@@ -12,6 +12,7 @@ from psycopg import Connection
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.errors import LogchordError, OpenSearchError
+from shared.jobs.outcome import CIRCUIT_OPEN
 from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
 from shared.postgres import connection
@@ -46,7 +47,7 @@ def search(ask: Ask, tools: Tools) -> Found:
     if not asked.question.finds:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
-        return Found(skipped="circuit_open")
+        return Found(skipped=CIRCUIT_OPEN)
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
 
     def found_by(question: Question) -> Hits:
@@ -104,7 +105,8 @@ def answered(ask: Ask, tools: Tools, query: Query) -> dict[str, Any]:
     try:
         answer = _send(client, tools.index, query, seconds)
     except OpenSearchError as exc:
-        if exc.retriable:
+        if exc.retriable and not ask.again:
+            # A branch counts once, however often it asks.
             tools.circuit.failed()
         if exc.details.get("timed_out"):
             message = "OpenSearch did not answer in time."

@@ -17,7 +17,7 @@ from functools import cache
 from uuid import UUID
 
 from shared.errors import ConfigurationError, LogchordError
-from shared.jobs.outcome import Diagnostic
+from shared.jobs.outcome import CIRCUIT_OPEN, Diagnostic
 from shared.postgres import connection
 from shared.query import budget, modes
 from shared.retrieval import columns, questions
@@ -45,7 +45,7 @@ def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
     circuit = tools.circuits.of(descriptor.name)
     if not circuit.allows():
         # Its threads hang: whoever waits for one waits for nothing.
-        return Found(skipped="circuit_open")
+        return Found(skipped=CIRCUIT_OPEN)
     run = contextvars.copy_context().run
     asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
     answered, _ = wait([asked], timeout=share)

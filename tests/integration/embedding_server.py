@@ -22,6 +22,8 @@ class Script:
     # What it does with a text that holds the word; with "", of every text.
     word: str = ""
     does: str = "answers"
+    # How often, until it only answers; None: always.
+    times: int | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     released: threading.Event = field(default_factory=threading.Event)
@@ -43,6 +45,8 @@ def serving() -> Iterator[Script]:
         script.asked.append(body)
         script.keys.append(handler.headers["Authorization"])
         met = any(script.word in text for text in body["input"])
+        if script.times is not None:
+            met, script.times = met and script.times > 0, script.times - met
         _answer(handler, script, body["input"], script.does if met else "answers")
 
     with answering(answer) as script.port:

@@ -116,11 +116,12 @@ class Logbook:
         # Wide enough for every entry there is.
         question = Question(query, mode="keyword", limit=100)
         plan = make_plan(question, ANYBODY, Limits())
-        found: Found = module(engine).execute(Ask.lasting(plan, 10.0), self._tools())
+        found: Found = module(engine).execute(Ask.lasting(plan, 10.0), self.tools())
         notes = {note.code for note in found.diagnostics}
         return {self.names[hit.entry_id] for hit in found.hits}, notes
 
-    def _tools(self) -> Tools:
+    def tools(self) -> Tools:
+        """Return what a worker would search it with."""
         return Tools(
             pool=self.pool,
             opensearch=lambda: self.client,

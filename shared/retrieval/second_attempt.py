@@ -1,0 +1,56 @@
+"""Whether a failed branch is tried once more: only what may pass, only in its time."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from shared.errors import LogchordError
+
+# A second attempt is begun only with so many times left of what the module usually
+# takes: one that is late as well would take the fallback's time and find nothing.
+TIMES_USUAL = 1.5
+# Long enough for a server to come back that is only started anew, or for a link to be
+# replaced, and too short for a person to notice.
+MOST_WAIT_SECONDS = 0.1
+# What a module takes of which too little is known yet.
+UNKNOWN_SECONDS = 0.25
+_KEPT, _ENOUGH = 100, 5
+_P95 = 0.95
+
+
+class Paces:
+    """How long each module took lately where it answered; shared by threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seconds: dict[str, deque[float]] = {}
+
+    def note(self, name: str, seconds: float) -> None:
+        """Remember how long a module took to answer."""
+        with self._lock:
+            self._seconds.setdefault(name, deque(maxlen=_KEPT)).append(seconds)
+
+    def p95(self, name: str) -> float:
+        """Return what it takes at most, but for one time in twenty."""
+        with self._lock:
+            known = sorted(self._seconds.get(name, ()))
+        if len(known) < _ENOUGH:
+            return UNKNOWN_SECONDS
+        return known[int(_P95 * (len(known) - 1))]
+
+
+def wait_for(error: LogchordError, left: float, usual: float) -> float | None:
+    """Return how long to wait before it is tried again; None: that is worth nothing.
+
+    With jitter, so that those who failed together do not come back together.
+    """
+    spare = left - TIMES_USUAL * usual - (error.retry_after_seconds or 0)
+    if not error.retriable or spare <= 0:
+        return None
+    most = min(MOST_WAIT_SECONDS, spare)
+    jitter = random.uniform(most / 2, most)  # noqa: S311 - not a secret
+    return (error.retry_after_seconds or 0) + jitter

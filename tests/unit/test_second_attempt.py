@@ -1,0 +1,70 @@
+"""When a failed branch is tried once more."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.errors import (
+    CODES,
+    ConfigurationError,
+    EmbeddingOutageError,
+    LogchordError,
+    OpenSearchError,
+)
+from shared.retrieval.second_attempt import (
+    MOST_WAIT_SECONDS,
+    TIMES_USUAL,
+    UNKNOWN_SECONDS,
+    Paces,
+    wait_for,
+)
+
+
+@pytest.mark.requirement("C44")
+def test_it_is_tried_again_only_with_half_as_much_time_again_as_it_usually_takes():
+    assert wait_for(OpenSearchError(), 1.4, usual=1.0) is None
+    wait = wait_for(OpenSearchError(), 1.6, usual=1.0)
+    assert wait is not None
+    assert 1.6 - wait > TIMES_USUAL * 1.0
+
+
+@pytest.mark.requirement("C44", "C25")
+@given(
+    code=st.sampled_from(sorted(CODES)),
+    left=st.floats(-1, 30),
+    usual=st.floats(0, 10),
+    asked_to_wait=st.none() | st.integers(0, 60),
+)
+def test_no_wait_outlasts_the_time_nor_falls_short_of_what_the_server_asks_for(
+    code: str, left: float, usual: float, asked_to_wait: int | None
+):
+    error = LogchordError(code=code, retry_after_seconds=asked_to_wait)
+    wait = wait_for(error, left, usual)
+    least = asked_to_wait or 0
+    if wait is not None:
+        assert error.retriable
+        assert least < wait <= least + MOST_WAIT_SECONDS
+        assert left - wait >= TIMES_USUAL * usual - 1e-9
+    elif error.retriable:
+        assert left - least <= TIMES_USUAL * usual
+
+
+@pytest.mark.requirement("C25")
+def test_what_is_not_retriable_is_never_tried_again():
+    assert wait_for(ConfigurationError(), 100.0, usual=0.0) is None
+    late = LogchordError(code="branch_timeout")
+    assert wait_for(late, 100.0, usual=0.0) is None
+    assert wait_for(EmbeddingOutageError(), 100.0, usual=0.0) is not None
+
+
+def test_of_a_module_little_known_a_usual_time_is_taken_and_of_others_their_own():
+    paces = Paces()
+    for _ in range(4):
+        paces.note("pg_fts", 9.0)
+    assert paces.p95("pg_fts") == UNKNOWN_SECONDS
+    for hundredths in range(1, 101):
+        paces.note("pg_fts", hundredths / 100)
+    assert paces.p95("pg_fts") == pytest.approx(0.95)
+    assert paces.p95("semantic") == UNKNOWN_SECONDS
