@@ -30,6 +30,8 @@ _KEPT_TO_OURSELVES = frozenset(
 CIRCUIT_OPEN = "circuit_open"
 # The branch that counts and finds no hits.
 FACETS = "facets"
+# What is said where a model was to read the hits and did not.
+RERANK = "rerank"
 # A mailbox that nobody has read for so long belongs to a process that is gone.
 MAILBOX_SECONDS = 60
 

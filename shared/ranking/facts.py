@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shared.jobs.outcome import Outcome
+
 
 @dataclass(frozen=True, slots=True)
 class Kin:
@@ -27,8 +29,9 @@ class Facts:
     in_time: bool = True
     # Of those that a cross-encoder has read, what it said.
     logits: Mapping[str, float] = field(default_factory=dict)
-    # Why none has read them though it was to.
+    # Why none has read them though it was to, and as a branch of the search.
     unread_because: str | None = None
+    unread: Outcome | None = None
 
 
 UNREAD = Facts(in_time=False)

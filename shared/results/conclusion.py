@@ -67,6 +67,8 @@ def conclude(
     asked = Asked(plan.query, plan.method, plan.deadline_ms)
     state, error = verdict.judge(told, asked)
     branches = tuple(outcome for branch in told for outcome in branch)
+    if facts.unread is not None:
+        branches += (facts.unread,)
     order = Order() if error else rank(branches, facts, plan)
     degraded = verdict.is_degraded(branches)
     return Conclusion(state, branches, order, degraded, error)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.errors import LogchordError
-from shared.jobs.outcome import Outcome
+from shared.jobs.outcome import RERANK, Outcome, failure
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.language import wording
 from shared.query.plan import Plan
 from shared.ranking.facts import Facts
+from shared.ranking.rank import LOGIT
 from shared.results import highlights
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
@@ -45,8 +46,11 @@ def read(
     query = wording.wanted_text(plan.tree).strip()
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
     if encoder is None or seconds <= 0:
-        return replace(known, unread_because="there was no time for it")
-    ends = time.monotonic() + seconds
+        why = "there was no time for it"
+        unread = Outcome(RERANK, "skipped", LOGIT, reason="deadline")
+        return replace(known, unread_because=why, unread=unread)
+    began = time.monotonic()
+    ends = began + seconds
     try:
         texts = _texts(pool, plan, arrived, known, seconds, facility)
         if not texts:
@@ -57,7 +61,14 @@ def read(
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
         late = exc.error_code == "branch_timeout"
         why = "it was late" if late else f"it failed ({exc.error_code})"
-        return replace(known, unread_because=why)
+        unread = replace(
+            failure(RERANK, LOGIT, exc),
+            # Nothing is missing from the answer: it stands in another order.
+            status="skipped",
+            reason="deadline" if late else "no_model",
+            took_ms=round((time.monotonic() - began) * 1000, 3),
+        )
+        return replace(known, unread_because=why, unread=unread)
     return replace(known, logits=dict(zip(texts, logits, strict=True)))
 
 

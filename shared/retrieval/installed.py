@@ -15,6 +15,7 @@ from typing import Any
 
 from shared import registry
 from shared.errors import ConfigurationError, LogchordError, ModuleNotEnabledError
+from shared.jobs.outcome import RERANK
 from shared.log import get_logger
 from shared.query import modes
 from shared.retrieval.module import SearchToolDescriptor
@@ -23,8 +24,8 @@ from shared.retrieval.parameters import ParameterDescriptor
 log = get_logger()
 
 OURS = "logchord"
-# What somebody else's module may not be called: a mode has that name.
-RESERVED = frozenset({modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
+# What somebody else's module may not be called: a mode has that name, or a step.
+RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
 # Raw scores that ranking knows how to weigh: another module's are never taken for them.
 RESERVED_UNITS = frozenset(
     {"bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"}

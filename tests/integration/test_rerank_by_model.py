@@ -134,6 +134,10 @@ def names(body: dict[str, Any]) -> list[str]:
     return [one["external_id"] for one in body["results"]]
 
 
+def reranking(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return [one for one in body["branches"] if one["name"] == "rerank"]
+
+
 def skipped(body: dict[str, Any]) -> list[str]:
     notes = body["diagnostics"]
     return [one["message"] for one in notes if one["code"] == "rerank_skipped"]
@@ -150,7 +154,7 @@ def test_what_the_model_finds_best_comes_first_with_its_logit_beside(world, serv
     assert shown == pytest.approx([0.9, 0.6, 0.2])
     assert body["results"][0]["scores"]["rerank_logit"] == pytest.approx(math.log(9))
     assert {one["calibration"] for one in body["results"]} == {"rerank_sigmoid"}
-    assert (body["reranked"], skipped(body)) == (True, [])
+    assert (body["reranked"], skipped(body), reranking(body)) == (True, [], [])
     (asked,) = server.asked
     assert (asked["model"], asked["query"]) == ("tiny", "klystron")
     assert asked["documents"][0].startswith("morning\nklystron klystron")
@@ -185,7 +189,14 @@ def test_a_model_that_fails_costs_the_search_its_order_alone(world, server, does
     assert time.monotonic() - began < 3
     assert names(body) == names(linear)
     assert len(skipped(body)) == 1
-    assert body["state"] == "done"
+    assert (body["state"], body["degraded"]) == ("done", False)
+    (told,) = reranking(body)
+    late = does == "hangs"
+    assert (told["status"], told["reason"]) == (
+        "skipped",
+        "deadline" if late else "no_model",
+    )
+    assert told["error_code"] == ("branch_timeout" if late else "embedding_unavailable")
     assert {one["calibration"] for one in body["results"]} == {"linear_map"}
 
 
@@ -193,6 +204,20 @@ def test_a_process_without_a_model_says_so_and_answers(world):
     body = world.ask(None)
     assert len(names(body)) == 3
     assert "no time" in skipped(body)[0]
+    assert [one["reason"] for one in reranking(body)] == ["deadline"]
+
+
+def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path):
+    named = RerankingSettings(model=f"onnx:{tmp_path}")
+
+    body = world.ask(lambda: cross_encoders.load(named, {}))
+
+    assert len(names(body)) == 3
+    (told,) = reranking(body)
+    assert (told["status"], told["reason"]) == ("skipped", "no_model")
+    assert told["error_code"] == "configuration_invalid"
+    assert [one["status"] for one in body["branches"]] == ["ok", "ok", "skipped"]
+    assert (body["state"], body["degraded"], body["reranked"]) == ("done", False, True)
 
 
 @pytest.mark.requirement("S1-24")
