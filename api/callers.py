@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ CACHE_SECONDS = 2.0
 _CACHED_KEYS = 10_000
 # What counts as a search: each goes through all that there is.
 _SEARCHES = ("/v1/search", "/v1/filter-options/", "/search")
+_SIMILAR = re.compile(r"/v1/entries/[^/]+/similar\Z")
 # What a proxy adds for somebody else; some name the scheme or themselves alone.
 _FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})
 _FORWARDING_PREFIXES = ("x-forwarded-", "cf-connecting-")
@@ -101,7 +103,7 @@ class Callers:
 
     def _kind(self, request: Request) -> tuple[str, int]:
         path = request.url.path.removeprefix(self._settings.base_path)
-        if path.startswith(_SEARCHES):
+        if path.startswith(_SEARCHES) or _SIMILAR.match(path):
             return "search", self._settings.rate_search_per_minute
         writes = request.method not in _SAFE_METHODS
         if path.startswith(("/v1/entries", "/e/")) and writes:

@@ -33,6 +33,7 @@ COMMANDS = {
     "search": Entry("api.cli.search", "Search the logbooks."),
     "show": Entry("api.cli.show", "Show an entry."),
     "thread": Entry("api.cli.show", "Show what an entry answers, and what answers it."),
+    "similar": Entry("api.cli.similar", "Show what is like an entry."),
     "jobs": Entry("api.cli.jobs", "See, watch and end your searches."),
     "why-not": Entry(
         "api.cli.why_not", "Say why a search did not return an entry.", "why_not"

@@ -131,9 +131,9 @@ def _times(since: str | None, until: str | None) -> dict[str, str]:
 
 def _show(out: output.Output, answer: dict[str, Any]) -> None:
     zone = facility_zone()
-    width = _width()
+    width = width_of()
     for result in answer["results"]:
-        out.data(_result(result, zone, width))
+        out.data(shown(result, zone, width))
     if not answer["results"]:
         for line in absent.lines(answer, width):
             out.data(line)
@@ -148,13 +148,14 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
             out.data(plain(line))
 
 
-def _width() -> int:
+def width_of() -> int:
     """Return how wide texts are shown: as the terminal is, within reason."""
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     return max(_LEAST_WIDTH, min(_WIDTH, columns)) - len(_INDENT)
 
 
-def _result(result: dict[str, Any], zone: ZoneInfo, width: int) -> str:
+def shown(result: dict[str, Any], zone: ZoneInfo, width: int) -> str:
+    """Return one hit as lines: its place and score, about it, and its best passage."""
     title = plain(result["title"]) or "(no title)"
     head = (
         f"{result['rank']:>2}. {click.style(title, bold=True)}"

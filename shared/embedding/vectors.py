@@ -1,5 +1,6 @@
 """Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ __all__ = [
     "cosines",
     "embedded_entries",
     "ensure_table",
+    "middle",
     "nearest",
     "registered",
     "store",
@@ -330,6 +332,23 @@ def cosines(
     params = {"tenant": tenant, "vector": _text(vector), "entry_ids": list(entry_ids)}
     rows = conn.execute(_on(_COSINES, table), params, prepare=True).fetchall()
     return {entry_id: float(cosine) for entry_id, cosine in rows}
+
+
+_MIDDLE: LiteralString = """
+    SELECT avg(v.embedding)::text
+      FROM {table} AS v
+     WHERE v.tenant = %(tenant)s AND v.entry_id = %(entry_id)s"""
+
+
+def middle(
+    conn: Connection[TupleRow], table: str, tenant: str, entry_id: UUID
+) -> Vectors | None:
+    """Return the mean of an entry's vectors; None: it has none."""
+    given = {"tenant": tenant, "entry_id": entry_id}
+    row = conn.execute(_on(_MIDDLE, table), given).fetchone()
+    if row is None or row[0] is None:
+        return None
+    return np.asarray(json.loads(row[0]), dtype=np.float32)
 
 
 _EMBEDDED: LiteralString = """

@@ -22,6 +22,7 @@ from shared.retrieval.query_vectors import packed
 from shared.retrieval.questions import Asked
 from shared.text import languages
 
+NAME, UNIT = "semantic", "cosine"
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
 
@@ -126,7 +127,7 @@ def _kept(
 ) -> list[Candidate]:
     """Return the hits without what the question excludes."""
     if asked.keeps_all:
-        known = {near.entry_id: _columns(near) for near in found}
+        known = {near.entry_id: columns_of(near) for near in found}
     else:
         known = columns.of(conn, asked.params, [near.entry_id for near in found])
     tenant = ask.plan.scope.tenant
@@ -134,15 +135,18 @@ def _kept(
     for near in found:
         row = known.get(near.entry_id)
         if row is not None:
-            span = (
-                (near.start_at, near.end_at) if near.revision == row.revision else None
-            )
-            hits.append(row.candidate(tenant, near.cosine, near.chunk, span))
+            hits.append(as_hit(near, row, tenant))
     return hits
 
 
-def _columns(near: Near) -> Columns:
-    # Read by a statement that rights, deletions and filters were applied in.
+def as_hit(near: Near, row: Columns, tenant: str) -> Candidate:
+    """Return an entry as a hit, with the place of its chunk if that is its text yet."""
+    span = (near.start_at, near.end_at) if near.revision == row.revision else None
+    return row.candidate(tenant, near.cosine, near.chunk, span)
+
+
+def columns_of(near: Near) -> Columns:
+    """Return what was read beside the chunk: rights and filters were applied there."""
     return Columns(
         id=near.entry_id,
         source=near.source,
@@ -155,11 +159,11 @@ def _columns(near: Near) -> Columns:
 
 
 _DESCRIPTOR = SearchToolDescriptor(
-    name="semantic",
+    name=NAME,
     description="Entries that mean what was asked, whatever their words.",
     search_mode="semantic",
     execute=search,
-    unit="cosine",
+    unit=UNIT,
     needs_embedder=True,
 )
 

@@ -9,6 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from uuid import uuid4
 
 import httpx
 import psutil
@@ -213,13 +214,18 @@ def test_the_values_of_a_filter_are_counted_as_a_search(small, tenant):
         httpx.get(f"{small.url}/log/chord/{path}", headers=headers).headers[
             "RateLimit-Limit"
         ]
-        for path in ("v1/filter-options/author", "v1/search/jobs", "v1/capabilities")
+        for path in (
+            "v1/filter-options/author",
+            "v1/search/jobs",
+            f"v1/entries/{uuid4()}/similar",
+            "v1/capabilities",
+        )
     ]
     asked = httpx.post(
         f"{small.url}/log/chord/search", headers=headers, json={"query": ""}
     )
 
-    assert limits == ["600", "600", "5"]
+    assert limits == ["600", "600", "600", "5"]
     assert asked.headers["RateLimit-Limit"] == "600"
 
 

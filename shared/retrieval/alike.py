@@ -1,0 +1,159 @@
+"""What an entry is like: near to it by meaning, or about the same things.
+
+Nothing is asked in words: what is stored of the entry takes the place of a question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from psycopg.rows import class_row
+
+from shared.embedding import tables, vectors
+from shared.entries.narrowing import NARROWED
+from shared.jobs.outcome import Candidate, Outcome, Status
+from shared.retrieval import semantic
+from shared.retrieval.pg_fts import RANKED_MATCHES, Match
+from shared.text import facts
+from shared.text.analyser import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.entries.reading import Entry
+    from shared.query.plan import Plan
+
+THINGS = "same_things"
+# Which share of the entry's things the other one names.
+THINGS_UNIT = "things"
+MOST_THINGS = 64
+# Of longer threads, the newest are left out.
+MOST_MEMBERS = 1000
+
+_THREAD: LiteralString = """
+    SELECT id::text
+      FROM entry
+     WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
+     ORDER BY entry_time DESC, id
+     LIMIT %(members)s"""
+_THINGS: LiteralString = """
+    SELECT DISTINCT named.term
+      FROM entry_finding f
+     CROSS JOIN unnest(f.terms) AS named (term)
+     WHERE f.entry_id = %(entry_id)s AND f.tenant = %(tenant)s
+       AND f.stage = 'metadata'
+       AND split_part(named.term, '=', 1) = ANY (%(fields)s)
+     ORDER BY named.term
+     LIMIT %(most)s"""
+# Of things that everybody writes about, the newest are weighed.
+_SAME_THINGS: LiteralString = (
+    """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time
+          FROM entry_text t
+          JOIN entry e ON e.id = t.entry_id
+         WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+           AND t.tsv @@ %(things)s::tsquery
+           AND e.deleted_at IS NULL
+           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+           AND (e.readers IS NULL OR e.readers && %(principals)s)
+           AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+    + NARROWED
+    + """
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(ranked)s)
+    SELECT m.id, m.source, m.external_id, m.revision, m.kind, m.origin, m.entry_time,
+           same.shared::float8 / cardinality(%(terms)s::text[]) AS score
+      FROM matched m
+     CROSS JOIN LATERAL (
+           SELECT count(DISTINCT named.term) AS shared
+             FROM entry_finding f
+            CROSS JOIN unnest(f.terms) AS named (term)
+            WHERE f.entry_id = m.id AND f.tenant = %(tenant)s
+              AND f.stage = 'metadata' AND named.term = ANY (%(terms)s)) AS same
+     ORDER BY score DESC, m.entry_time DESC, m.kind, m.id
+     LIMIT %(limit)s"""
+)
+
+
+def find(conn: Connection[TupleRow], plan: Plan, entry: Entry) -> list[Outcome]:
+    """Return what is like an entry, one outcome by each way to tell.
+
+    The entry and its thread are left out: whoever reads it has them.
+    """
+    own = [str(entry.entry_id)]
+    if entry.thread_id is not None:
+        asked = {
+            "tenant": plan.scope.tenant,
+            "thread_id": entry.thread_id,
+            "members": MOST_MEMBERS,
+        }
+        own += [row[0] for row in conn.execute(_THREAD, asked)]
+    given = {**plan.scope.params, **plan.filters.params, "only_others": own}
+    return [
+        _by_meaning(conn, plan, entry.entry_id, given),
+        _by_things(conn, plan, entry.entry_id, given),
+    ]
+
+
+def _by_meaning(
+    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+) -> Outcome:
+    tenant, unit = plan.scope.tenant, semantic.UNIT
+    model = tables.live(conn)
+    vector = None
+    if model is not None:
+        vector = vectors.middle(conn, model.table_name, tenant, entry_id)
+    if model is None or vector is None:
+        # Not embedded yet, or not in a language that the model was made for.
+        return Outcome(semantic.NAME, "skipped", unit, reason="no_model")
+    near = vectors.nearest(
+        conn,
+        model.table_name,
+        plan.scope,
+        vector,
+        plan.window,
+        filters=given,
+        floor=model.similarity_floor,
+    )
+    hits = tuple(semantic.as_hit(one, semantic.columns_of(one), tenant) for one in near)
+    told = _outcome(semantic.NAME, unit, hits)
+    return replace(told, model=model.model, floor=model.similarity_floor)
+
+
+def _by_things(
+    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+) -> Outcome:
+    asked = {
+        "tenant": plan.scope.tenant,
+        "entry_id": entry_id,
+        "fields": sorted(facts.THINGS),
+        "most": MOST_THINGS,
+    }
+    terms = [row[0] for row in conn.execute(_THINGS, asked)]
+    if not terms:
+        return Outcome(THINGS, "skipped", THINGS_UNIT, reason="empty_query")
+    weighed = {
+        **given,
+        "terms": terms,
+        "things": " | ".join(quoted(facts.MARK + term) for term in terms),
+        "ranked": RANKED_MATCHES,
+        "limit": plan.window,
+    }
+    with conn.cursor(row_factory=class_row(Match)) as cur:
+        rows = cur.execute(_SAME_THINGS, weighed, prepare=False).fetchall()
+    tenant = plan.scope.tenant
+    hits = tuple(row.candidate(tenant, row.score) for row in rows)
+    return _outcome(THINGS, THINGS_UNIT, hits)
+
+
+def _outcome(name: str, unit: str, hits: tuple[Candidate, ...]) -> Outcome:
+    status: Status = "ok" if hits else "empty"
+    amount = len(hits)
+    return Outcome(name, status, unit, candidates=amount, kept=amount, hits=hits)
