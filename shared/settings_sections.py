@@ -85,11 +85,15 @@ Zone = Annotated[str, AfterValidator(known_zone)]
 class SemanticSettings(Section):
     """Settings of the semantic search module."""
 
-    similarity_threshold: float | Literal["model"] = Field(
-        "model", description="Cosine floor; `model` takes the encoder's own."
+    similarity_threshold: float | Literal["model"] | None = Field(
+        "model",
+        description="Cosine floor; `model` takes the encoder's own, `null` 0.7.",
     )
     embedding_dimension: int | None = Field(
-        None, ge=1, description="Checked against the model, if given."
+        None,
+        ge=1,
+        description="The length of its vectors; with another one nothing is embedded, "
+        "and searches warn.",
     )
 
 

@@ -20,7 +20,7 @@ from shared.log import get_logger
 from shared.query import budget
 from shared.query.plan import Plan
 from shared.results import finish
-from shared.retrieval import attempt
+from shared.retrieval import attempt, semantic
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
@@ -128,12 +128,12 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
 
 def _tools(ctx: Context) -> Tools:
     def make() -> Tools:
-        floor = ctx.settings.search_modules.semantic.settings.similarity_threshold
+        chosen = ctx.settings.search_modules.semantic.settings
         return Tools(
             pool=ctx.pool,
             opensearch=lambda: ctx.opensearch,
             index=ctx.settings.opensearch_index,
-            similarity_threshold=None if floor == "model" else floor,
+            similarity_threshold=semantic.chosen_floor(chosen.similarity_threshold),
             models=InUse(ctx.pool, time.monotonic),
             encoder=ctx.encoder,
             query_vectors=QueryVectors(),

@@ -138,6 +138,7 @@ def _kind(annotation: Any) -> str:
         int: "integer",
         float: "number",
         bool: "true or false",
+        type(None): "`null`",
     }[annotation]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from psycopg import Connection
 
@@ -23,6 +23,8 @@ from shared.retrieval.questions import Asked
 from shared.text import languages
 
 NAME, UNIT = "semantic", "cosine"
+# Where the settings name no floor, not even the model's.
+FLOOR = 0.7
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
 
@@ -61,6 +63,13 @@ def search(ask: Ask, tools: Tools) -> Found:
         vector=packed(vector),
         floor=floor,
     )
+
+
+def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
+    """Return the floor that a setting names; None: the one of whichever model."""
+    if setting is None:
+        return FLOOR
+    return None if setting == "model" else setting
 
 
 def _notes_on_length(
