@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from shared.access.scope import Scope
+from shared.results.stored import Reader
 
 if TYPE_CHECKING:
     import redis
@@ -55,6 +56,16 @@ class ApiContext:
     opensearch: OpenSearch | None
     uploads: Uploads
     exports: Exports
+
+    def reader(self, scope: Scope) -> Reader:
+        """Return who reads a stored job, with the rights of now."""
+        return Reader(
+            lambda: self.pool,
+            scope,
+            self.signer,
+            self.searches.facility,
+            self.settings.search.acl_honesty,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -287,6 +287,7 @@ def limits_of(settings: Settings) -> Limits:
         ordering=_ordering(settings),
         facet_max_matches=settings.facet_max_matches,
         facet_budget_ms=settings.search.facet_budget_ms,
+        acl_honesty=settings.search.acl_honesty,
     )
 
 

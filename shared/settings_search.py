@@ -42,6 +42,10 @@ class SearchSettings(Section):
     export_stalled_seconds: int = Field(
         60, ge=1, description="An export of which nothing is taken for so long ends."
     )
+    acl_honesty: bool = Field(
+        default=False,
+        description="Tell callers how many entries match that they may not see.",
+    )
     confidence_high: float = Field(
         0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
     )

@@ -190,6 +190,8 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     left_out = answer["suppressed"]["count"]
     if left_out:
         lines.append(f"left out  {left_out} that scored too low")
+    if answer.get("hidden_count"):
+        lines.append(f"hidden    {answer['hidden_count']} match that you may not see")
     lines += [_time(one, zone) for one in answer["time"]["applied"]]
     if answer["degraded"]:
         told = "degraded: a part of the search failed"

@@ -22,7 +22,6 @@ from shared.jobs import job as jobs
 from shared.jobs.job import StoredJob
 from shared.postgres import connection
 from shared.results import why_not
-from shared.results.stored import Reader
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Tools
@@ -58,8 +57,8 @@ def get_why_not(
     external id. What the caller may not see is answered for as what does not exist.
     """
     found = _own(ctx, caller, job_id)
-    reader = Reader(lambda: ctx.pool, caller.scope, ctx.signer, ctx.searches.facility)
-    said = why_not.explain(reader, _tools(ctx), found, door.admit(entry, "entry"))
+    named = door.admit(entry, "entry")
+    said = why_not.explain(ctx.reader(caller.scope), _tools(ctx), found, named)
     return as_json(said.body())
 
 

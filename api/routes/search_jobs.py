@@ -30,7 +30,6 @@ from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.results import paging, replay, stored, window_file
-from shared.results.stored import Reader
 from shared.results.window_file import MEDIA_TYPES, WindowFormat
 
 log = get_logger()
@@ -127,7 +126,7 @@ def get_results(
         size = found.plan["limit"] if limit is None else limit
         owned = paging.binding(caller.scope, job_id, size)
         after = ctx.signer().open(cursor, owned)
-    return as_json(stored.results(_reader(ctx, caller), found, after, limit))
+    return as_json(stored.results(ctx.reader(caller.scope), found, after, limit))
 
 
 @router.get(
@@ -153,7 +152,7 @@ def get_export(
     All that match, however many: `POST /v1/search/export`.
     """
     found = _own(ctx, caller, job_id)
-    plan, page, complete = stored.window(_reader(ctx, caller), found)
+    plan, page, complete = stored.window(ctx.reader(caller.scope), found)
     tenant = caller.scope.tenant
     text = window_file.written(form, plan.query, tenant, page, complete=complete)
     headers = {"Content-Disposition": f'attachment; filename="hits.{form}"'}
@@ -226,7 +225,7 @@ def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
     found = _own(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
-    body = stored.job_body(_reader(ctx, caller), found, told)
+    body = stored.job_body(ctx.reader(caller.scope), found, told)
     return {**body, "replay": _replay(ctx, caller, found)}
 
 
@@ -256,8 +255,6 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
-    return Seen(found, told, lambda: stored.job_body(_reader(ctx, caller), found, []))
-
-
-def _reader(ctx: ApiContext, caller: CallerInfo) -> Reader:
-    return Reader(lambda: ctx.pool, caller.scope, ctx.signer, ctx.searches.facility)
+    return Seen(
+        found, told, lambda: stored.job_body(ctx.reader(caller.scope), found, [])
+    )

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.schemas.search import BranchOutcome, SearchHit, SearchResponse
+from api.schemas.branches import BranchOutcome
+from api.schemas.search import SearchHit, SearchResponse
 
 
 class JobLinks(BaseModel):

@@ -16,6 +16,7 @@ from pydantic import (
 from pydantic.config import JsonDict
 
 from api.schemas.absence import ContextAnswer, Coverage, Relaxation
+from api.schemas.branches import BranchOutcome
 from api.schemas.facets import Facet
 from api.schemas.times import SearchTime
 from shared.errors import ModuleNotEnabledError
@@ -300,27 +301,6 @@ class SearchHit(BaseModel):
     similar_count: int
 
 
-class BranchOutcome(BaseModel):
-    """How one part of a search fared."""
-
-    name: str
-    sub_query: str | None = None
-    status: Literal["ok", "empty", "timeout", "error", "skipped"]
-    reason: str | None
-    error_code: str | None
-    error_category: str | None
-    severity: str | None
-    retriable: bool | None
-    queued_ms: float
-    took_ms: float
-    attempts: int
-    candidates: int
-    kept: int
-    index_watermark: str | None
-    as_of: str | None
-    fallback_for: str | None
-
-
 class SearchDiagnostic(BaseModel):
     """Something about a search that its reader should know."""
 
@@ -395,6 +375,11 @@ class SearchResponse(BaseModel):
     )
     facets: dict[str, Facet] = Field(
         {}, description="By the names asked for; of each whether its counts are exact."
+    )
+    hidden_count: int | None = Field(
+        None,
+        description="Only with `acl_honesty`: how many match by words that you may not "
+        "see; 1000: as many at least; null: not counted.",
     )
     answer: str | None
     citations: list[dict[str, Any]]

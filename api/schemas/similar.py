@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
-from api.schemas.search import BranchOutcome, SearchHit
+from api.schemas.branches import BranchOutcome
+from api.schemas.search import SearchHit
 
 
 class SimilarEntries(BaseModel):

@@ -78,6 +78,7 @@ class Limits:
     ordering: Ordering = SHIPPED
     facet_max_matches: int = counting.MAX_MATCHES
     facet_budget_ms: int = counting.BUDGET_MS
+    acl_honesty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,8 @@ class Plan:
     parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
     # Whether words are searched in Postgres because OpenSearch is switched off.
     without_opensearch: bool = False
+    # Whether the answer says how many match that the caller may not see.
+    acl_honesty: bool = False
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -230,6 +233,7 @@ def make_plan(
         zone=clock.zone,
         by_thread=question.by_thread,
         without_opensearch=not limits.opensearch,
+        acl_honesty=limits.acl_honesty,
     )
     counting.check(question.facets)
     plan = _listed(plan, question, limits) or plan

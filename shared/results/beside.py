@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from shared.errors import LogchordError
+from shared.log import get_logger
 from shared.query.compiled.question import compiled
 from shared.query.plan import Plan
 from shared.results import absence, highlights
@@ -13,11 +15,17 @@ from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.near_misses import NearMisses
 from shared.results.page import Page
+from shared.retrieval import hidden
+from shared.retrieval.module import Ask, Ground
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
     from shared.text.facility import Facility
 
+log = get_logger()
+
+# Of what is left, for a number that no hit depends on.
+HIDDEN_MS, HIDDEN_SHARE = 300, 0.3
 # With less time left, that nothing was found is told and no more: it must not be late.
 LEAST_MS = 200
 
@@ -27,6 +35,8 @@ class Beside(NamedTuple):
 
     texts: Reader
     absence: Absence = PRESENT
+    # How many match that the caller may not see; None: not counted.
+    hidden: int | None = None
 
 
 def read(
@@ -39,12 +49,27 @@ def read(
 ) -> Beside:
     """Return it; why a page is empty is read only where one is."""
     texts = highlights.reader(pool, plan, conclusion.branches, facility)
+    unseen = _hidden(pool, plan, facility, timeout_ms)
     if page:
-        return Beside(texts)
+        return Beside(texts, hidden=unseen)
     if not plan.branches or timeout_ms < LEAST_MS:
         return unread(plan, conclusion)
     said = absence.read(pool, plan, conclusion, texts.question, timeout_ms)
-    return Beside(texts, said)
+    return Beside(texts, said, unseen)
+
+
+def _hidden(
+    pool: Callable[[], Pool], plan: Plan, facility: Facility, timeout_ms: int
+) -> int | None:
+    """Return the number where it may be told, and can be in time."""
+    ms = min(HIDDEN_MS, int(HIDDEN_SHARE * timeout_ms))
+    if not plan.acl_honesty or not plan.branches or ms <= 0:
+        return None
+    try:
+        return hidden.count(Ask.lasting(plan, ms / 1000), Ground(pool(), facility))
+    except LogchordError as exc:
+        log.warning("hidden_not_counted", code=exc.error_code)
+        return None
 
 
 def unread(plan: Plan, conclusion: Conclusion) -> Beside:

@@ -40,7 +40,7 @@ def render(
     heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     searched = [b for b in heard if b.name != FACETS]
     families = [family_of(outcome.name) for outcome in searched]
-    texts, absent = told or beside.unread(plan, conclusion)
+    texts, absent, hidden = told or beside.unread(plan, conclusion)
     results = hits(plan, page, texts)
     order = conclusion.order
     runs = fold.runs(order.items)
@@ -83,6 +83,7 @@ def render(
         "facets": next((b.counts for b in heard if b.counts), {}),
         "answer": None,
         "citations": [],
+        **({"hidden_count": hidden} if plan.acl_honesty else {}),
         **(explained.told(plan, conclusion, page) if plan.debug else {}),
     }
 

@@ -52,6 +52,13 @@ class Reader:
     signer: Callable[[], Signer]
     # Whose words texts are read by.
     facility: Facility = PLAIN
+    # Whether they may know that there is what they may not see.
+    acl_honesty: bool = False
+
+    def plan_of(self, stored: StoredJob) -> Plan:
+        """Return a job's plan for them: who asks now decides what is seen."""
+        plan = Plan.from_values(stored.plan)
+        return replace(plan, scope=self.scope, acl_honesty=self.acl_honesty)
 
 
 def job_body(
@@ -89,8 +96,7 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
-    # Who asks now decides what is seen, not who asked then.
-    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    plan = reader.plan_of(stored)
     branches = _counted_again(reader, plan, branches_of(stored))
     order = order_of(reader, stored, plan, branches)
     conclusion = Conclusion(
@@ -132,7 +138,7 @@ def results(
 
     Of a job that has not ended there is none yet; its cursor begins the window.
     """
-    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    plan = reader.plan_of(stored)
     if limit is not None:
         # A page by time is cut to the window, however long it may be.
         plan = replace(plan, limit=limit, window=max(plan.window, limit))
@@ -161,7 +167,7 @@ def results(
 
 def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
     """Return all of a job's window, read again, and whether it holds all there was."""
-    plan = replace(Plan.from_values(stored.plan), scope=reader.scope)
+    plan = reader.plan_of(stored)
     if stored.state not in _ANSWERED:
         return plan, [], False
     branches = branches_of(stored)

@@ -44,6 +44,11 @@ _SEEN: LiteralString = """
      ORDER BY e.source, e.external_id
      LIMIT 5000"""
 
+_ARE_THERE: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM entry
+         WHERE tenant = %(tenant)s AND id = ANY (%(ids)s) AND deleted_at IS NULL)"""
+
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
@@ -82,6 +87,8 @@ class WhyNot:
 
 
 NOT_FOUND = WhyNot("not_found", "There is no such entry that you may see.")
+# Said only where `search.acl_honesty` allows it, and nothing else of the entry.
+NOT_VISIBLE = WhyNot("not_visible", "There is such an entry; you may not see it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +108,12 @@ def explain(reader: stored.Reader, tools: Tools, job: StoredJob, ref: str) -> Wh
     if job.ended_at is None:
         message = "This search has not ended yet: ask again when it has."
         raise InvalidRequestError.field("job_id", "not_ended", message)
-    plan = replace(Plan.from_values(job.plan), scope=reader.scope)
+    plan = reader.plan_of(job)
     with connection(tools.pool) as conn:
         entry = _meant(conn, reader.scope, ref)
         if entry is None:
-            return NOT_FOUND
+            is_told = reader.acl_honesty and _is_there(conn, reader.scope.tenant, ref)
+            return NOT_VISIBLE if is_told else NOT_FOUND
         said = _of_filters(conn, plan, entry)
         if said is not None:
             return said
@@ -139,6 +147,13 @@ def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _Entry | None:
         message = f"It may be any of: {several}."
         raise InvalidRequestError.field("entry", "ambiguous", message)
     return found[0] if found else None
+
+
+def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
+    """Tell whether an entry is meant that was not deleted, whoever may see it."""
+    ids = [one.entry_id for one in refs.find(conn, tenant, ref)]
+    row = conn.execute(_ARE_THERE, {"tenant": tenant, "ids": ids}).fetchone()
+    return bool(row and row[0])
 
 
 def _of_filters(conn: Connection[TupleRow], plan: Plan, entry: _Entry) -> WhyNot | None:

@@ -17,7 +17,7 @@ import httpx
 import pytest
 import redis
 
-from api.schemas.search import BranchOutcome
+from api.schemas.branches import BranchOutcome
 from local import service_user
 from local.server import Place, free_port
 from local.valkey import EmbeddedValkey

@@ -1,0 +1,28 @@
+"""What a part of a search came to, as it is answered."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class BranchOutcome(BaseModel):
+    """How one part of a search fared."""
+
+    name: str
+    sub_query: str | None = None
+    status: Literal["ok", "empty", "timeout", "error", "skipped"]
+    reason: str | None
+    error_code: str | None
+    error_category: str | None
+    severity: str | None
+    retriable: bool | None
+    queued_ms: float
+    took_ms: float
+    attempts: int
+    candidates: int
+    kept: int
+    index_watermark: str | None
+    as_of: str | None
+    fallback_for: str | None
