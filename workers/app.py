@@ -104,6 +104,8 @@ def _warm(**_: Any) -> None:
     # a threads pool shares it, and a prefork parent keeps none open over the fork.
     if kind.name in _EMBEDDING_KINDS:
         _ready.begin()
+    if kind.name == "search":
+        _ready.begin_reranking()
     if kind.name == "enhance":
         # A second of work: each child that is started for a dead one would pay it.
         languages.load()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from shared.embedding import names, tables
+from shared.embedding import cross_encoders, names, tables
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.postgres import connect, translated_errors
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
 log = get_logger()
+
+# A model that takes longer for one text reads no page in time.
+_READ_SECONDS = 10.0
 
 
 class Warm:
@@ -40,6 +43,17 @@ class Warm:
             log.warning("live_model_not_known", code=exc.error_code)
         self._load([model])
 
+    def begin_reranking(self) -> None:
+        """Load the cross-encoder of a folder, if one is named; an endpoint's is there.
+
+        The first search after a start has no time to spare for that.
+        """
+        reranking = self._ctx.settings.reranking
+        if reranking.enabled and cross_encoders.is_folder(reranking.model):
+            error = attempt(self._read_once)
+            if error is not None:
+                log.warning("cross_encoder_not_loaded", code=error.error_code)
+
     def look(self, conn: Connection[TupleRow]) -> list[str]:
         """Return what is loaded, and begin to load what is to be besides."""
         wanted = [one.model for one in tables.known(conn) if one.warm]
@@ -58,6 +72,9 @@ class Warm:
                 self._loaded.add(model)
             else:
                 log.warning("model_not_loaded", model=model, code=error.error_code)
+
+    def _read_once(self) -> None:
+        self._ctx.cross_encoder.logits("warm", ["warm"], _READ_SECONDS)
 
     def _prove(self, model: str) -> None:
         self._ctx.encoder(model).encode(["warm"])

@@ -23,9 +23,14 @@ class CrossEncoder(Protocol):
         """Return one finite logit a text within the time, or raise."""
 
 
+def is_folder(model: str) -> bool:
+    """Tell whether a setting names a folder of this machine."""
+    return model.startswith(_FOLDERS)
+
+
 def is_named(model: str, providers: Mapping[str, ProviderSettings]) -> bool:
     """Tell whether a setting names a cross-encoder that there can be."""
-    return model.startswith(_FOLDERS) or model.partition(":")[0] in providers
+    return is_folder(model) or model.partition(":")[0] in providers
 
 
 def load(
@@ -43,7 +48,7 @@ def load(
             providers[provider],
             are_logits=settings.endpoint_scores == "logit",
         )
-    if not model.startswith(_FOLDERS):
+    if not is_folder(model):
         message = f"No cross-encoder is called {model!r} here (`reranking.model`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
     # Its runtime costs 27 MB: most processes have no need of a model.

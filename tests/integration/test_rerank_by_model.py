@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from pydantic import SecretStr
 
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
+from shared.broker import make_app
 from shared.embedding import cross_encoders, of_entry
 from shared.embedding.cross_encoders import CrossEncoder
 from shared.embedding.encoders import HashingEncoder
@@ -34,10 +36,14 @@ from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
+from shared.settings import Settings
 from shared.settings_search import RerankingSettings
 from shared.settings_sections import ProviderSettings
 from shared.uuid7 import uuid7
 from tests.integration.rerank_server import Script, serving
+from tests.unit.pair_graph import save
+from workers.context import Context, Resources
+from workers.warm import Warm
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna")
@@ -218,6 +224,25 @@ def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path)
     assert told["error_code"] == "configuration_invalid"
     assert [one["status"] for one in body["branches"]] == ["ok", "ok", "skipped"]
     assert (body["state"], body["degraded"], body["reranked"]) == ("done", False, True)
+
+
+@pytest.mark.requirement("C43")
+def test_a_local_model_is_loaded_before_the_first_search_that_needs_it(world, tmp_path):
+    folder = save(tmp_path)
+    settings = Settings.load(
+        {"BROKER_URL": "redis://127.0.0.1:1", "LOGCHORD_RERANKING__MODEL": str(folder)}
+    )
+    resources = Resources(settings, make_app(settings), "test")
+    Warm(resources).begin_reranking()
+    # What is loaded is read no more.
+    shutil.rmtree(folder)
+
+    body = world.ask(lambda: Context(resources, {}).cross_encoder)
+
+    resources.close()
+    assert (body["reranked"], reranking(body)) == (True, [])
+    assert {one["calibration"] for one in body["results"]} == {"rerank_sigmoid"}
+    assert RerankingSettings().window == Ordering().model_window == 50
 
 
 @pytest.mark.requirement("S1-24")
