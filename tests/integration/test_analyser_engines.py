@@ -54,6 +54,7 @@ PAIRS: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
+@pytest.mark.requirement("U19")
 def test_words_of_every_language_are_found_alike_by_both_engines(
     logbook: Logbook,
 ) -> None:
