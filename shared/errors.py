@@ -193,8 +193,11 @@ class DatabaseQueryError(LogchordError):
         technical: str | None = None,
         retriable: bool | None = None,
         query: str | None = None,
+        out_of_time: bool = False,
     ) -> None:
         super().__init__(message, code=code, technical=technical, retriable=retriable)
+        # Ended by its own time limit: worth another try, and none at once.
+        self.out_of_time = out_of_time
         self.query = redact(query)[:500] if query else None
 
 

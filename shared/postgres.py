@@ -36,6 +36,8 @@ _RETRIABLE_STATES = frozenset(
 # full disk has: it is an "internal error", told from others by where it arose.
 _INTERNAL_ERROR = "XX000"
 _STORAGE_FILES = frozenset({"md.c", "fd.c", "buffile.c"})
+# By the limit of a statement, and that of a lock.
+_OUT_OF_TIME = frozenset({"57014", "55P03"})
 # Our statements are constants: what they name and the database lacks, a migration adds.
 _SCHEMA_BEHIND = frozenset({"42P01", "42703"})
 _READ_ONLY_TRANSACTION = "25006"
@@ -193,7 +195,10 @@ def as_logchord_error(exc: Exception) -> LogchordError:
         or state in _RETRIABLE_STATES
         or _met_the_storage(exc, state)
     ):
-        return DatabaseQueryError(technical=f"{state}: {_driver_text(exc)}")
+        return DatabaseQueryError(
+            technical=f"{state}: {_driver_text(exc)}",
+            out_of_time=state in _OUT_OF_TIME,
+        )
     return _not_retriable(exc, state)
 
 

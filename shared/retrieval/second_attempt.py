@@ -7,6 +7,8 @@ import threading
 from collections import deque
 from typing import TYPE_CHECKING
 
+from shared.errors import DatabaseQueryError
+
 if TYPE_CHECKING:
     from shared.errors import LogchordError
 
@@ -49,7 +51,8 @@ def wait_for(error: LogchordError, left: float, usual: float) -> float | None:
     With jitter, so that those who failed together do not come back together.
     """
     spare = left - TIMES_USUAL * usual - (error.retry_after_seconds or 0)
-    if not error.retriable or spare <= 0:
+    was_late = isinstance(error, DatabaseQueryError) and error.out_of_time
+    if not error.retriable or was_late or spare <= 0:
         return None
     most = min(MOST_WAIT_SECONDS, spare)
     jitter = random.uniform(most / 2, most)  # noqa: S311 - not a secret

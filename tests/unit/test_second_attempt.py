@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from shared.errors import (
     LogchordError,
     OpenSearchError,
 )
+from shared.postgres import as_logchord_error
 from shared.retrieval.second_attempt import (
     MOST_WAIT_SECONDS,
     TIMES_USUAL,
@@ -56,6 +58,12 @@ def test_what_is_not_retriable_is_never_tried_again():
     assert wait_for(ConfigurationError(), 100.0, usual=0.0) is None
     late = LogchordError(code="branch_timeout")
     assert wait_for(late, 100.0, usual=0.0) is None
+    # What used up its own time would use up as much again.
+    cancelled = as_logchord_error(psycopg.errors.QueryCanceled())
+    assert cancelled.retriable
+    assert wait_for(cancelled, 100.0, usual=0.0) is None
+    ended = as_logchord_error(psycopg.errors.AdminShutdown())
+    assert wait_for(ended, 100.0, usual=0.0) is not None
     assert wait_for(EmbeddingOutageError(), 100.0, usual=0.0) is not None
 
 
