@@ -288,6 +288,7 @@ def limits_of(settings: Settings) -> Limits:
         facet_max_matches=settings.facet_max_matches,
         facet_budget_ms=settings.search.facet_budget_ms,
         acl_honesty=settings.search.acl_honesty,
+        fuzzy_threshold=settings.keyword.fuzzy_threshold,
     )
 
 
@@ -317,7 +318,10 @@ def _ordering(settings: Settings) -> Ordering:
 
 def config_hash(settings: Settings, own: Facility) -> str:
     """Return a digest of all that an order depends on beside its question."""
-    parts = ("search", "search_modules", "fusion", "reranking", "unified_search")
+    parts = (
+        *("search", "search_modules", "keyword", "fusion", "reranking"),
+        "unified_search",
+    )
     values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
     values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
     values["analyser"] = [version_of(own), own.whole_fingerprint]

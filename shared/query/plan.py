@@ -22,6 +22,7 @@ from shared.query.language.tree import Node
 from shared.query.ordering import SHIPPED, Ordering
 from shared.query.period import NAMES, Applied
 from shared.text.facility import PLAIN, Facility
+from shared.vocabulary.expand import ALIKE
 
 MIN_WINDOW = 50
 LISTING_MODULE = "newest"
@@ -79,6 +80,7 @@ class Limits:
     facet_max_matches: int = counting.MAX_MATCHES
     facet_budget_ms: int = counting.BUDGET_MS
     acl_honesty: bool = False
+    fuzzy_threshold: float = ALIKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,8 @@ class Plan:
     without_opensearch: bool = False
     # Whether the answer says how many match that the caller may not see.
     acl_honesty: bool = False
+    # How alike a word must be to the one that nobody has written.
+    fuzzy_threshold: float = ALIKE
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -234,6 +238,7 @@ def make_plan(
         by_thread=question.by_thread,
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
+        fuzzy_threshold=limits.fuzzy_threshold,
     )
     counting.check(question.facets)
     plan = _listed(plan, question, limits) or plan

@@ -110,7 +110,9 @@ def reader(
     try:
         with connection(pool()) as conn:
             columns.limit_time(conn, _LOOK_UP_MS)
-            found = expand.expand(conn, plan.scope.tenant, wanted)
+            found = expand.expand(
+                conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold
+            )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A page without some of its marks is still the page.
         log.warning("marks_not_looked_up", code=exc.error_code)

@@ -132,7 +132,9 @@ def _compiled(plan: Plan, lexicon: Lexicon, known: Known) -> Question:
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
     with connection(lexicon.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
-        found = expand.expand(conn, ask.plan.scope.tenant, wanted)
+        found = expand.expand(
+            conn, ask.plan.scope.tenant, wanted, alike=ask.plan.fuzzy_threshold
+        )
     return dict(zip(wanted, found, strict=True))
 
 
