@@ -36,7 +36,8 @@ def _timeline(branches: list[dict[str, Any]], total_ms: float) -> Iterator[str]:
         worked = max(1, round(_BAR * one["took_ms"] / whole))
         bar = ("." * waited + "#" * worked)[:_BAR]
         told = f"{one['queued_ms']:.1f} + {one['took_ms']:.1f} ms"
-        yield f"  {one['name']:<12} |{bar:<{_BAR}}| {told}, {one['status']}"
+        again = ", asked twice" if one["attempts"] > 1 else ""
+        yield f"  {one['name']:<12} |{bar:<{_BAR}}| {told}, {one['status']}{again}"
 
 
 def _told(value: object) -> str:
