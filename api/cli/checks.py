@@ -14,6 +14,7 @@ from api.cli import health
 from local import runner_state
 from shared import broker
 from shared.embedding import names, stored
+from shared.errors import LogchordError
 from shared.settings import Settings
 
 _ENOUGH_BYTES = 1_000_000_000
@@ -105,8 +106,27 @@ def _opensearch(settings: Settings) -> Check:
     return Check("OpenSearch", "ok", f"version {number}")
 
 
+def _provider(settings: Settings, name: str) -> Check:
+    # Only to be asked by whoever has named one.
+    from shared.embedding.encoders import load_encoder
+
+    providers = settings.api.providers
+    try:
+        encoder = load_encoder(name, settings.cache, providers).within(_SECONDS)
+        found = f"{name}, whose vectors have {encoder.dimension} numbers"
+    except LogchordError as exc:
+        remedy = (
+            f"Start it, or mend `api.providers.{name.partition(':')[0]}`; until then "
+            "words alone are searched."
+        )
+        return Check("embedding model", "failed", f"{name}: {exc.message}", remedy)
+    return Check("embedding model", "ok", found)
+
+
 def _model(settings: Settings) -> Check:
     name = names.first(settings)
+    if name.partition(":")[0] in settings.api.providers:
+        return _provider(settings, name)
     if "/" in name or ":" in name or name.startswith("hashing"):
         return Check("embedding model", "note", f"{name}, which is not ours to check")
     manifest = stored.manifest_of(stored.folder_of(settings.cache, name))

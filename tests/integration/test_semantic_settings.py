@@ -10,6 +10,7 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
+from api.cli import checks
 from local.server import Server
 from shared.broker import embed_stage, make_app
 from shared.embedding import names, tables, vectors
@@ -112,3 +113,18 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
         table = tables.known(conn)[0].table_name
         assert vectors.embedded_entries(conn, table, "default") == 1
     ctx._resources.close()
+
+
+@pytest.mark.parametrize("does", ["answers", "503", "resets", "401"])
+def test_doctor_asks_whoever_makes_the_vectors(
+    database: str, valkey: Server, server: Script, does: str
+):
+    server.does = does
+    ctx = worker(database, valkey, server)
+    (said,) = [
+        one for one in checks.of_backends(ctx.settings) if one.name == "embedding model"
+    ]
+    ctx._resources.close()
+    assert said.found.startswith("ollama:nomic-embed-text")
+    assert said.state == ("ok" if does == "answers" else "failed")
+    assert (said.remedy is None) == (does == "answers")
