@@ -59,7 +59,7 @@ def read(
     except LogchordError as exc:
         # The order of before stands: a better one is worth no failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
-        late = exc.error_code == "branch_timeout"
+        late = exc.error_code == "branch_timeout" or time.monotonic() >= ends
         why = "it was late" if late else f"it failed ({exc.error_code})"
         unread = replace(
             failure(RERANK, LOGIT, exc),

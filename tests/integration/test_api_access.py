@@ -45,7 +45,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "PATCH /v1/entries/{entry_id}": ("ingest", {"json": {"text": "x"}}, 404),
     "GET /v1/entries/{entry_id}/revisions": ("read", {}, 404),
     "GET /v1/entries/{entry_id}/thread": ("read", {}, 404),
-    "GET /v1/entries/{entry_id}/similar": ("search", {}, 404),
+    "GET /v1/entries/{entry_id}/similar": ("search", {"params": {"days": 9}}, 404),
     "GET /v1/threads/{thread_id}": ("read", {}, 404),
     "GET /v1/entries/{entry_id}/attachments": ("read", {}, 404),
     "POST /v1/entries/{entry_id}/attachments": (
