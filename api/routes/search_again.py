@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
+from api import own_jobs
 from api.answers import as_json
-from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.routes.search import accepted
 from api.schemas.jobs import JobAccepted, WhyNot
 from shared.embedding.in_use import InUse
 from shared.errors import EmbeddingGenerationError, InvalidRequestError
-from shared.jobs import job as jobs
-from shared.jobs.job import StoredJob
-from shared.postgres import connection
 from shared.results import why_not
 from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
@@ -56,7 +53,7 @@ def get_why_not(
     `entry` is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID or a bare
     external id. What the caller may not see is answered for as what does not exist.
     """
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     named = door.admit(entry, "entry")
     said = why_not.explain(ctx.reader(caller.scope), _tools(ctx), found, named)
     return as_json(said.body())
@@ -76,20 +73,12 @@ async def post_replay(
 
     Dates such as `yesterday` stay the days that they were.
     """
-    found = await asyncio.to_thread(_own, ctx, caller, job_id)
+    found = await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
     if found.ended_at is None:
         message = "This search has not ended yet: ask again when it has."
         raise InvalidRequestError.field("job_id", "not_ended", message)
     plan = ctx.searches.again(found, caller.scope)
     return accepted(request, await ctx.searches.submit(plan, caller.trace))
-
-
-def _own(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
-    with connection(ctx.pool) as conn:
-        found = jobs.own(conn, caller.scope, job_id)
-    now = datetime.now(UTC)
-    jobs.refuse_expired(found, ctx.settings.job_retention_hours, now)
-    return found
 
 
 def _tools(ctx: ApiContext) -> Tools:

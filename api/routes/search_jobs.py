@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
@@ -13,14 +12,13 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from api import job_events
+from api import job_events, own_jobs
 from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.job_events import POLL_SECONDS, Seen
 from api.schemas.jobs import Job, JobPage, JobResults
-from shared import patience
 from shared.access.cursors import Binding
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.jobs import closing, progress
@@ -120,7 +118,7 @@ def get_results(
     long as the job's first. A job that has not ended has none yet: its cursor begins
     at the first.
     """
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     after: list[Any] = [0]
     if cursor is not None:
         size = found.plan["limit"] if limit is None else limit
@@ -151,7 +149,7 @@ def get_export(
 
     All that match, however many: `POST /v1/search/export`.
     """
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     plan, page, complete = stored.window(ctx.reader(caller.scope), found)
     tenant = caller.scope.tenant
     text = window_file.written(form, plan.query, tenant, page, complete=complete)
@@ -178,7 +176,7 @@ async def get_events(
     last_event_id: Annotated[int, Header(ge=0, le=_MAX_EVENT_ID)] = 0,
 ) -> StreamingResponse:
     """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
-    await asyncio.to_thread(_own, ctx, caller, job_id)
+    await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
     events = job_events.stream(partial(_seen, ctx, caller, job_id), last_event_id)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
@@ -192,7 +190,7 @@ async def get_events(
 )
 def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Idempotent: a job that has ended stays as it is."""
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     if found.ended_at is None:
         arrived: Mapping[int, Sequence[Outcome]] | None
         arrived = closing.what_is_in(ctx.jobs, job_id)
@@ -211,18 +209,8 @@ def _forget(ctx: ApiContext, job_id: UUID) -> None:
         log.warning("branches_not_stopped", job_id=str(job_id), code=exc.error_code)
 
 
-def _own(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
-    # A long poll looks again and again: each time anew.
-    patience.begin()
-    with connection(ctx.pool) as conn:
-        found = jobs.own(conn, caller.scope, job_id)
-    now = datetime.now(UTC)
-    jobs.refuse_expired(found, ctx.settings.job_retention_hours, now)
-    return found
-
-
 def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
     body = stored.job_body(ctx.reader(caller.scope), found, told)
@@ -249,7 +237,7 @@ def _replay(
 
 
 def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
-    found = _own(ctx, caller, job_id)
+    found = own_jobs.find(ctx, caller, job_id)
     try:
         told = progress.told(ctx.jobs, job_id)
     except CapacityError as exc:

@@ -31,6 +31,7 @@ _NO_SETTINGS = frozenset(
     {
         *("LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG"),
         *("LOGCHORD_TEST_SEED", "LOGCHORD_TEST_DATABASE_URL"),
+        "LOGCHORD_TEST_MODEL_RUNS",
     }
 )
 
