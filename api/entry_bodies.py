@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastapi import Response
@@ -36,8 +37,14 @@ def bodies(
     attached = attachments.of_entries(conn, scope.tenant, ids) if ids else {}
     known = in_use.stages(conn, ctx.settings) if entries else ()
     digests = found.digests(conn, scope.tenant, ids) if ids else {}
+    parents = [(one.source, one.reply_to) for one in entries if one.reply_to]
+    # What is hidden from the caller is named no more than what is not there.
+    visible = links.visible(conn, scope, parents)
     made = []
-    for entry in entries:
+    for one in entries:
+        entry = one
+        if (one.source, one.reply_to) not in visible:
+            entry = replace(one, reply_to=None)
         source = ctx.settings.sources.get(entry.source)
         template = source.entry_url_template if source else None
         key = entry.entry_id

@@ -236,7 +236,9 @@ class EntryOut(BaseModel):
     metadata: dict[str, Any]
     entities: list[Entity]
     thread_id: UUID | None
-    reply_to: str | None
+    reply_to: str | None = Field(
+        description="Its parent's external id, where the caller may see the parent."
+    )
     links: list[dict[str, Any]]
     attachments: list[AttachmentOut]
     language: str | None

@@ -77,6 +77,19 @@ _OF_ENTRIES: LiteralString = """
      ORDER BY l.entry_id, l.kind, t.id
      LIMIT 10000"""
 
+_VISIBLE: LiteralString = """
+    SELECT t.source, t.external_id
+      FROM (SELECT DISTINCT n.source, n.external_id
+              FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
+                   AS n (source, external_id)) AS named
+      JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
+                  AND t.external_id = named.external_id
+     WHERE (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
+       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
+       AND (t.visible_from IS NULL OR t.visible_from <= now())
+     ORDER BY t.source, t.external_id
+     LIMIT 10000"""
+
 
 class _Link(NamedTuple):
     entry_id: UUID
@@ -194,6 +207,18 @@ def of_entries(
     for entry_id, kind, target in conn.execute(_OF_ENTRIES, values):
         found.setdefault(entry_id, []).append((kind, target))
     return found
+
+
+def visible(
+    conn: Connection[TupleRow], scope: Scope, names: Sequence[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Return which of these, by source and external id, the caller may know of."""
+    if not names:
+        return set()
+    sources, external_ids = zip(*names, strict=True)
+    named = {"sources": list(sources), "external_ids": list(external_ids)}
+    rows = conn.execute(_VISIBLE, {**scope.params, **named}).fetchall()
+    return {(source, external_id) for source, external_id in rows}
 
 
 def _of_threads(links: Iterable[_Link]) -> set[UUID]:
