@@ -194,8 +194,14 @@ class ProviderSettings(Section):
 
 
 class ApiSettings(Section):
-    """The providers of models, in one place for all who use them."""
+    """How requests come in, and the providers of models in one place for all."""
 
+    head_seconds: float = Field(
+        10, ge=0.5, le=300, description="Headers that take longer end the connection."
+    )
+    body_seconds: float = Field(
+        120, ge=0.5, le=3600, description="So does a body that stands still so long."
+    )
     providers: dict[str, ProviderSettings] = Field(
         {}, description="Providers of models, by name."
     )

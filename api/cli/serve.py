@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _GRACEFUL_SECONDS = 10
 _FLOWER_TASKS_KEPT = 10_000
+_CONNECTIONS = 16_384
 
 
 @click.group()
@@ -26,6 +28,7 @@ def api() -> None:
     """Answer requests: REST, its documentation and its health checks."""
     import uvicorn
 
+    from api import wire
     from shared import turns
     from shared.settings import load_report
 
@@ -34,13 +37,14 @@ def api() -> None:
     for told in report.warnings:
         click.echo(f"warning: {told}", err=True)
     settings = report.settings
+    _allow_connections()
     uvicorn.run(
         "api.app:create_app",
         factory=True,
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=wire.bounded(settings.api.head_seconds, settings.api.body_seconds),
         # The application writes one line per request itself, with its request id.
         log_config=None,
         access_log=False,
@@ -78,6 +82,14 @@ def flower() -> NoReturn:
     os.environ.setdefault("FLOWER_PURGE_OFFLINE_WORKERS", "60")
     os.environ.pop("FLOWER_UNAUTHENTICATED_API", None)
     _become("-m", "celery", "-A", "workers.monitor", "flower")
+
+
+def _allow_connections() -> None:
+    """Have a thousand idle connections leave room for whoever asks something."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS if hard == resource.RLIM_INFINITY else min(_CONNECTIONS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _settings() -> Settings:
