@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 
+import psycopg
 import pytest
 
 from tests.contract.stubs.olog import OlogStub
@@ -127,9 +128,11 @@ def test_an_export_added_by_a_command_can_be_searched_once_it_is_in(logchord, fo
 
 
 @pytest.mark.requirement("U27")
-def test_the_last_month_of_twenty_years_is_found_before_the_rest_is_in(logchord):
+def test_the_last_month_of_twenty_years_is_found_before_the_rest_is_in(
+    logchord, system
+):
     now = datetime.now(UTC).replace(microsecond=0)
-    recent, old, years = 30, 2000, 20
+    recent, old, years = 30, 200, 20
     with closing(OlogStub()) as olog:
         for n in range(old):
             age = timedelta(days=40) + n * timedelta(days=365 * years - 50) / old
@@ -146,10 +149,14 @@ def test_the_last_month_of_twenty_years_is_found_before_the_rest_is_in(logchord)
             return len(json.loads(answer)["results"])
 
         until(lambda: found() == recent, within_seconds=300)
-        took = monotonic() - began
+        assert monotonic() - began < 300
         shown = json.loads(logchord("source", "show", "ring", "--json"))
-        back_to = datetime.fromisoformat(shown["complete_from"])
-        assert now - timedelta(days=365 * years) < back_to < now - timedelta(days=29)
-        assert shown["entries"] < recent + old, "the rest was in already"
-        assert took < 300
+        assert datetime.fromisoformat(shown["complete_from"]) < now - timedelta(days=29)
+        with psycopg.connect(system.database) as conn:
+            came = conn.execute(
+                "SELECT external_id FROM entry WHERE source = 'ring'"
+                " ORDER BY received_at, external_id::int DESC LIMIT %s",
+                [recent],
+            ).fetchall()
+        assert {int(one) for (one,) in came} == {old + n + 1 for n in range(recent)}
         logchord("source", "pause", "ring")

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from shared.entries.draft import KINDS
 from tests.contract import corpus
 from tests.contract.corpus import Row
 from tests.fix_system import System
@@ -216,3 +217,22 @@ def test_limits_of_the_search_engine_never_show(client: httpx.Client, count: int
 
     assert answer.status_code == 200, answer.text
     assert not answer.json()["degraded"]
+
+
+@pytest.mark.requirement("S4-17")
+def test_an_entry_of_each_domain_is_found_by_its_kind(client: httpx.Client):
+    entries = [
+        {"external_id": f"domain {kind}", "kind": kind, "text": "Domainfixture"}
+        for kind in KINDS
+    ]
+    answer = client.post(
+        "/v1/entries?wait_for=index&wait_ms=30000", json={"entries": entries}
+    )
+    assert answer.json()["indexed"], answer.text
+
+    for kind in KINDS:
+        body = {"query": "domainfixture", "filters": {"kind": kind}}
+        found = client.post("/v1/search/query", json={**body, "mode": "keyword"})
+        assert [one["external_id"] for one in found.json()["results"]] == [
+            f"domain {kind}"
+        ]
