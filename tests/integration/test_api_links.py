@@ -168,6 +168,36 @@ def test_of_a_batch_each_link_is_judged_with_what_comes_beside_it(caller, keyed)
         assert named(caller, name).status_code == status
 
 
+@pytest.mark.requirement("P10", "U21")
+def test_a_reply_names_its_parent_to_whoever_may_see_that_and_to_nobody_else(
+    caller, keyed
+):
+    reply = push(caller, external_id="reply", logbook="RF", reply_to="secret-1")
+    address = f"/v1/entries/{reply['entry_id']}"
+    narrow = keyed("RF")
+
+    def told(client: httpx.Client) -> set[str | None]:
+        thread = read(client, f"{address}/thread")["entries"]
+        listed = read(client, "/v1/entries?external_id=reply")["items"]
+        changes = read(client, "/v1/changes")["items"]
+        changed = [one["entry"] for one in changes if one["entry"]]
+        shown = [read(client, address), read(client, "/e/api/reply"), *listed]
+        shown += [read(client, f"{address}?revision=1"), *thread, *changed]
+        return {one["reply_to"] for one in shown if one["external_id"] == "reply"}
+
+    # What is hidden looks like what is not there.
+    assert told(caller) == {None}
+    push(caller, external_id="secret-1", logbook="Operations")
+    merged = caller.patch(address, json={"text": "second"})
+
+    assert verdict(merged)[1:] == ("updated", 2)
+    assert told(caller) == {"secret-1"}
+    assert told(narrow) == {None}
+    # Whoever may not see the parent does not lose it by an edit either.
+    assert verdict(narrow.patch(address, json={"tags": ["rf"]}))[1] == "updated"
+    assert told(caller) == {"secret-1"}
+
+
 def test_a_merge_keeps_the_links_it_does_not_name(caller, keyed):
     push(caller, external_id="1", logbook="RF")
     push(caller, external_id="ops", logbook="Operations")
