@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from uuid import UUID
 
 from shared.broker import INDEX_ENTRIES, INDEX_STAGE
@@ -13,48 +15,80 @@ from shared.errors import OpenSearchError
 from shared.opensearch import filling
 from shared.postgres import connection
 from workers.context import Context
-from workers.task import Ids, attempt, each, is_everybodys, settle, task
+from workers.task import (
+    BATCH_SECONDS,
+    Ids,
+    attempt,
+    each,
+    is_everybodys,
+    settle,
+    task,
+)
 
-INDEX_BATCH = 200
+# Where few wait, little is lost with a worker; of a backlog each may take more.
+INDEX_BATCH, INDEX_MOST = 200, 800
 
 
 @task(INDEX_ENTRIES)
 def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     """Write the documents of what is due; without OpenSearch there are none."""
     ctx.checkpoint("before_claim", *entry_ids)
-    for claims in ctx.batches(INDEX_STAGE, entry_ids, limit=INDEX_BATCH):
+    batches = ctx.batches(INDEX_STAGE, entry_ids, limit=INDEX_BATCH, most=INDEX_MOST)
+    for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        error = attempt(_index, ctx, claims)
+        left = {claim.entry_id: claim for claim in claims}
+        error = attempt(_index, ctx, left)
         if error is None:
             continue
         if len(claims) > 1 and not error.retriable and not is_everybodys(error):
             # It is one entry's: alone, that one costs only itself.
-            each(ctx, claims, functools.partial(_index_alone, ctx))
+            each(ctx, list(left.values()), functools.partial(_index_alone, ctx))
             continue
-        for claim in claims:
+        for claim in left.values():
             settle(ctx, claim, error)
 
 
 def _index_alone(ctx: Context, claim: Claim) -> None:
-    _index(ctx, [claim])
+    _index(ctx, {claim.entry_id: claim})
 
 
-def _index(ctx: Context, claims: Sequence[Claim]) -> None:
+def _index(ctx: Context, left: dict[UUID, Claim]) -> None:
+    """Index these; whose work has ended, one way or the other, is left no more."""
     client, base = ctx.opensearch, ctx.settings.opensearch_index
-    errors: dict[UUID, OpenSearchError] = {}
-    if client is not None:
-        errors = filling.fill(client, base, ctx.pool, claims)
-    written = [claim for claim in claims if claim.entry_id not in errors]
-    ids = [claim.entry_id for claim in written]
-    ctx.checkpoint("after_index", *ids)
+    if client is None:
+        _end(ctx, left, list(left), {})
+        return
+    ends = time.monotonic() + BATCH_SECONDS
+    filled = filling.fill(client, base, ctx.pool, list(left.values()), until=ends)
+    # Closed here: who settles what failed writes beside nobody.
+    with closing(filled):
+        for ids, errors in filled:
+            _end(ctx, left, ids, errors)
+    if left:
+        # For whom there was no time.
+        with connection(ctx.pool) as conn:
+            rows.release(conn, next(iter(left.values())).claim)
+
+
+def _end(
+    ctx: Context,
+    left: dict[UUID, Claim],
+    ids: Sequence[UUID],
+    errors: Mapping[UUID, OpenSearchError],
+) -> None:
+    """End the work of what is written, and tell of the others what became of them."""
+    written = [one for one in ids if one not in errors]
+    ctx.checkpoint("after_index", *written)
     with connection(ctx.pool) as conn:
-        ctx.checkpoint("before_finish", *ids)
-        rows.finish(conn, *written)
-        if client is None:
+        ctx.checkpoint("before_finish", *written)
+        rows.finish(conn, *(left[one] for one in written))
+        if ctx.opensearch is None:
             filling.note_missed(conn)
-        ctx.checkpoint("before_commit", *ids)
-    ctx.checkpoint("after_commit", *ids)
-    for claim in claims:
-        if claim.entry_id in errors:
-            # What refuses every one of them is away, or full.
-            settle(ctx, claim, errors[claim.entry_id], pause=not written)
+        ctx.checkpoint("before_commit", *written)
+    for one in written:
+        del left[one]
+    ctx.checkpoint("after_commit", *written)
+    for one in [one for one in ids if one in errors]:
+        # What refuses every one of them is away, or full.
+        settle(ctx, left[one], errors[one], pause=not written)
+        del left[one]

@@ -12,9 +12,8 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.entries import alike, reading
+from shared.entries import alike
 from shared.entries.alike import Alike
-from shared.entries.reading import Content
 from shared.errors import InvalidRequestError
 from shared.opensearch import buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
@@ -28,20 +27,18 @@ _MAX_VALUE_BYTES = 4 * MAX_WIDE_VALUE_CHARS
 # is compared as text only.
 MAX_PAIRS = 4000
 _EPOCH_SHIFT = 40
+_SHORTEST_TIME = len("2026-11-22T23:30")
 # What readers say that no list can: an empty one is indexed as missing.
 EVERYBODY, NOBODY = "*", "-"
 
-# Of the revision that is current, or not at all.
-_TEXTS: LiteralString = """
-    SELECT t.entry_id, t.language, t.stream, t.idents
-      FROM entry_text t
-      JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision
-     WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
-       AND t.entry_id = ANY(%(ids)s)
-     LIMIT 1000"""
-
-_FOUND: LiteralString = """
-    SELECT e.id AS entry_id,
+# All of it as it is at one moment, and nothing that no document shows: an entry's text
+# stands in its stream. What was read of it is of the current revision, or not at all.
+_ROWS: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.external_id, e.doc_version,
+           e.deleted_at IS NOT NULL AS deleted, e.kind, e.origin, e.logbooks,
+           e.authors, e.tags, e.shift, e.level, e.category, e.metadata,
+           e.entry_time, e.event_time, e.visible_from, e.readers,
+           t.language, t.stream, t.idents,
            ARRAY(SELECT DISTINCT term
                    FROM entry_finding f, unnest(f.terms) AS term
                   WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
@@ -55,7 +52,10 @@ _FOUND: LiteralString = """
               FROM entry_quantity q
              WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quantities
       FROM entry e
+      LEFT JOIN entry_text t
+        ON t.entry_id = e.id AND t.revision = e.revision AND t.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
+     ORDER BY e.id
      LIMIT 1000"""
 
 _EPOCH: LiteralString = "SELECT epoch FROM installation"
@@ -71,19 +71,32 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Row:
     entry_id: UUID
+    source: str
+    external_id: str
+    doc_version: int
+    deleted: bool
+    kind: str
+    origin: str
+    logbooks: list[str]
+    authors: list[str]
+    tags: list[str]
+    shift: str | None
+    level: str | None
+    category: str | None
+    metadata: dict[str, Any]
+    entry_time: datetime
+    event_time: datetime | None
+    visible_from: datetime | None
+    readers: list[str] | None
+    # None of these three where the entry, as it is now, was not analysed yet.
+    language: str | None
+    stream: str | None
+    idents: list[str] | None
     facts: list[str]
     people: str | None
     quantities: list[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    entry_id: UUID
-    language: str
-    stream: str
-    idents: list[str]
 
 
 def load(
@@ -93,29 +106,25 @@ def load(
 
     The metadata stage makes them due again, so nothing is written from an older text.
     """
-    contents = reading.contents(conn, tenant, ids)
     asked = {"tenant": tenant, "ids": list(ids)}
-    with conn.cursor(row_factory=class_row(_Text)) as cur:
-        texts = {row.entry_id: row for row in cur.execute(_TEXTS, asked)}
-    with conn.cursor(row_factory=class_row(_Found)) as cur:
-        found = {row.entry_id: row for row in cur.execute(_FOUND, asked)}
+    with conn.cursor(row_factory=class_row(_Row)) as cur:
+        rows = cur.execute(_ROWS, asked).fetchall()
     likes = alike.shown(conn, tenant, ids)
     epoch = current_epoch(conn)
     documents = []
-    for content in contents.values():
-        version = version_of(epoch, content.doc_version)
-        text = texts.get(content.entry_id)
-        if content.deleted:
-            body = _tombstone(content)
-        elif text is not None:
-            body = _body(content, text, found[content.entry_id])
-            body |= _groups(likes.get(content.entry_id))
+    for row in rows:
+        version = version_of(epoch, row.doc_version)
+        if row.deleted:
+            body = _tombstone(tenant, row)
+        elif row.stream is not None:
+            body = _body(tenant, row, row.stream.split("\n"))
+            body |= _groups(likes.get(row.entry_id))
         else:
             continue
         # What the index is compared by, in sums.
-        body["day"] = buckets.day_of(content.entry_id)
-        body["check"] = buckets.check_of(content.entry_id, version)
-        documents.append(Document(content.entry_id, version, body))
+        body["day"] = buckets.day_of(row.entry_id)
+        body["check"] = buckets.check_of(row.entry_id, version)
+        documents.append(Document(row.entry_id, version, body))
     return documents
 
 
@@ -130,43 +139,43 @@ def version_of(epoch: int, doc_version: int) -> int:
     return epoch << _EPOCH_SHIFT | doc_version
 
 
-def _tombstone(content: Content) -> dict[str, Any]:
+def _tombstone(tenant: str, row: _Row) -> dict[str, Any]:
     """A deletion by the index itself is forgotten after a minute; this is not."""
     return {
-        "tenant": content.tenant,
-        "entry_id": str(content.entry_id),
+        "tenant": tenant,
+        "entry_id": str(row.entry_id),
         "deleted": True,
-        "doc_version": content.doc_version,
+        "doc_version": row.doc_version,
     }
 
 
-def _body(content: Content, text: _Text, found: _Found) -> dict[str, Any]:
-    flat, pairs = _metadata(content.metadata)
+def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
+    flat, pairs = _metadata(row.metadata)
     return {
-        "tenant": content.tenant,
-        "entry_id": str(content.entry_id),
-        "source": content.source,
-        "external_id": content.external_id,
-        "kind": content.kind,
-        "origin": content.origin,
-        "logbooks": content.logbooks,
-        "authors": content.authors,
-        "tags": content.tags,
-        "shift": content.shift,
-        "level": content.level,
-        "category": content.category,
-        "entry_time": _time(content.entry_time),
-        "event_time": _time(content.event_time),
-        "visible_from": _time(content.visible_from),
-        "readers": _readers(content.readers),
+        "tenant": tenant,
+        "entry_id": str(row.entry_id),
+        "source": row.source,
+        "external_id": row.external_id,
+        "kind": row.kind,
+        "origin": row.origin,
+        "logbooks": row.logbooks,
+        "authors": row.authors,
+        "tags": row.tags,
+        "shift": row.shift,
+        "level": row.level,
+        "category": row.category,
+        "entry_time": _time(row.entry_time),
+        "event_time": _time(row.event_time),
+        "visible_from": _time(row.visible_from),
+        "readers": _readers(row.readers),
         "deleted": False,
-        "doc_version": content.doc_version,
-        "language": text.language,
-        "stream": text.stream.split("\n"),
-        "idents": text.idents,
-        "facts": found.facts,
-        "people": (found.people or "").splitlines(),
-        "quantities": found.quantities,
+        "doc_version": row.doc_version,
+        "language": row.language,
+        "stream": stream,
+        "idents": row.idents,
+        "facts": row.facts,
+        "people": (row.people or "").splitlines(),
+        "quantities": row.quantities,
         "metadata": flat,
         **pairs,
     }
@@ -226,6 +235,9 @@ def _finite(value: float) -> float | None:
 
 
 def _date(value: str) -> datetime | None:
+    if len(value) < _SHORTEST_TIME or not value[0].isdigit():
+        # Nearly every word: to read it as a time, in vain, costs as much as all else.
+        return None
     try:
         return parse_time(value, "metadata", zone=None)
     except InvalidRequestError:

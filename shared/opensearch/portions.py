@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
@@ -42,20 +42,19 @@ def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]
 
 def use_beside(
     portions: Iterable[Portion], use: Callable[[Portion], Answer]
-) -> list[Answer]:
-    """Have a thread use each, in turn, and make the next meanwhile; return its answers.
+) -> Generator[tuple[Portion, Answer]]:
+    """Have a thread use each, in turn; yield it and its answer while it uses the next.
 
-    A time limit interrupts the task's own thread and no other. So that is the one that
-    makes them, which may hang; what the thread does must end by itself, and is waited
-    for.
+    Whoever takes them and makes them does so meanwhile. A time limit interrupts the
+    task's own thread and no other. So that is the one that makes them, which may hang;
+    what the thread does must end by itself, and is waited for.
     """
-    answers: list[Answer] = []
     with ThreadPoolExecutor(1) as thread:
-        used: Future[Answer] | None = None
+        used: tuple[Portion, Future[Answer]] | None = None
         for one in portions:
-            if used is not None:
-                answers.append(used.result())
-            used = thread.submit(use, one)
+            before = (used[0], used[1].result()) if used is not None else None
+            used = one, thread.submit(use, one)
+            if before is not None:
+                yield before
         if used is not None:
-            answers.append(used.result())
-    return answers
+            yield used[0], used[1].result()

@@ -43,7 +43,7 @@ def install(orders: Sequence[dict[str, Any]]) -> None:
                 _poison(placing, "shape_of", order, str)
                 _poison(unlike, "shape_of", order, str)
             case "index":
-                _poison(documents, "_body", order, _first_text)
+                _poison(documents, "_body", order, _stream)
             case _:
                 _poison(finding, "find", order, _text_of_stage(order["where"]))
 
@@ -64,6 +64,11 @@ def _poison(
 
 def _first_text(content: Any, *_: object) -> str:
     return str(content.text)
+
+
+def _stream(_: str, __: Any, stream: Sequence[str]) -> str:
+    # What the index is made of holds no text: words stand there by their stems.
+    return " ".join(stream)
 
 
 def _text_of_stage(name: str) -> Callable[..., str | None]:

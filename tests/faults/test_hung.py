@@ -28,7 +28,7 @@ HARMS = (
     ("metadata", "lullaby", "hang"),
     ("links", "coma", "stuck"),
     ("duplicates", "torpor", "stuck"),
-    ("index", "trance", "hang"),
+    ("index", "stupor", "hang"),
 )
 
 _CLAIMS: LiteralString = """

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -45,8 +46,31 @@ def test_the_next_portion_is_read_while_the_one_before_is_written():
     def write(one: int) -> tuple[int, bool]:
         return one, is_read.wait(10)
 
-    assert portions.use_beside(read(), write) == [(1, True), (2, True)]
-    assert portions.use_beside([], write) == []
+    answers = [answer for _, answer in portions.use_beside(read(), write)]
+    assert answers == [(1, True), (2, True)]
+    assert list(portions.use_beside([], write)) == []
+
+
+def test_a_portion_is_taken_while_the_next_is_written():
+    is_taken = threading.Event()
+
+    def write(one: int) -> bool:
+        return one == 1 or is_taken.wait(10)
+
+    answers = []
+    for one, answer in portions.use_beside(iter([1, 2]), write):
+        is_taken.set()
+        answers.append((one, answer))
+    assert answers == [(1, True), (2, True)]
+
+
+def test_whoever_stops_taking_leaves_no_thread_behind():
+    before = threading.enumerate()
+    taken: list[int] = []
+    with closing(portions.use_beside(iter([1, 2, 3]), taken.append)) as used:
+        assert next(used) == (1, None)
+    assert taken == [1, 2]
+    assert threading.enumerate() == before
 
 
 def test_a_portion_that_cannot_be_read_is_the_readers_failure():
@@ -56,7 +80,7 @@ def test_a_portion_that_cannot_be_read_is_the_readers_failure():
 
     taken: list[int] = []
     with pytest.raises(ValueError, match="not this one"):
-        portions.use_beside(read(), taken.append)
+        list(portions.use_beside(read(), taken.append))
     assert taken == [1]
 
 
@@ -68,7 +92,7 @@ def test_behind_a_portion_that_cannot_be_written_none_is():
         raise ValueError("not this one")
 
     with pytest.raises(ValueError, match="not this one"):
-        portions.use_beside(iter([1, 2, 3]), write)
+        list(portions.use_beside(iter([1, 2, 3]), write))
     assert taken == [1]
 
 
@@ -94,7 +118,7 @@ def test_a_time_limit_ends_a_reading_that_hangs_and_no_thread_is_left():
     before, threads = signal.signal(signal.SIGUSR1, limit), threading.enumerate()
     try:
         with pytest.raises(LimitError):
-            portions.use_beside(read(), write)
+            list(portions.use_beside(read(), write))
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert ended == []
