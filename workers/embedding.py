@@ -22,9 +22,10 @@ from workers.task import BATCH_SECONDS, attempt, each
 # What is stored in one commit, which holds the entries' rows for as long; and how long
 # vectors are gathered for it.
 KEPT_CHUNKS, KEEP_SECONDS = 32, 0.5
-# About what one chunk holds. A longer text may take many seconds, or the process with
-# it: what is made is kept before, so that a death costs short entries at most.
-SHORT_CHARACTERS = 1000
+# About what four chunks hold; at one, entries that fill it have a commit each. A longer
+# text may take many seconds, or the process with it: what is made is kept before, so
+# that a death costs short entries at most.
+SHORT_CHARACTERS = 4000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The encoder on onnxruntime, imported only by who has texts to encode."""
 
+import threading
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -38,6 +39,8 @@ class OnnxEncoder:
         manifest = stored.manifest_of(folder)
         self._tokenizer, self._session = opened(folder, "embedding_model")
         limit = (self._tokenizer.truncation or {}).get("max_length", DEFAULT_TOKENS)
+        # What is counted to be cut, and is short, is encoded next.
+        self._counted = threading.local()
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         marks = self._tokenizer.encode("").ids
@@ -64,7 +67,9 @@ class OnnxEncoder:
 
     def count_tokens(self, text: str) -> int:
         """Return how many pieces the whole text has."""
-        return len(self._pieces(text).ids)
+        pieces = self._pieces(text)
+        self._counted.last = text, pieces.ids
+        return len(pieces.ids)
 
     def words(self, text: str) -> list[Word]:
         """Return the words of a text in order, with the pieces of each."""
@@ -79,7 +84,9 @@ class OnnxEncoder:
     def _encode_one(self, text: str) -> Vectors:
         # One text a run: int8 scales its numbers over a whole batch, so a vector would
         # depend on its neighbours; and without padding bigger batches are no faster.
-        pieces = self._pieces(text).ids[: self.max_tokens]
+        text_counted, counted = getattr(self._counted, "last", (None, []))
+        known = counted if text_counted == text else self._pieces(text).ids
+        pieces = known[: self.max_tokens]
         ids = np.array([[*self._first, *pieces, *self._last]], dtype=np.int64)
         given = {
             "input_ids": ids,

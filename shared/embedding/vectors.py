@@ -1,6 +1,7 @@
 """Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
 
 import json
+import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -93,16 +94,12 @@ _DELETE: LiteralString = """
     DELETE FROM {table}
      WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)"""
 
-_INSERT: LiteralString = """
-    INSERT INTO {table}
-           (tenant, entry_id, revision, chunk, start_at, end_at, embedding)
-    SELECT %(tenant)s, c.entry_id, c.revision,
-           c.number, c.start_at, c.end_at, c.embedding::halfvec
-      FROM unnest(%(entry_ids)s::uuid[], %(revisions)s::int[], %(numbers)s::int[],
-                  %(starts)s::int[], %(ends)s::int[], %(embeddings)s::text[])
-           AS c (entry_id, revision, number, start_at, end_at, embedding)
-     ORDER BY c.entry_id, c.number"""
-_INSERTED = ("entry_ids", "revisions", "numbers", "starts", "ends", "embeddings")
+# Binary, and so half as long to write, and read by the server without a parse.
+_COPY: LiteralString = """
+    COPY {table} (tenant, entry_id, revision, chunk, start_at, end_at, embedding)
+    FROM STDIN (FORMAT BINARY)"""
+# What goes into a halfvec is what comes out of a bytea: the bytes as they are.
+_COPIED = ("text", "uuid", "int4", "int4", "int4", "int4", "bytea")
 
 
 def store(
@@ -127,7 +124,7 @@ def store_all(
     Without chunks those of an entry go, also of a deleted one. All rows are locked
     by one statement: in the order of ids, as everybody locks them.
     """
-    embeddings = {one.entry_id: _texts(one, table) for one in made}
+    embeddings = {one.entry_id: _halves(one, table) for one in made}
     asked = {
         "tenant": tenant,
         "entry_ids": [one.entry_id for one in made],
@@ -139,24 +136,27 @@ def store_all(
         return there
     conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_ids": sorted(there)})
     rows = [
-        (one.entry_id, one.revision, chunk.number, chunk.start, chunk.end, text)
+        (tenant, one.entry_id, one.revision, chunk.number, chunk.start, chunk.end, half)
         for one in sorted(made, key=lambda one: one.entry_id)
         if one.entry_id in there
-        for chunk, text in zip(one.chunks, embeddings[one.entry_id], strict=True)
+        for chunk, half in zip(one.chunks, embeddings[one.entry_id], strict=True)
     ]
     for first in range(0, len(rows), STORE_BATCH):
-        columns = zip(*rows[first : first + STORE_BATCH], strict=True)
-        row = dict(zip(_INSERTED, map(list, columns), strict=True))
-        conn.execute(_on(_INSERT, table), {"tenant": tenant, **row})
+        with conn.cursor().copy(_on(_COPY, table)) as copy:
+            copy.set_types(_COPIED)
+            for row in rows[first : first + STORE_BATCH]:
+                copy.write_row(row)
     return there
 
 
-def _texts(made: Made, table: str) -> list[str]:
+def _halves(made: Made, table: str) -> list[bytes]:
+    """Return each vector as the server takes a halfvec: length, nothing, numbers."""
     if not made.chunks:
         return []
     dimension = made.vectors.shape[-1]
     good = checked(made.vectors, len(made.chunks), dimension, table)
-    return [_text(vector) for vector in good]
+    head = struct.pack(">HH", dimension, 0)
+    return [head + one.tobytes() for one in good.astype(">f2")]
 
 
 _TUNE: LiteralString = """

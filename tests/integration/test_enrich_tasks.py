@@ -262,7 +262,7 @@ def test_a_batch_is_kept_in_one_commit_with_what_became_blank_or_was_deleted(
 def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monkeypatch):
     for number in range(3):
         save(f"A-{number}")
-    save("B-1", text="RF cavity tripped. " * 100)
+    save("B-1", text="RF cavity tripped. " * 300)
     begun: list[tuple[bool, int, int]] = []
     embed = of_entry.embed
 
