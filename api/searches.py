@@ -283,6 +283,7 @@ def limits_of(settings: Settings) -> Limits:
         max_limit=settings.max_limit,
         max_filter_values=settings.max_filter_values,
         max_terms=settings.max_query_terms,
+        any_word=settings.keyword.operator == "or",
         rrf_k=settings.rrf_k,
         ordering=_ordering(settings),
         facet_max_matches=settings.facet_max_matches,

@@ -37,6 +37,7 @@ from shared.results import facts
 from shared.results.conclusion import conclude
 from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
+from shared.settings import Settings
 
 RESULTS = Path(__file__).parent / "results" / "quality.json"
 DATA = Path(__file__).parents[2] / "shared/data/retrieval"
@@ -164,7 +165,8 @@ def _ours(engines: Engines, question: str) -> dict[str, list[str]]:
 
 
 def _plan(question: str, limit: int) -> Plan:
-    return make_plan(Question(question, mode="hybrid", limit=limit), SCOPE, Limits())
+    limits = Limits(any_word=Settings.load({}).keyword.operator == "or")
+    return make_plan(Question(question, mode="hybrid", limit=limit), SCOPE, limits)
 
 
 def _told(plan: Plan, engines: Engines) -> dict[int, list[Outcome]]:

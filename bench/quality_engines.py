@@ -112,7 +112,10 @@ def filled(collection: Collection) -> Iterator[Engines]:
     with rig.servers() as ground, rig.with_opensearch(ground) as url:
         client = make_client(Settings.load({"OPENSEARCH_URL": url}))
         assert client is not None
-        with make_pool(ground.url, application="bench", size=4) as pool:
+        pool = make_pool(
+            ground.url, application="bench", size=4, statement_timeout_ms=60_000
+        )
+        with pool:
             yield _fill(collection, encoder, pool, client)
 
 
@@ -168,6 +171,8 @@ def _page(
             of_entry.store(conn, table, content, embedded[names[content.entry_id]])
     with connection(pool) as conn:
         loaded = documents.load(conn, TENANT, list(names))
+        # Of tables that it takes for empty Postgres makes plans for empty tables.
+        conn.execute("ANALYZE")
     assert not bulk.write(client, mapping.write_alias(index), loaded)
     return {str(entry_id): key for entry_id, key in names.items()}
 

@@ -69,6 +69,11 @@ class KeywordSettings(Section):
     algorithm: Literal["bm25"] = Field(
         "bm25", description="How OpenSearch scores words."
     )
+    operator: Literal["and", "or"] = Field(
+        "and",
+        description="How plain words are joined beside another branch, and in `POST "
+        "/search`; `and`: any word is enough only where no entry has all of them.",
+    )
     fuzzy_threshold: float = Field(
         0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
     )

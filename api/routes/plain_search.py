@@ -69,6 +69,7 @@ async def post_search(
         filters=body.filters,
         deadline_ms=min(_DEADLINE_MS, ctx.settings.max_wait_ms),
         fault=fault_of(request, caller, ctx),
+        any_word=True,
         ordering={
             "min_relevance_score": (
                 settings.min_relevance_score if least is None else least

@@ -41,6 +41,11 @@ def branches(
     return tuple(name for name in dict.fromkeys([*names, *asked]) if name in asked)
 
 
+def is_leg(chosen: Chosen, asked: Sequence[str]) -> bool:
+    """Whether words are asked for beside what the mode finds in another way."""
+    return len(chosen.mode.families) > 1 and len(asked) > 1
+
+
 def _refused(name: str, chosen: Chosen, legal: list[str]) -> ModuleNotEnabledError:
     near = difflib.get_close_matches(name, legal, n=1, cutoff=0.5)
     hint = f" Did you mean {near[0]}?" if near else ""

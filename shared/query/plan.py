@@ -58,6 +58,7 @@ class Question:
     parameters: Mapping[str, object] = field(default_factory=dict)
     # Whether it says that what is done anyway is to be done: `rerank: true`.
     asks_rerank: bool = False
+    any_word: bool = False  # is enough, although no other branch asks besides
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Limits:
     max_limit: int = 100
     max_filter_values: int = 100
     max_terms: int = 64
+    any_word: bool = True
     rrf_k: int = 60
     ordering: Ordering = SHIPPED
     facet_max_matches: int = counting.MAX_MATCHES
@@ -131,6 +133,7 @@ class Plan:
     acl_honesty: bool = False
     # How alike a word must be to the one that nobody has written.
     fuzzy_threshold: float = ALIKE
+    any_word: bool = False  # is enough from the first, not only where all find none
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -239,10 +242,11 @@ def make_plan(
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
         fuzzy_threshold=limits.fuzzy_threshold,
+        any_word=limits.any_word
+        and (question.any_word or branching.is_leg(chosen, branches)),
     )
     counting.check(question.facets)
-    plan = _listed(plan, question, limits) or plan
-    return _counted(plan, question, limits, clock)
+    return _counted(_listed(plan, question, limits) or plan, question, limits, clock)
 
 
 def _is_open(question: Question, chosen: modes.Chosen) -> bool:
@@ -294,6 +298,7 @@ def _listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
         diagnostics=notes,
         sort=first,
         exhaustive=question.exhaustive,
+        any_word=False,
     )
 
 

@@ -60,12 +60,12 @@ def _leaf(leaf: Leaf) -> Query:
             return {"bool": {"filter": required, "must_not": excluded}}
 
 
-def _all(parts: Sequence[Condition], ranking: Sequence[Clause]) -> Query:
+def _all(parts: Sequence[Condition], ranking: Sequence[Condition]) -> Query:
     return {
         "bool": {
             "must": [written(one) for one in parts if not isinstance(one, Not)],
             "must_not": [written(one.part) for one in parts if isinstance(one, Not)],
-            "should": [_clause(one) for one in ranking],
+            "should": [written(one) for one in ranking],
             # What only ranks refuses nothing.
             "minimum_should_match": 0,
         }

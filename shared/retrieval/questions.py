@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -108,9 +108,11 @@ def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
         found = _perhaps_meant(ask, asked.lexicon, words)
         if any(expansion.spellings for expansion in found.values()):
             known = {**asked.known, **found}
-            yield "fuzzy_fallback", _compiled(asked.plan, asked.lexicon, known)
+            # One word that is spelt nearly so is not enough: all of them stand again.
+            strict = replace(asked.plan, any_word=False)
+            yield "fuzzy_fallback", _compiled(strict, asked.lexicon, known)
     relaxed = asked.question.relaxed()
-    if relaxed != asked.question:
+    if not asked.plan.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
 
 
@@ -124,9 +126,10 @@ def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Know
 
 
 def _compiled(plan: Plan, lexicon: Lexicon, known: Known) -> Question:
-    return question.compiled(
+    made = question.compiled(
         plan.tree, lexicon.facility, known=known, max_terms=plan.max_terms
     )
+    return made.with_any() if plan.any_word else made
 
 
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:

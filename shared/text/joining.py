@@ -1,6 +1,6 @@
 """Words that join others and tell nothing: alone they are searched, beside others not.
 
-State words (on off up down in out no not again all) are no such words.
+State words (`off`, `down`) are no such words: of a short question they are the point.
 """
 
 from __future__ import annotations
@@ -17,6 +17,15 @@ _JOINING = {
     "es": "el la los las un una de del y o es son era por para con que se al lo",
 }
 WORDS = {name: frozenset(words.split()) for name, words in _JOINING.items()}
+
+
+# `beam down again` is another news than `beam`.
+_STATES = frozenset(["on", "off", "up", "down", "no", "not", "again", "all"])
+
+
+def is_state(word: str) -> bool:
+    """Whether a word says how something is, or that it is not."""
+    return word.casefold() in _STATES
 
 
 def joins(word: str, language: str) -> bool:

@@ -111,10 +111,12 @@ class Logbook:
         hits, notes = self.asked(engine, query)
         return set() if notes & WIDER else hits
 
-    def asked(self, engine: str, query: str) -> tuple[set[str], set[str]]:
+    def asked(
+        self, engine: str, query: str, mode: str = "keyword"
+    ) -> tuple[set[str], set[str]]:
         """Return the names of what one engine finds, and what it says of it."""
         # Wide enough for every entry there is.
-        question = Question(query, mode="keyword", limit=100)
+        question = Question(query, mode=mode, limit=100)
         plan = make_plan(question, ANYBODY, Limits())
         found: Found = module(engine).execute(Ask.lasting(plan, 10.0), self.tools())
         notes = {note.code for note in found.diagnostics}

@@ -173,6 +173,10 @@ def compare(logbook: Logbook, seed: int, count: int) -> dict[str, int]:
         for engine in ENGINES:
             assert logbook.exactly(engine, text) == expected, f"{engine}, {about}"
         assert logbook.found("newest", text) == left, f"newest, {about}"
+        if asked % 3 == 0:
+            legs = [logbook.asked(engine, text, "hybrid") for engine in ENGINES]
+            assert legs[0] == legs[1], about
+            assert expected <= legs[0][0], about
         size = len(expected)
         hits["none" if not size else "all" if size == len(entries) else "some"] += 1
     return hits
@@ -258,6 +262,41 @@ def test_what_nothing_has_is_looked_for_as_it_may_be_spelt_and_then_by_any_word(
             ('"magnet corrector" tripped', (set(), set())),
         ):
             assert logbook.asked(engine, query) == expected, (engine, query)
+
+
+def test_words_join_by_and_alone_and_by_or_beside_another_branch(
+    logbook: Logbook,
+) -> None:
+    logbook.write(
+        [
+            Text("both", "The vacuum pump tripped"),
+            Text("pump", "A pump was replaced"),
+            Text("vacuum", "The vacuum is good"),
+            Text("name", "HCM03 was replaced"),
+            Text("on", "QF12 is on"),
+            Text("off", "QF12 is off"),
+        ]
+    )
+    for engine in ENGINES:
+        for mode, query, expected, notes in (
+            ("keyword", "vacuum pump", {"both"}, set()),
+            ("hybrid", "vacuum pump", {"both", "pump", "vacuum"}, set()),
+            ("hybrid", "vacuum pump -good", {"both", "pump"}, set()),
+            # A name, a phrase and a written AND are required beside it, too.
+            ("hybrid", "HCM03 pump", {"name"}, set()),
+            ("hybrid", '"vacuum pump" replaced', {"both"}, set()),
+            ("hybrid", "vacuum AND pump", {"both"}, set()),
+            ("hybrid", "HCM04 pump", set(), set()),
+            ("hybrid", "vakuum", {"vacuum", "both"}, {"fuzzy_fallback"}),
+            ("keyword", "good tripped", {"both", "vacuum"}, {"relaxed_to_any_term"}),
+            # And what says how a thing is.
+            ("hybrid", "QF12 off", {"off"}, set()),
+            ("keyword", "QF12 off", {"off"}, set()),
+            ("keyword", "HCM03 off", set(), set()),
+            ("keyword", "HCM04 tripped", set(), set()),
+        ):
+            found = logbook.asked(engine, query, mode)
+            assert found == (expected, notes), (engine, mode, query)
 
 
 @pytest.mark.requirement("S0-18")

@@ -196,7 +196,7 @@ def test_a_place_is_that_of_the_answer_whatever_a_branch_brings_now(
 ) -> None:
     """Of both branches, as they were fused: not of the one that brings the entry."""
     logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(70)))
-    plan = logbook.plan("klystron fault", mode="hybrid")
+    plan = logbook.plan("klystron AND fault", mode="hybrid")
     told = logbook.carried_out(plan)
     wide = replace(plan, window=1000)
     whole = fold.runs(logbook.conclude(wide, told).ranked)

@@ -210,7 +210,47 @@ def test_what_is_negated_twice_makes_no_plain_word_rank_alone() -> None:
     made = condition("beam NOT (leak -water)")
     assert made is not None
     excluded = Not(All((LEAK, Not(WATER))))
-    assert terms.relaxed(made) == All((BEAM, excluded))
+    assert terms.relaxed(made) == made == All((BEAM, excluded), is_loose=True)
+
+
+def test_a_word_of_state_is_required_in_a_short_question() -> None:
+    name, off = clauses("HCM03 off")
+    made = condition("HCM03 off")
+    assert made is not None
+    assert terms.relaxed(made) == made
+    beside = condition("HCM03 beam off")
+    assert beside is not None
+    assert terms.relaxed(beside) == All((name, off), ranking=(BEAM,))
+    (beam, down) = clauses("beam down")
+    for text, expected in (
+        ("beam down", All((beam, down), is_loose=True)),
+        ("beam trip down", All((AnyOf((BEAM, TRIP)), down))),
+        ("beam trip down leak", AnyOf((BEAM, TRIP, down, LEAK))),
+    ):
+        asked = condition(text)
+        assert asked is not None
+        assert terms.relaxed(asked) == expected, text
+
+
+def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
+    whole = condition("beam trip -cavity")
+    assert whole is not None
+    made = terms.with_any(whole)
+    either = AnyOf((BEAM, TRIP))
+    assert made == All((either, Not(CAVITY)), ranking=(whole,))
+    assert terms.without_what_is_wanted(made) == Not(CAVITY)
+    # It only ranks: it is none of what is compared.
+    assert tsquery.written(made) == tsquery.written(All((either, Not(CAVITY))))
+    (again,) = os_conditions.written(made)["bool"]["should"]
+    assert again == os_conditions.written(whole)
+    # Of what is long or wide OpenSearch would have to compare too much.
+    for text in ("beam trip cav*", " ".join(f"w{n}x" for n in range(21))):
+        wide = condition(text)
+        assert wide is not None
+        assert terms.with_any(wide) == terms.relaxed(wide)
+    alone = condition("beam")
+    assert alone is not None
+    assert terms.with_any(alone) == alone
 
 
 def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
@@ -261,7 +301,7 @@ def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> Non
 @given(st.text())
 def test_any_text_is_a_question(text: str) -> None:
     for guard in compiled(grammar.parse(text).tree).guards:
-        for made in (guard.condition, terms.relaxed(guard.condition)):
+        for made in (guard.condition, terms.with_any(guard.condition)):
             tsquery.written(made)
             tsquery.gate(made)
             os_conditions.written(made)

@@ -52,6 +52,34 @@ def test_each_mode_has_its_branches(mode: str, branches: tuple[str, ...]) -> Non
     assert plan_of(mode=mode).branches == branches
 
 
+@pytest.mark.parametrize(
+    ("fields", "any_word"),
+    [
+        ({"mode": "hybrid"}, True),
+        ({"mode": "auto"}, True),
+        ({"mode": "keyword"}, False),
+        # A name alone is asked for by words, and one module is no leg of several.
+        ({"mode": "auto", "query": "HCM03"}, False),
+        ({"mode": "hybrid", "modules": ["os_bm25"]}, False),
+        ({"mode": "keyword", "any_word": True}, True),
+        ({"mode": "hybrid", "sort": "newest"}, False),
+        ({"mode": "hybrid", "exhaustive": True}, False),
+    ],
+)
+def test_any_plain_word_is_enough_beside_another_branch(
+    fields: dict[str, object], any_word: object
+) -> None:
+    plan = plan_of(**fields)  # type: ignore[arg-type]
+    assert plan.any_word is any_word
+    assert Plan.from_json(plan.to_json()).any_word is any_word
+
+
+def test_an_installation_may_join_words_by_and_everywhere() -> None:
+    limits = replace(LIMITS, any_word=False)
+    plan = make_plan(Question("beam loss", mode="hybrid"), SCOPE, limits)
+    assert not plan.any_word
+
+
 def test_without_opensearch_the_keyword_branch_is_postgres() -> None:
     limits = replace(LIMITS, opensearch=False)
     plan = make_plan(Question("beam", mode="hybrid"), SCOPE, limits)

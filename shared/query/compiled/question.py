@@ -71,6 +71,10 @@ class Question:
         """Return the question with any plain word enough; equal if there are none."""
         return self._with({g: terms.relaxed(g.condition) for g in self.guards})
 
+    def with_any(self) -> Question:
+        """Return it relaxed, and what has all of its words further up."""
+        return self._with({g: terms.with_any(g.condition) for g in self.guards})
+
     def kept(self) -> Question:
         """Return what every branch keeps to: nothing that is negated, and fields."""
         parts = {g: terms.without_what_is_wanted(g.condition) for g in self.guards}

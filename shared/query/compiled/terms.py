@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 from shared.query.filters import Filters
+from shared.text import joining
+
+# In a question of so many words `off` is no word among others.
+_SHORT = 3
+# More words are hardly ever all in one entry, and OpenSearch takes 1,024 clauses.
+_TOGETHER = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ class All:
     # Words side by side: any of them may do where no entry has them all.
     is_loose: bool = False
     # What need not match, and counts where it does.
-    ranking: tuple[Clause, ...] = ()
+    ranking: tuple[Condition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,29 +165,46 @@ def without_what_is_wanted(condition: Condition) -> Condition:
 def relaxed(condition: Condition) -> Condition:
     """Return the condition with any plain word enough where all were asked for.
 
-    Names, phrases, patterns and fields still gate; beside a name, a phrase or a
-    pattern plain words only rank.
+    Names, phrases, patterns and fields still gate, in a short question its state words
+    do; beside a name, a phrase or a pattern plain words only rank.
     """
     match condition:
         case AnyOf(parts):
             return any_of(relaxed(part) for part in parts)
         case All(parts, is_loose=True):
-            plain = [one for one in parts if is_plain(one)]
+            states = [one for one in parts if len(parts) <= _SHORT and _is_state(one)]
+            plain = [one for one in parts if is_plain(one) and one not in states]
             others = [relaxed(one) for one in parts if not is_plain(one)]
-            if not plain:
-                return all_of(others, is_loose=True)
-            if any(is_sought(one) for one in others):
-                return All(tuple(others), ranking=tuple(plain))
-            return all_of([any_of(plain), *others])
+            if any(is_sought(one) for one in others) and plain:
+                return All((*others, *states), ranking=tuple(plain))
+            if len(plain) > 1:
+                return all_of([any_of(plain), *states, *others])
+            return all_of((relaxed(one) for one in parts), is_loose=True)
         case All(parts):
             return all_of(relaxed(part) for part in parts)
         case _:
             return condition
 
 
+def with_any(condition: Condition) -> Condition:
+    """Return it relaxed, where what has all that was asked for counts twice."""
+    wider = relaxed(condition)
+    found = [leaf for leaf, _ in leaves(condition)]
+    are_words = all(isinstance(leaf, Clause) for leaf in found)
+    if wider == condition or len(found) > _TOGETHER or not are_words:
+        return wider
+    if not isinstance(wider, All):
+        return All((wider,), ranking=(condition,))
+    return All(wider.parts, wider.is_loose, (*wider.ranking, condition))
+
+
 def is_plain(condition: Condition) -> TypeGuard[Clause]:
     """Whether it is a word, and no name and not in quotes."""
     return isinstance(condition, Clause) and not condition.is_exact
+
+
+def _is_state(condition: Condition) -> bool:
+    return is_plain(condition) and joining.is_state(condition.word or "")
 
 
 def is_found(condition: Condition) -> bool:
