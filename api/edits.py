@@ -48,8 +48,9 @@ def replace(
 ) -> Verdict:
     """Put a whole entry in the place of this one."""
 
-    def whole(entry: Entry, _: Connection[TupleRow]) -> dict[str, Any]:
-        return _addressed(body, entry.source, entry.external_id)
+    def whole(entry: Entry, conn: Connection[TupleRow]) -> dict[str, Any]:
+        fields = _addressed(body, entry.source, entry.external_id)
+        return fields | _out_of_sight(conn, caller.scope, entry, body)
 
     return _edit(ctx, caller, entry_id, whole, if_match)
 
@@ -86,13 +87,16 @@ def put(
     fields = _addressed(body, *name)
     draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
     with connection(ctx.pool) as conn:
+        found = reading.named(conn, scope, *name)
         if if_match is not None:
-            found = reading.named(conn, scope, *name)
             entry = found and _held(conn, scope, found)
             if entry is None:
                 message = "There is no entry of this name yet."
                 raise InvalidRequestError(message, code="revision_mismatch")
             _check_match(entry, if_match)
+            found = entry
+        if found is not None and found.deleted_at is None:
+            draft = replace_fields(draft, **_out_of_sight(conn, scope, found, body))
         saved = pushes.store_one(ctx, conn, scope, draft)
     pushes.after_commit(ctx, [saved])
     return pushes.of_one(scope.tenant, saved)
@@ -144,6 +148,17 @@ def _addressed(body: EntryIn, source: str, external_id: str) -> dict[str, Any]:
             message = f"{name} is another than that of the address."
             raise InvalidRequestError.field(name, "another_entry", message)
     return body.model_dump() | of_address
+
+
+def _out_of_sight(
+    conn: Connection[TupleRow], scope: Scope, entry: Entry, body: EntryIn
+) -> dict[str, Any]:
+    """Return the parent that stays: who was not told of it cannot mean to drop it."""
+    parent = entry.reply_to
+    if body.reply_to or not parent:
+        return {}
+    shown = links.visible(conn, scope, [(entry.source, parent)])
+    return {} if shown else {"reply_to": parent}
 
 
 def _edit(

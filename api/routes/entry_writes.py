@@ -60,7 +60,10 @@ async def put_entry(
     wait_for: WaitFor = None,
     wait_ms: WaitMs = 5000,
 ) -> Response:
-    """What is not sent is empty afterwards; what changes nothing writes nothing."""
+    """What is not sent is empty afterwards; what changes nothing writes nothing.
+
+    A parent that the caller was not told of stays.
+    """
     return await _written(
         ctx,
         lambda: edits.replace(ctx, caller, entry_id, body, if_match),

@@ -166,6 +166,7 @@ def extend(
     """Join entries that are new, or that say more of others than they did.
 
     By that nothing falls apart: a reply to a thread of thousands looks at one of them.
+    Replies that came before what they name are told anew.
     `standing` has the threads of those that are not new. The source is ours alone
     meanwhile (`links.lock`). It is no revision.
     """
@@ -192,6 +193,10 @@ def extend(
         values = {"tenant": tenant, "thread_ids": renamed}
         for entry_id, thread_id in conn.execute(_MEMBERS, values):
             moved[entry_id] = groups.name(thread_id)
+    for one in near:
+        # It is shown with its parent from now on: that is news of it in any thread.
+        if one.touch == "reply" and one.id not in drafts:
+            moved[one.id] = groups.name(one.thread_id or one.id)
     _move(conn, tenant, sorted(moved.items()))
 
 

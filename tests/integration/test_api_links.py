@@ -187,15 +187,32 @@ def test_a_reply_names_its_parent_to_whoever_may_see_that_and_to_nobody_else(
 
     # What is hidden looks like what is not there.
     assert told(caller) == {None}
+    # Nor does it lose by a whole edit what it was not told.
+    body = {"text": "first", "logbook": "RF", "reply_to": None}
+    assert verdict(caller.put(address, json=body))[1] == "updated"
+    assert verdict(caller.put("/e/api/reply", json=body))[1] == "unchanged"
+    kept = read(caller, "/v1/changes")["next_after"]
     push(caller, external_id="secret-1", logbook="Operations")
+    news = read(caller, f"/v1/changes?after={kept}")["items"]
+
+    # Whoever keeps a copy hears of the reply again, now that its parent is there.
+    parents = {one["entry"]["external_id"]: one["entry"]["reply_to"] for one in news}
+    assert parents == {"reply": "secret-1", "secret-1": None}
+    assert told(caller) == {"secret-1"}
     merged = caller.patch(address, json={"text": "second"})
 
-    assert verdict(merged)[1:] == ("updated", 2)
+    assert verdict(merged)[1:] == ("updated", 3)
     assert told(caller) == {"secret-1"}
     assert told(narrow) == {None}
     # Whoever may not see the parent does not lose it by an edit either.
     assert verdict(narrow.patch(address, json={"tags": ["rf"]}))[1] == "updated"
+    for where, text in ((address, "third"), ("/e/api/reply", "fourth")):
+        whole = {"text": text, "logbook": "RF", "reply_to": None}
+        assert verdict(narrow.put(where, json=whole))[1] == "updated"
     assert told(caller) == {"secret-1"}
+    # Whoever sees the parent takes the reply back.
+    assert verdict(caller.put(address, json=whole))[1] == "updated"
+    assert read(caller, address)["reply_to"] is None
 
 
 def test_a_merge_keeps_the_links_it_does_not_name(caller, keyed):
