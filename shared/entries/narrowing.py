@@ -22,6 +22,8 @@ NARROWED: LiteralString = """
        AND (%(only_threads)s::uuid[] IS NULL
             OR e.thread_id = ANY (%(only_threads)s::uuid[]))
        AND (%(only_others)s::text[] IS NULL OR e.id::text <> ALL (%(only_others)s))
+       AND (%(only_beyond)s::uuid IS NULL
+            OR e.thread_id IS DISTINCT FROM %(only_beyond)s::uuid)
        AND (%(only_facts)s::tsquery IS NULL OR EXISTS (
             SELECT FROM entry_text nt
              WHERE nt.entry_id = e.id AND nt.tenant = %(tenant)s
@@ -57,6 +59,7 @@ OPTIONAL = (
     "only_ids",
     "only_threads",
     "only_others",
+    "only_beyond",
     "only_facts",
     "only_people",
     "only_dimension",
@@ -90,6 +93,7 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_keys", "uuid[]"),
     ("only_threads", "uuid[]"),
     ("only_others", "text[]"),
+    ("only_beyond", "uuid"),
     ("only_facts", "text"),
     ("only_people", "text[]"),
     ("only_dimension", "text"),

@@ -122,6 +122,7 @@ class Filters:
             "only_keys": None if self.ids is None else _keys(self.ids),
             "only_threads": None if self.threads is None else list(self.threads),
             "only_others": None if self.not_ids is None else list(self.not_ids),
+            "only_beyond": None,
         }
 
     def _ranges(self) -> str | None:

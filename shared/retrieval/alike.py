@@ -12,7 +12,10 @@ from psycopg.rows import class_row
 
 from shared.embedding import tables, vectors
 from shared.entries.narrowing import NARROWED
-from shared.jobs.outcome import Candidate, Outcome, Status
+from shared.errors import DatabaseQueryError
+from shared.jobs.outcome import Candidate, Outcome, Status, failure, overdue
+from shared.log import get_logger
+from shared.postgres import translated_errors
 from shared.retrieval import semantic
 from shared.retrieval.pg_fts import RANKED_MATCHES, Match
 from shared.text import facts
@@ -28,19 +31,13 @@ if TYPE_CHECKING:
     from shared.entries.reading import Entry
     from shared.query.plan import Plan
 
+log = get_logger()
+
 THINGS = "same_things"
 # Which share of the entry's things the other one names.
 THINGS_UNIT = "things"
 MOST_THINGS = 64
-# Of longer threads, the newest are left out.
-MOST_MEMBERS = 1000
 
-_THREAD: LiteralString = """
-    SELECT id::text
-      FROM entry
-     WHERE tenant = %(tenant)s AND thread_id = %(thread_id)s
-     ORDER BY entry_time DESC, id
-     LIMIT %(members)s"""
 _THINGS: LiteralString = """
     SELECT DISTINCT named.term
       FROM entry_finding f
@@ -83,23 +80,30 @@ _SAME_THINGS: LiteralString = (
 
 
 def find(conn: Connection[TupleRow], plan: Plan, entry: Entry) -> list[Outcome]:
-    """Return what is like an entry, one outcome by each way to tell.
+    """Return what is like an entry, one outcome by each way to tell; one may fail.
 
     The entry and its thread are left out: whoever reads it has them.
     """
-    own = [str(entry.entry_id)]
-    if entry.thread_id is not None:
-        asked = {
-            "tenant": plan.scope.tenant,
-            "thread_id": entry.thread_id,
-            "members": MOST_MEMBERS,
-        }
-        own += [row[0] for row in conn.execute(_THREAD, asked)]
-    given = {**plan.scope.params, **plan.filters.params, "only_others": own}
-    return [
-        _by_meaning(conn, plan, entry.entry_id, given),
-        _by_things(conn, plan, entry.entry_id, given),
-    ]
+    given = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "only_others": [str(entry.entry_id)],
+        "only_beyond": entry.thread_id,
+    }
+    found, failed = [], []
+    for name, unit, way in _WAYS:
+        try:
+            # What a way that fails leaves behind is undone; the other goes on.
+            with translated_errors(), conn.transaction():
+                found.append(way(conn, plan, entry.entry_id, given))
+        except DatabaseQueryError as exc:
+            log.warning("alike_not_read", way=name, code=exc.error_code)
+            failed.append(exc)
+            late = exc.out_of_time
+            found.append(overdue(name, unit) if late else failure(name, unit, exc))
+    if failed and not any(one.status in {"ok", "empty"} for one in found):
+        raise failed[0]
+    return found
 
 
 def _by_meaning(
@@ -151,6 +155,12 @@ def _by_things(
     tenant = plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
     return _outcome(THINGS, THINGS_UNIT, hits)
+
+
+_WAYS = (
+    (semantic.NAME, semantic.UNIT, _by_meaning),
+    (THINGS, THINGS_UNIT, _by_things),
+)
 
 
 def _outcome(name: str, unit: str, hits: tuple[Candidate, ...]) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,10 +11,11 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import tombstone
-from shared.errors import GoneError, NotFoundError
+from shared.entries.entry import save_page, tombstone
+from shared.errors import DatabaseQueryError, GoneError, NotFoundError
 from shared.postgres import connection
 from shared.results import alike
+from shared.retrieval import alike as ways
 from shared.text.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
@@ -97,3 +99,41 @@ def test_what_is_gone_absent_or_out_of_sight_is_like_nothing(asking):
     ):
         with pytest.raises(NotFoundError):
             similar(asking, entry_id, scope)
+
+
+@pytest.mark.requirement("I22")
+def test_of_a_long_thread_nothing_is_like_it_however_old(asking):
+    past = datetime(1999, 1, 1, tzinfo=UTC)
+    old = EntryDraft("api", "old", TRIP, reply_to="trip", entry_time=past)
+    ids = asking.write(*ENTRIES, old)
+    newer = [EntryDraft("api", f"{n}", "Yes", reply_to="trip") for n in range(1000)]
+    with connection(asking.pool) as conn:
+        save_page(conn, "default", newer, stages=[], editor="test")
+
+    shown = names(similar(asking, ids["trip"]))
+
+    assert {"again", "near"} <= set(shown)
+    assert not {"trip", "reply", "old"} & set(shown)
+
+
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [("SELECT pg_sleep(10)", "timeout"), ("SELECT 1 / 0", "error")],
+    ids=["slow", "refused"],
+)
+def test_a_way_that_fails_takes_nothing_of_the_other_along(
+    asking, monkeypatch, statement, status
+):
+    ids = asking.write(*ENTRIES)
+    monkeypatch.setattr(ways, "_SAME_THINGS", statement)
+    monkeypatch.setattr(alike, "STEP_MS", 1000)
+
+    found = similar(asking, ids["trip"])
+
+    assert [one["status"] for one in found["branches"]] == ["ok", status]
+    assert {"again", "near"} <= set(names(found))
+    # Where nothing was found out, nothing is said to be empty.
+    with connection(asking.pool) as conn:
+        conn.execute("UPDATE embedding_model SET live = false, active = false")
+    with pytest.raises(DatabaseQueryError):
+        similar(asking, ids["trip"])
