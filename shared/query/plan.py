@@ -76,7 +76,7 @@ class Limits:
     max_limit: int = 100
     max_filter_values: int = 100
     max_terms: int = 64
-    any_word: bool = True
+    any_word: bool = False
     rrf_k: int = 60
     ordering: Ordering = SHIPPED
     facet_max_matches: int = counting.MAX_MATCHES

@@ -68,7 +68,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
     ask = replace(ask, ends_at=ends_at)
-    asked = _all_words(ask, tools)
+    asked = questions.by_all_words(ask, tools, FACETS)
     if ask.plan.asks_for_words and not asked.question.finds:
         return Found(skipped="empty_query")
     work = _Count(ask, asked, counting)
@@ -96,7 +96,7 @@ def _with_members(work: _Count, tools: Tools) -> _Count:
     ask = replace(work.ask, plan=threads.resolved(work.ask, tools))
     if ask.plan is work.ask.plan:
         return work
-    return replace(work, ask=ask, asked=_all_words(ask, tools))
+    return replace(work, ask=ask, asked=questions.by_all_words(ask, tools, FACETS))
 
 
 def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
@@ -104,15 +104,9 @@ def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
     counting = ask.plan.counting
     if counting is None:
         return None
-    asked = _all_words(ask, lexicon)
+    asked = questions.by_all_words(ask, lexicon, FACETS)
     counted, _ = _of_rows(_Count(ask, asked, counting))
     return counted.told(counting)
-
-
-def _all_words(ask: Ask, lexicon: Lexicon) -> Asked:
-    """Return the question as it is counted: what has one word of many only ranks."""
-    counted = replace(ask, plan=replace(ask.plan, any_word=False))
-    return questions.read(counted, lexicon, FACETS)
 
 
 def _of_rows(work: _Count) -> tuple[Counted, tuple[Diagnostic, ...]]:

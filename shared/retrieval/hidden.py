@@ -44,7 +44,7 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     plan = ask.plan
     if plan.method == "semantic":
         return None
-    asked = questions.read(ask, lexicon, "hidden")
+    asked = questions.by_all_words(ask, lexicon, "hidden")
     if cuts((*plan.diagnostics, *asked.diagnostics)):
         return None
     if plan.asks_for_words and not asked.question.finds:

@@ -78,6 +78,12 @@ def read(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     return Asked(ask.plan, lexicon, compiled, known, tuple(notes))
 
 
+def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
+    """Return the question as it is counted: what has one word of many only ranks."""
+    counted = replace(ask, plan=replace(ask.plan, any_word=False))
+    return read(counted, lexicon, module)
+
+
 def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     """Return what a branch keeps to that compares no words, asked for only if need be.
 

@@ -117,7 +117,8 @@ class Logbook:
         """Return the names of what one engine finds, and what it says of it."""
         # Wide enough for every entry there is.
         question = Question(query, mode=mode, limit=100)
-        plan = make_plan(question, ANYBODY, Limits())
+        # As it is where plain words beside another branch are joined by OR.
+        plan = make_plan(question, ANYBODY, Limits(any_word=True))
         found: Found = module(engine).execute(Ask.lasting(plan, 10.0), self.tools())
         notes = {note.code for note in found.diagnostics}
         return {self.names[hit.entry_id] for hit in found.hits}, notes

@@ -66,6 +66,10 @@ def test_what_matches_and_is_hidden_is_counted_only_where_that_is_allowed(asking
     assert answered(asking, "", filters={"source": "api"})["hidden_count"] == 4
     narrowed = replace(ANNA, logbooks=("ops",))
     assert answered(asking, "klystron", scope=narrowed)["hidden_count"] == 4
+    # What has one word of them only ranks, where words are joined by OR.
+    plan = asking.plan("klystron replaced")
+    plan = replace(plan, any_word=True, acl_honesty=True)
+    assert asking.answer(plan, asking.carried_out(plan))["hidden_count"] == 1
     # By meaning alone nothing matches or not.
     assert answered(asking, "klystron", mode="semantic")["hidden_count"] is None
     # An empty answer says so, too; what was deleted is no secret.

@@ -28,6 +28,7 @@ from shared.query.modes import MODES
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.response import nothing_asked
 from shared.retrieval.module import Ask
+from shared.settings import Settings
 from shared.text.facility import PLAIN, Facility
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
@@ -69,15 +70,15 @@ def test_each_mode_has_its_branches(mode: str, branches: tuple[str, ...]) -> Non
 def test_any_plain_word_is_enough_beside_another_branch(
     fields: dict[str, object], any_word: object
 ) -> None:
-    plan = plan_of(**fields)  # type: ignore[arg-type]
+    question = Question(**{"query": "beam loss", **fields})  # type: ignore[arg-type]
+    plan = make_plan(question, SCOPE, replace(LIMITS, any_word=True))
     assert plan.any_word is any_word
     assert Plan.from_json(plan.to_json()).any_word is any_word
 
 
-def test_an_installation_may_join_words_by_and_everywhere() -> None:
-    limits = replace(LIMITS, any_word=False)
-    plan = make_plan(Question("beam loss", mode="hybrid"), SCOPE, limits)
-    assert not plan.any_word
+def test_plain_words_are_joined_by_and_unless_the_setting_says_or() -> None:
+    assert Settings.load({}).keyword.operator == "and"
+    assert not plan_of(mode="hybrid").any_word
 
 
 def test_without_opensearch_the_keyword_branch_is_postgres() -> None:
