@@ -51,7 +51,8 @@ def get_why_not(
     """Name the first gate that kept it out, and what it would have needed.
 
     `entry` is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID or a bare
-    external id. What the caller may not see is answered for as what does not exist.
+    external id. What the caller may not see is answered for as what does not exist,
+    unless `search.acl_honesty` has it told that there is such an entry.
     """
     found = own_jobs.find(ctx, caller, job_id)
     named = door.admit(entry, "entry")
