@@ -13,7 +13,8 @@ from shared.log import get_logger
 
 log = get_logger()
 
-# A head that has ended is judged by the setting; one that does not end, by this.
+# A head that has ended is judged by the setting; one that does not end, by this, and
+# so are the headers after a body in chunks.
 _LONGEST_HEAD = 1_048_576
 
 
@@ -30,6 +31,8 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_head = False
     _head_bytes = 0
     _in_body = False
+    # Since something of the body came: of a chunk's head, or of headers after the last.
+    _beside_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Give the first head its time."""
@@ -51,7 +54,11 @@ class BoundedProtocol(HttpToolsProtocol):
             if self._head_bytes > _LONGEST_HEAD:
                 self._refuse()
         elif self._in_body:
-            self._arm(self.body_seconds)
+            self._beside_bytes += len(data)
+            if self._beside_bytes > _LONGEST_HEAD:
+                self._refuse()
+            else:
+                self._arm(self.body_seconds)
         elif self._timer is None and not self._is_answering():
             # Empty lines begin no request, and would keep the connection for ever.
             self._arm(self.head_seconds)
@@ -62,11 +69,22 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head, self._head_bytes = True, 0
         self._arm(self.head_seconds)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep it, but for one after the body: nobody reads those."""
+        if not self._in_body:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
         """Hand the request on; how large its body is judges whoever reads it."""
         self._in_head, self._in_body = False, True
+        self._beside_bytes = 0
         self._arm(self.body_seconds)
         super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Count anew what is none of the body."""
+        self._beside_bytes = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Wait for nothing more: from here on it is for us to answer."""
@@ -97,6 +115,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _refuse(self) -> None:
+        read = max(self._head_bytes, self._beside_bytes)
+        log.info("connection_refused", head_bytes=read)
+        # Inside another answer, or after its own, this would be none.
+        if self._in_head and not self._is_answering():
+            self._tell_too_large()
+        self.transport.close()
+
+    def _tell_too_large(self) -> None:
         message = "The headers do not end."
         error = InvalidRequestError(message, code="headers_too_large")
         body = json.dumps(error.body()).encode()
@@ -105,9 +131,7 @@ class BoundedProtocol(HttpToolsProtocol):
             f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
             "X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
         )
-        log.info("connection_refused", head_bytes=self._head_bytes)
         self.transport.write(head.encode() + body)
-        self.transport.close()
 
 
 def bounded(head_seconds: float, body_seconds: float) -> type[HttpToolsProtocol]:
