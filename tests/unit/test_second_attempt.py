@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from typing import cast
+
 import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.access.scope import Scope
 from shared.errors import (
     CODES,
     ConfigurationError,
@@ -15,6 +19,10 @@ from shared.errors import (
     OpenSearchError,
 )
 from shared.postgres import as_logchord_error
+from shared.query.plan import Limits, Question, make_plan
+from shared.retrieval import attempt
+from shared.retrieval.attempt import Branch
+from shared.retrieval.module import Tools
 from shared.retrieval.second_attempt import (
     MOST_WAIT_SECONDS,
     TIMES_USUAL,
@@ -75,4 +83,18 @@ def test_of_a_module_little_known_a_usual_time_is_taken_and_of_others_their_own(
     for hundredths in range(1, 101):
         paces.note("pg_fts", hundredths / 100)
     assert paces.p95("pg_fts") == pytest.approx(0.95)
+    assert paces.p95("semantic") == UNKNOWN_SECONDS
+
+
+@pytest.mark.requirement("C44")
+def test_a_branch_that_did_not_search_says_nothing_of_how_long_it_takes():
+    question = Question("-klystron", mode="semantic")
+    plan = make_plan(question, Scope("default", "anna"), Limits())
+    paces = Paces()
+    branch = Branch(
+        plan, "semantic", time.monotonic() + 60, time.monotonic, paces=paces
+    )
+    for _ in range(10):
+        (told,) = attempt.carry_out(branch, lambda: cast("Tools", None))
+        assert (told.status, told.reason) == ("skipped", "empty_query")
     assert paces.p95("semantic") == UNKNOWN_SECONDS
