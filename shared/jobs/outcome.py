@@ -28,6 +28,8 @@ _KEPT_TO_OURSELVES = frozenset(
 )
 # Why a branch was skipped whose backend failed too often: nobody was asked.
 CIRCUIT_OPEN = "circuit_open"
+# Why one was that changes the order alone: there was no time for it.
+DEADLINE = "deadline"
 # The branch that counts and finds no hits.
 FACETS = "facets"
 # What is said where a model was to read the hits and did not.
@@ -109,6 +111,12 @@ class Outcome:
     def failed(self) -> bool:
         """Whether this part of the search was not carried out."""
         return self.status in FAILED
+
+    @property
+    def late(self) -> bool:
+        """Whether time cut it: with more of it, the search may come out another."""
+        was_skipped = self.status == "skipped" and self.reason == DEADLINE
+        return self.status == "timeout" or was_skipped
 
     def values(self, *, with_hits: bool = True) -> dict[str, Any]:
         """Return all of it as JSON takes it, or all but the hits."""

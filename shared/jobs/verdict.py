@@ -53,7 +53,7 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
 
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
     """Tell whether a search can come out the same: what its deadline cut cannot."""
-    return state == "done" and not any(one.status == "timeout" for one in outcomes)
+    return state == "done" and not any(one.late for one in outcomes)
 
 
 def _carried_out(branch: Sequence[Outcome]) -> bool:

@@ -139,5 +139,5 @@ def _page(job: StoredJob) -> list[Any]:
 
 
 def _cut(branches: Sequence[Outcome]) -> str | None:
-    late = sorted(one.name for one in branches if one.status == "timeout")
+    late = sorted(one.name for one in branches if one.late)
     return ", ".join(late) or None

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from shared.error_codes import Category
 from shared.errors import LogchordError
-from shared.jobs.outcome import RERANK, Outcome, failure
+from shared.jobs.outcome import DEADLINE, RERANK, Outcome, failure
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.language import wording
@@ -29,6 +30,8 @@ log = get_logger()
 
 # Of what is left of the deadline: the page is still to be read.
 SHARE = 0.6
+# What fails with these is the model; all else is what it was to read.
+_OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
 
 
 def read(
@@ -47,7 +50,7 @@ def read(
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
     if encoder is None or seconds <= 0:
         why = "there was no time for it"
-        unread = Outcome(RERANK, "skipped", LOGIT, reason="deadline")
+        unread = Outcome(RERANK, "skipped", LOGIT, reason=DEADLINE)
         return replace(known, unread_because=why, unread=unread)
     began = time.monotonic()
     ends = began + seconds
@@ -60,12 +63,13 @@ def read(
         # The order of before stands: a better one is worth no failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
         late = exc.error_code == "branch_timeout" or time.monotonic() >= ends
+        failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
         why = "it was late" if late else f"it failed ({exc.error_code})"
         unread = replace(
             failure(RERANK, LOGIT, exc),
             # Nothing is missing from the answer: it stands in another order.
             status="skipped",
-            reason="deadline" if late else "no_model",
+            reason=DEADLINE if late else failed,
             took_ms=round((time.monotonic() - began) * 1000, 3),
         )
         return replace(known, unread_because=why, unread=unread)

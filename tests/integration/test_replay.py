@@ -110,6 +110,18 @@ def test_what_a_deadline_cut_cannot_be_repeated(logbook: Asking) -> None:
     assert not verdict.is_replayable("done", told[1])
 
 
+@pytest.mark.requirement("I06")
+def test_what_a_model_was_late_for_cannot_be_repeated(logbook: Asking) -> None:
+    plan = logbook.plan("cavity tripped")
+    told = logbook.carried_out(plan)
+    late = outcome.Outcome(outcome.RERANK, "skipped", "logit", reason=outcome.DEADLINE)
+    assert verdict.is_replayable("done", told[0])
+    assert not verdict.is_replayable("done", [*told[0], late])
+    job = logbook.ended(plan, {0: [*told[0], late]})
+    changed = compared(logbook, job, again(logbook, job))["changed"]
+    assert {"input": "deadline", "from": "rerank", "to": None} in changed
+
+
 @pytest.mark.requirement("P10")
 def test_whoever_asks_again_sees_with_rights_of_their_own(logbook: Asking) -> None:
     job = logbook.ended(logbook.plan("cavity tripped", BEN))

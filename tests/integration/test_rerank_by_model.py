@@ -24,12 +24,12 @@ from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
-from shared.errors import EmbeddingOutageError
+from shared.errors import DatabaseConnectionError, EmbeddingOutageError
 from shared.jobs.job import Job
 from shared.postgres import Pool, connection, make_pool
 from shared.query.ordering import Ordering
 from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results import finish
+from shared.results import finish, reranking
 from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
@@ -140,7 +140,7 @@ def names(body: dict[str, Any]) -> list[str]:
     return [one["external_id"] for one in body["results"]]
 
 
-def reranking(body: dict[str, Any]) -> list[dict[str, Any]]:
+def branch_of(body: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in body["branches"] if one["name"] == "rerank"]
 
 
@@ -160,7 +160,7 @@ def test_what_the_model_finds_best_comes_first_with_its_logit_beside(world, serv
     assert shown == pytest.approx([0.9, 0.6, 0.2])
     assert body["results"][0]["scores"]["rerank_logit"] == pytest.approx(math.log(9))
     assert {one["calibration"] for one in body["results"]} == {"rerank_sigmoid"}
-    assert (body["reranked"], skipped(body), reranking(body)) == (True, [], [])
+    assert (body["reranked"], skipped(body), branch_of(body)) == (True, [], [])
     (asked,) = server.asked
     assert (asked["model"], asked["query"]) == ("tiny", "klystron")
     assert asked["documents"][0].startswith("morning\nklystron klystron")
@@ -196,13 +196,14 @@ def test_a_model_that_fails_costs_the_search_its_order_alone(world, server, does
     assert names(body) == names(linear)
     assert len(skipped(body)) == 1
     assert (body["state"], body["degraded"]) == ("done", False)
-    (told,) = reranking(body)
+    (told,) = branch_of(body)
     late = does == "hangs"
     assert (told["status"], told["reason"]) == (
         "skipped",
         "deadline" if late else "no_model",
     )
     assert told["error_code"] == "embedding_unavailable"
+    assert body["replayable"] is not late
     assert {one["calibration"] for one in body["results"]} == {"linear_map"}
 
 
@@ -210,7 +211,21 @@ def test_a_process_without_a_model_says_so_and_answers(world):
     body = world.ask(None)
     assert len(names(body)) == 3
     assert "no time" in skipped(body)[0]
-    assert [one["reason"] for one in reranking(body)] == ["deadline"]
+    assert [one["reason"] for one in branch_of(body)] == ["deadline"]
+
+
+def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
+    world, server, monkeypatch
+):
+    def away(*_: object) -> None:
+        raise DatabaseConnectionError
+
+    monkeypatch.setattr(reranking, "hydrate", away)
+
+    (told,) = branch_of(world.ask(lambda: endpoint(server)))
+
+    assert told["reason"] == told["error_code"] == DatabaseConnectionError.code
+    assert server.asked == []
 
 
 def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path):
@@ -219,7 +234,7 @@ def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path)
     body = world.ask(lambda: cross_encoders.load(named, {}))
 
     assert len(names(body)) == 3
-    (told,) = reranking(body)
+    (told,) = branch_of(body)
     assert (told["status"], told["reason"]) == ("skipped", "no_model")
     assert told["error_code"] == "configuration_invalid"
     assert [one["status"] for one in body["branches"]] == ["ok", "ok", "skipped"]
@@ -240,7 +255,7 @@ def test_a_local_model_is_loaded_before_the_first_search_that_needs_it(world, tm
     body = world.ask(lambda: Context(resources, {}).cross_encoder)
 
     resources.close()
-    assert (body["reranked"], reranking(body)) == (True, [])
+    assert (body["reranked"], branch_of(body)) == (True, [])
     assert {one["calibration"] for one in body["results"]} == {"rerank_sigmoid"}
     assert RerankingSettings().window == Ordering().model_window == 50
 
