@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shared import patience
 from shared.access.scope import Scope
 from shared.errors import CapacityError, NotFoundError
 from shared.jobs import job as jobs
@@ -39,8 +38,6 @@ def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
 
 
 def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:
-    # Asked again and again for as long as the caller waits: each time anew.
-    patience.begin()
     try:
         with connection(ctx.pool) as conn:
             return jobs.own(conn, scope, job_id)

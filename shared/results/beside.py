@@ -15,6 +15,7 @@ from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.near_misses import NearMisses
 from shared.results.page import Page
+from shared.results.remaining import Remaining
 from shared.retrieval import hidden
 from shared.retrieval.module import Ask, Ground
 
@@ -48,13 +49,14 @@ def read(
     timeout_ms: int,
 ) -> Beside:
     """Return it; why a page is empty is read only where one is."""
+    left = Remaining.lasting(timeout_ms)
     texts = highlights.reader(pool, plan, conclusion.branches, facility)
     unseen = _hidden(pool, plan, facility, timeout_ms)
     if page:
         return Beside(texts, hidden=unseen)
-    if not plan.branches or timeout_ms < LEAST_MS:
-        return unread(plan, conclusion)
-    said = absence.read(pool, plan, conclusion, texts.question, timeout_ms)
+    if not plan.branches or left.ms < LEAST_MS:
+        return unread(plan, conclusion)._replace(hidden=unseen)
+    said = absence.read(pool, plan, conclusion, texts.question, left.ms)
     return Beside(texts, said, unseen)
 
 

@@ -13,10 +13,12 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import tombstone
 from shared.postgres import connection
 from shared.query.plan import Limits
-from shared.results import why_not
+from shared.results import absence, beside, why_not
+from shared.results.page import read_page
 from shared.results.stored import Reader
 from shared.retrieval import hidden, matched
 from shared.settings import Settings
+from shared.text.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, SIGNER, Asking
 
 OPEN = EntryDraft("api", "open", "klystron tripped", title="Open title")
@@ -100,3 +102,24 @@ def test_each_right_stands_once_in_what_is_counted(by_words):
     shown = matched.statement("", by_words=by_words)
     assert [shown.count(right) for right in hidden.RIGHTS] == [1, 1, 1]
     assert "IS NOT TRUE" in hidden.statement(by_words=by_words)
+
+
+def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
+    asking, monkeypatch
+):
+    plan = replace(asking.plan("klystron"), acl_honesty=True)
+    ended = asking.conclude(plan, asking.carried_out(plan))
+    given: list[int] = []
+
+    def told(*args: Any) -> absence.Absence:
+        given.append(args[-1])
+        return absence.PRESENT
+
+    monkeypatch.setattr(absence, "read", told)
+    page = read_page(lambda: asking.pool, plan, [], 1000)
+    with connection(asking.pool) as conn:
+        conn.execute("LOCK TABLE entry")
+        said = beside.read(lambda: asking.pool, plan, ended, page, PLAIN, 1000)
+
+    assert said.hidden is None
+    assert given[0] <= 1000 - beside.HIDDEN_MS

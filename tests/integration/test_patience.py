@@ -5,10 +5,15 @@ from __future__ import annotations
 import contextvars
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from uuid import UUID
 
+import psycopg
 import pytest
 
+from api import own_jobs
 from shared import patience
+from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, LogchordError
 from shared.postgres import Pool, connection, make_pool
 
@@ -30,7 +35,7 @@ def nap(pool: Pool, *naps: float) -> None:
             conn.execute("SELECT pg_sleep(%s)", [seconds])
 
 
-def in_a_request(step: Callable[..., None], *args: object) -> tuple[float, str]:
+def in_a_request(step: Callable[..., object], *args: object) -> tuple[float, str]:
     def run() -> tuple[float, str]:
         patience.begin(LIMIT_SECONDS)
         began = time.monotonic()
@@ -48,6 +53,18 @@ def test_a_request_gives_up_although_each_statement_is_within_its_limit(
     pool: Pool, naps: tuple[float, ...]
 ) -> None:
     seconds, code = in_a_request(nap, pool, *naps)
+    assert code == DatabaseConnectionError.code
+    assert seconds < LIMIT_SECONDS + LATE_SECONDS
+
+
+def test_whoever_looks_for_a_job_has_the_time_of_their_request_alone(
+    pool: Pool, database: str
+) -> None:
+    anna = Scope("default", "anna")
+    ctx, caller = SimpleNamespace(pool=pool), SimpleNamespace(scope=anna)
+    with psycopg.connect(database) as other:
+        other.execute("LOCK TABLE job")
+        seconds, code = in_a_request(own_jobs.find, ctx, caller, UUID(int=1))
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
 
