@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
-from collections.abc import Callable, Sequence
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -29,7 +27,7 @@ from shared.stages import passing
 from workers import embedding
 from workers.contents import Contents
 from workers.context import Context
-from workers.task import BATCH_SECONDS, Ids, attempt, each, task
+from workers.task import Ids, attempt, each_in_time, task
 
 log = get_logger()
 
@@ -45,7 +43,7 @@ def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     for claims in ctx.batches(METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         contents = Contents(ctx, claims)
-        _each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
+        each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
         ids = [claim.entry_id for claim in claims]
         for stage in passing.after(ctx.settings, METADATA_STAGE):
             ctx.nudge(stage, ids)
@@ -69,19 +67,6 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         embedding.embed_in_time(ctx, model, claims)
-
-
-def _each_in_time(
-    ctx: Context, claims: Sequence[Claim], step: Callable[[Claim], object]
-) -> None:
-    """Run the step for those that there is time for; the others go back untouched."""
-    ends = time.monotonic() + BATCH_SECONDS
-    for claim in claims:
-        if time.monotonic() >= ends:
-            with connection(ctx.pool) as conn:
-                rows.release(conn, claim.claim)
-            return
-        each(ctx, [claim], step)
 
 
 def _extract(ctx: Context, contents: Contents, claim: Claim) -> None:

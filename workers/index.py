@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from workers.task import (
     BATCH_SECONDS,
     Ids,
     attempt,
-    each,
+    each_in_time,
     is_everybodys,
     settle,
     task,
@@ -42,7 +42,7 @@ def index_entries(ctx: Context, entry_ids: Ids = ()) -> None:
             continue
         if len(claims) > 1 and not error.retriable and not is_everybodys(error):
             # It is one entry's: alone, that one costs only itself.
-            each(ctx, list(left.values()), functools.partial(_index_alone, ctx))
+            each_in_time(ctx, list(left.values()), functools.partial(_index_alone, ctx))
             continue
         for claim in left.values():
             settle(ctx, claim, error)
@@ -56,28 +56,29 @@ def _index(ctx: Context, left: dict[UUID, Claim]) -> None:
     """Index these; whose work has ended, one way or the other, is left no more."""
     client, base = ctx.opensearch, ctx.settings.opensearch_index
     if client is None:
-        _end(ctx, left, list(left), {})
+        _end(ctx, left, list(left))
         return
     ends = time.monotonic() + BATCH_SECONDS
     filled = filling.fill(client, base, ctx.pool, list(left.values()), until=ends)
+    count = len(left)
+    refused: dict[UUID, OpenSearchError] = {}
     # Closed here: who settles what failed writes beside nobody.
     with closing(filled):
         for ids, errors in filled:
-            _end(ctx, left, ids, errors)
+            _end(ctx, left, [one for one in ids if one not in errors])
+            refused |= errors
+    # What refuses every one of them is away, or full.
+    is_away = len(left) == count
+    for one, error in refused.items():
+        settle(ctx, left.pop(one), error, pause=is_away)
     if left:
         # For whom there was no time.
         with connection(ctx.pool) as conn:
             rows.release(conn, next(iter(left.values())).claim)
 
 
-def _end(
-    ctx: Context,
-    left: dict[UUID, Claim],
-    ids: Sequence[UUID],
-    errors: Mapping[UUID, OpenSearchError],
-) -> None:
-    """End the work of what is written, and tell of the others what became of them."""
-    written = [one for one in ids if one not in errors]
+def _end(ctx: Context, left: dict[UUID, Claim], written: Sequence[UUID]) -> None:
+    """End the work of what is written."""
     ctx.checkpoint("after_index", *written)
     with connection(ctx.pool) as conn:
         ctx.checkpoint("before_finish", *written)
@@ -88,7 +89,3 @@ def _end(
     for one in written:
         del left[one]
     ctx.checkpoint("after_commit", *written)
-    for one in [one for one in ids if one in errors]:
-        # What refuses every one of them is away, or full.
-        settle(ctx, left[one], errors[one], pause=not written)
-        del left[one]

@@ -101,6 +101,19 @@ def each(
             settle(ctx, claim, error)
 
 
+def each_in_time(
+    ctx: Context, claims: Sequence[Claim], step: Callable[[Claim], object]
+) -> None:
+    """Run the step for those that there is time for; the others go back untouched."""
+    ends = time.monotonic() + BATCH_SECONDS
+    for claim in claims:
+        if time.monotonic() >= ends:
+            with connection(ctx.pool) as conn:
+                rows.release(conn, claim.claim)
+            return
+        each(ctx, [claim], step)
+
+
 def is_everybodys(error: LogchordError) -> bool:
     """Tell whether the next entry would fail likewise, so that it is no strike."""
     return (

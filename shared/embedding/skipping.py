@@ -68,7 +68,9 @@ _COUNTS: LiteralString = """
 # The language is the one that the text was read in, where few words count as English;
 # so who may be judged otherwise is, by the one function. What settings or a release may
 # judge otherwise than the last time it was looked at is: who was left out for the
-# language, and who was not in a source of one that is not spoken. What waits will be.
+# language, and who was not in a source of one that is not spoken. Who waits for its
+# vector will be judged then. Who waits to be read anew is judged only for those: the
+# reading makes no vector due, and this walk is the only one that looks.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, coalesce(s.reason, '') AS noted,
            (%(anew)s AND (s.reason IS NOT DISTINCT FROM 'language'
@@ -77,12 +79,15 @@ _PAGE: LiteralString = """
                 WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
                 WHEN cardinality(%(spoken)s::text[]) > 0
                      AND NOT t.language = ANY(%(spoken)s::text[]) THEN 'language'
-                ELSE '' END)
+                ELSE '' END
+               AND NOT EXISTS (SELECT FROM work w
+                                WHERE w.entry_id = e.id AND w.stage = %(reading)s))
            AND e.deleted_at IS NULL AND t.revision = e.revision
            AND NOT EXISTS (SELECT FROM work w
-                            WHERE w.entry_id = e.id AND w.stage = ANY(%(stages)s))
+                            WHERE w.entry_id = e.id AND w.stage = %(embedding)s)
            AND NOT EXISTS (SELECT FROM quarantine q
-                            WHERE q.entry_id = e.id AND q.stage = ANY(%(stages)s))
+                            WHERE q.entry_id = e.id
+                              AND q.stage IN (%(reading)s, %(embedding)s))
            AS may_be_other
       FROM entry_text t
       JOIN entry e ON e.id = t.entry_id
@@ -252,7 +257,8 @@ def _page(
         "spoken": list(spoken(model, settings)),
         "anew": model in cursor["anew"],
         "unspoken": _unspoken(model, settings),
-        "stages": [METADATA_STAGE, embed_stage(model)],
+        "reading": METADATA_STAGE,
+        "embedding": embed_stage(model),
         "after": cursor["embedded_to"],
         "limit": STEP_ENTRIES,
     }

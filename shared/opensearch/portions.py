@@ -53,8 +53,18 @@ def use_beside(
         used: tuple[Portion, Future[Answer]] | None = None
         for one in portions:
             before = (used[0], used[1].result()) if used is not None else None
-            used = one, thread.submit(use, one)
+            used = one, _begun(thread, use, one)
             if before is not None:
                 yield before
         if used is not None:
             yield used[0], used[1].result()
+
+
+def _begun(
+    thread: ThreadPoolExecutor, use: Callable[[Portion], Answer], one: Portion
+) -> Future[Answer]:
+    try:
+        return thread.submit(use, one)
+    except RuntimeError as exc:
+        # No memory was left for a thread: the process is full, no entry is to blame.
+        raise MemoryError(str(exc)) from exc

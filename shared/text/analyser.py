@@ -89,19 +89,22 @@ def analyse(sections: Sections, language: str, facility: Facility = PLAIN) -> An
     """Return what a text is found by; total, and bounded whatever comes."""
     texts = sections.texts()
     read = reader(language, facility).lines
-    return _built(map(read, texts), sum(map(len, texts)), plain=False)
+    return _built(map(read, texts), is_small=_is_small(texts), plain=False)
 
 
 def plain_split(sections: Sections) -> Analysis:
     """Return letters and digits in lower case: what is left when analysis fails."""
     texts = sections.texts()
-    return _built(map(_plain, texts), sum(map(len, texts)), plain=True)
+    return _built(map(_plain, texts), is_small=_is_small(texts), plain=True)
 
 
 def words_of(
     sections: Sections, language: str, facility: Facility = PLAIN
 ) -> dict[str, str]:
     """Return the words of an analysis alone: as they are written, and their stems."""
+    if not _is_small(sections.texts()):
+        # What is cut there is no word here either, and the reading ends with it.
+        return dict(analyse(sections, language, facility).words)
     read = reader(language, facility).lines
     words: dict[str, str] = {}
     for line in chain.from_iterable(map(read, sections.texts())):
@@ -111,6 +114,8 @@ def words_of(
 
 def plain_words(sections: Sections) -> dict[str, str]:
     """Return the words of a plain split alone."""
+    if not _is_small(sections.texts()):
+        return dict(plain_split(sections).words)
     lines = chain.from_iterable(map(_plain, sections.texts()))
     return {word: stem for line in lines for word, stem in line.pieces[0].words}
 
@@ -223,10 +228,14 @@ class _Builder:
         return True
 
 
+def _is_small(texts: Sequence[str]) -> bool:
+    """Tell whether nothing of these can reach the limit of all lexemes."""
+    return sum(map(len, texts)) * _MOST_BYTES_A_CHARACTER < MAX_LEXEME_BYTES
+
+
 def _built(
-    sections: Iterable[Iterable[Line]], characters: int, *, plain: bool
+    sections: Iterable[Iterable[Line]], *, is_small: bool, plain: bool
 ) -> Analysis:
-    is_small = characters * _MOST_BYTES_A_CHARACTER < MAX_LEXEME_BYTES
     builder = _Builder(is_small=is_small)
     for number, lines in enumerate(sections):
         builder.add_section(lines, is_text=number == _TEXT)

@@ -204,7 +204,8 @@ def test_few_words_of_an_entry_count_as_the_language_of_the_model_for_good(make,
     assert renewed(ctx, admin) == []
 
 
-def test_few_words_that_an_older_release_left_out_are_due_again(make, admin):
+@pytest.mark.parametrize("reading", ["as it is read now", "read otherwise then"])
+def test_few_words_that_an_older_release_left_out_are_due_again(make, admin, reading):
     ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
     save(admin, "short", "Pumpe defekt", "human")
     save(admin, "english", ENGLISH, "human")
@@ -216,6 +217,9 @@ def test_few_words_that_an_older_release_left_out_are_due_again(make, admin):
         "  WHERE external_id = 'short'",
         (MODEL,),
     )
+    if reading == "read otherwise then":
+        # So its metadata is due in the same walk.
+        admin.execute("UPDATE entry_text SET analyser_version = analyser_version - 1")
 
     assert renewed(ctx, admin) == ["short"]
     work(ctx)

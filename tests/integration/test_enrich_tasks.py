@@ -20,7 +20,7 @@ from shared.opensearch import aliases, filling, mapping, portions, tidying
 from shared.opensearch.documents import load
 from shared.postgres import connection
 from shared.settings import Settings
-from workers import embedding, enhance
+from workers import embedding, enhance, task
 from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.duplicates import place_entries
@@ -137,7 +137,7 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
     for number in range(3):
         save(f"A-{number}")
     # The clock of a batch is over at once, and so is the task.
-    monkeypatch.setattr(enhance, "BATCH_SECONDS", -1.0)
+    monkeypatch.setattr(task, "BATCH_SECONDS", -1.0)
     one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 

@@ -327,7 +327,6 @@ def product(
         yield made
 
 
-@pytest.mark.requirement("B21")
 @pytest.mark.timeout(120 if RUNS <= 6 else 3600)
 def test_the_product_is_what_a_small_memory_says_whatever_happens_in_between(
     product: Product,

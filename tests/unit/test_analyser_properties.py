@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shared.query.compiled.terms import Clause
 from shared.text import tokens
-from shared.text.analyser import IDENT_PREFIX, Sections, _built, analyse
+from shared.text.analyser import IDENT_PREFIX, Sections, _built, analyse, words_of
 from shared.text.runs import Token
 from shared.text.tokens import Line, reader, scan
 from tests.unit.asked import clauses
@@ -81,10 +81,21 @@ def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
             read += len(line.chunks)
             yield line
 
-    analysis = _built([lines()], 10**7, plain=False)
+    analysis = _built([lines()], is_small=False, plain=False)
 
     assert analysis.cut
     assert 16_000 < read < 200_000
+
+
+def test_the_words_of_a_text_that_is_cut_are_those_that_are_found_in_it() -> None:
+    text = " ".join(f"w{number:x}" for number in range(160_000))
+    sections = Sections("", text, [], [])
+
+    found = analyse(sections, "en")
+
+    assert found.cut
+    assert words_of(sections, "en") == found.words
+    assert len(found.words) < 160_000
 
 
 @given(TEXTS, LANGUAGE)

@@ -84,6 +84,16 @@ def test_a_portion_that_cannot_be_read_is_the_readers_failure():
     assert taken == [1]
 
 
+def test_a_process_with_no_memory_for_a_thread_says_that_it_has_none(monkeypatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+    with pytest.raises(MemoryError):
+        list(portions.use_beside([1, 2], str))
+
+
 def test_behind_a_portion_that_cannot_be_written_none_is():
     taken: list[int] = []
 

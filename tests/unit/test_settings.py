@@ -312,3 +312,7 @@ def test_a_setting_that_no_code_reads_says_so():
     plain = {name for name in WITHOUT_EFFECT if "_" in name} & fields
     sections = {"unified_search"}
     assert not (plain - sections) & read, "read now: take its line away"
+    leaves = {name.rpartition(".")[2] for name in WITHOUT_EFFECT if "." in name}
+    # Encoders have one of that name, too.
+    telling = {leaf for leaf in leaves if "_" in leaf} - {"max_tokens"}
+    assert not telling & read, "read now: take its line away"
