@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from shared.entries.adapter import Capabilities, Checks, Page, SourceReport, Window
 from shared.entries.draft import EntryDraft
@@ -170,9 +170,14 @@ def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
 def _has(draft: EntryDraft, name: str) -> bool:
     kept = name.removeprefix(_METADATA)
     if kept != name:
-        return bool(draft.metadata.get(kept))
+        return not _is_absent(draft.metadata.get(kept))
     # What no draft has, as a mark of deletion, is not looked for in one.
-    return bool(getattr(draft, name, True))
+    return not _is_absent(getattr(draft, name, True))
+
+
+def _is_absent(value: Any) -> bool:
+    """Tell whether nothing is there; zero and False are something."""
+    return value is None or (isinstance(value, Sized) and len(value) == 0)
 
 
 def _places(at: str | Sequence[str]) -> str:
