@@ -139,7 +139,8 @@ def retry(
     if still_aside:
         out.say(
             f"{still_aside} cannot be read as they were received. What was mended in"
-            " its source comes by itself with the source's next run; then discard"
+            " its source comes with the source's next poll or reconcile, what is"
+            " older with `logchord source trigger NAME --kind backfill`; then discard"
             " the old one."
         )
     for name in resumed:

@@ -12,7 +12,8 @@ _SEEN = {
     "cursor": "seen by the next poll",
     "flagged": "seen by the next poll",
     "index": "seen by comparing its list of ids, every few hours",
-    "rescan": "seen by reading it again, every few hours",
+    "rescan": "seen by reading it again: changed files at each poll, else every few"
+    " hours",
     "append_only": "there are none",
     "impossible": "there are none",
     "invisible": "not visible",
