@@ -199,6 +199,9 @@ def _put_text(layer: Layer, name: Name, text: str, variable: str) -> None:
             layer.put_all(value, name, variable)
         else:
             layer.put(name, value, variable)
+    elif text == "null" and type(None) in get_args(annotation):
+        # Of what may be nothing, a number or a word; alone, an empty one is absent.
+        layer.put(name, None, variable)
     else:
         layer.put(name, text, variable)
 

@@ -316,3 +316,10 @@ def test_a_setting_that_no_code_reads_says_so():
     # Encoders have one of that name, too.
     telling = {leaf for leaf in leaves if "_" in leaf} - {"max_tokens"}
     assert not telling & read, "read now: take its line away"
+
+
+def test_null_in_the_environment_is_nothing_where_a_word_or_a_number_stands():
+    variable = "LOGCHORD_SEARCH_MODULES__SEMANTIC__SETTINGS__SIMILARITY_THRESHOLD"
+    for text, expected in {"null": None, "0.5": 0.5, "model": "model"}.items():
+        read = Settings.load({variable: text}).search_modules.semantic.settings
+        assert read.similarity_threshold == expected
