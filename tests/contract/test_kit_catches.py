@@ -158,12 +158,36 @@ class BlindToEdits(ListsIdsAlone):
             yield replace(page, items=items)
 
 
+class ReadsAgain(Acme):
+    """Sees edits by its tail; what is deleted is absent when all is read again."""
+
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(Acme.descriptor.capabilities, deletes="rescan"),
+    )
+
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = tuple(one for one in page.items if "deleted" not in one.payload)
+            yield replace(page, items=items)
+
+
+class BlindUntilReadAgain(ReadsAgain):
+    def pages(self, since, window=None):
+        for page in super().pages(since, window):
+            items = page.items
+            if since is not None:
+                items = tuple(i for i in items if i.payload["body"] != "Edited text")
+            yield replace(page, items=items)
+
+
 CAUGHT = (
     (FirstPageOnly, checks_load.full_load),
     (NewIdEachTime, checks_load.unchanged_source),
     (CursorAtNow, checks_load.appear_during_a_run),
     (BlindToDeletions, checks_changes.deletions),
     (BlindToEdits, checks_changes.counts),
+    (BlindUntilReadAgain, checks_changes.counts),
     (NowForBadTimes, checks_times.times),
     (LooksAtTheClock, checks_parse.pure),
     (TrustsItsSource, checks_parse.spoilt_payloads),
@@ -191,6 +215,11 @@ def examined(monkeypatch, kit_pool):
 def test_a_list_of_ids_without_stamps_need_not_show_edits(examined):
     examined(ListsIdsAlone, checks_changes.counts)
     examined(ListsIdsAlone, checks_changes.deletions)
+
+
+@pytest.mark.requirement("ADP29")
+def test_what_is_read_again_tells_of_deletions_beside_a_tail(examined):
+    examined(ReadsAgain, checks_changes.counts)
 
 
 @pytest.mark.requirement("I21")

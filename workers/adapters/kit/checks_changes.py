@@ -211,6 +211,9 @@ def counts(keeping: Keeping) -> None:
     # Who looks twice at what is spoilt puts it aside anew.
     found["quarantined"] = done[0].quarantined
     assert found == expected
+    if len(done) > 1:
+        told = f"its tail has seen {done[0].updated} edits"
+        assert done[0].updated == expected["updated"], told
     # Of a listing only what has changed is read.
     same = len(old) - expected["updated"] - expected["deleted"]
     lists = hasattr(keeping.open().adapter, "list_ids")
