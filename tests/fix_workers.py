@@ -6,6 +6,8 @@ import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
+from celery import Celery
+from kombu import pools
 
 from local.server import Server
 from shared.broker import make_app
@@ -37,3 +39,16 @@ def make_context(database: str, valkey: Server) -> Iterator[MakeContext]:
     yield make
     for one in made:
         one.close()
+
+
+def close_pools(app: Celery) -> None:
+    """End an application's connections to its broker, and have kombu forget them.
+
+    It keeps pools by address, closed ones too: the next broker at this port gets them.
+    """
+    closed = app.pool
+    closed.force_close_all()
+    for group in (pools.connections, pools.producers):
+        for key, pool in [*group.items()]:
+            if closed in (pool, getattr(pool, "connections", None)):
+                group.pop(key)

@@ -18,6 +18,7 @@ from shared.due.maintenance import EXPIRE, RECONCILE_INDEX
 from shared.due.rows import MAX_STRIKES
 from shared.due.schedule import INSTALLATION
 from shared.errors import OpenSearchError
+from tests.fix_workers import close_pools
 from tests.waiting import until
 from workers import upkeep
 
@@ -34,7 +35,7 @@ def admin(database):
 def app(celery_setup_app):
     """Our application over a broker that no worker reads from."""
     yield celery_setup_app
-    celery_setup_app.pool.force_close_all()
+    close_pools(celery_setup_app)
 
 
 @pytest.fixture
