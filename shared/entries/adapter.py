@@ -112,6 +112,9 @@ class Source:
     history_start: datetime | None = None
     request_timeout_seconds: float = 15
     max_entry_bytes: int = 1_000_000
+    # What changes with any of its settings; None: what is known of it counts for
+    # nothing, as in a dry run.
+    config: str | None = None
     args: Any = field(default_factory=AdapterArgs)
 
 

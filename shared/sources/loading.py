@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import cast
@@ -125,15 +125,23 @@ def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> So
         history_start=history_start,
         request_timeout_seconds=settings.request_timeout_seconds,
         max_entry_bytes=max_entry_bytes,
+        config=config_hash(settings),
         args=args,
     )
 
 
 def open_source(
-    name: str, settings: SourceSettings, io: SourceIO, *, max_entry_bytes: int
+    name: str,
+    settings: SourceSettings,
+    io: SourceIO,
+    *,
+    max_entry_bytes: int,
+    is_dry: bool = False,
 ) -> Opened:
     """Return the source with its adapter; nothing has been asked yet."""
     source = describe(name, settings, max_entry_bytes=max_entry_bytes)
+    if is_dry:
+        source = replace(source, config=None)
     return Opened(
         name, settings, source, adapter_class(settings.adapter)(source, io), io
     )

@@ -217,7 +217,11 @@ class Walk:
         wanted = Wanted(lease.source, source, remembered, lease.kind, most)
         io = ending.enter_context(means.open_io(wanted))
         opened = loading.open_source(
-            lease.source, source, io, max_entry_bytes=means.settings.max_entry_bytes
+            lease.source,
+            source,
+            io,
+            max_entry_bytes=means.settings.max_entry_bytes,
+            is_dry=run.is_dry,
         )
         rules = Rules(means.settings, lease.source, source, opened.descriptor.version)
         return Intake(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +18,8 @@ from shared.entries.adapter import (
     Window,
 )
 from shared.errors import IngestionError, MalformedEntryError
+from shared.settings_sources import SourceSettings
+from shared.sources import loading
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.generic_rest import RestStub
 from workers.adapters.generic_rest import GenericREST
@@ -57,6 +59,7 @@ def adapter(
         base_url=stub.base_url,
         timezone="Europe/Berlin",
         page_size=page_size,
+        config="as it is",
         args=RestArgs.model_validate(stub.args() | args),
     )
     return GenericREST(source, io)
@@ -156,6 +159,57 @@ def test_a_list_that_has_not_changed_is_not_sent_again(
     assert known[-1] in ids(walk(rest, third[-1].cursor))
     span = Window(NOON, None)
     assert ids(walk(rest, third[-1].cursor, span)) != []
+
+
+def test_another_map_has_the_same_list_sent_again(make_stub: MakeStub, io: PlainIO):
+    stub = make_stub("none")
+    known = fill(stub, 3)
+    settings = SourceSettings(
+        adapter="generic_rest",
+        base_url=stub.base_url,
+        timezone="Europe/Berlin",
+        args=stub.args() | {"params": {}},
+    )
+    other_map = settings.args["map"] | {"metadata.again": "id"}
+    changed = [
+        settings.model_copy(update={"args": settings.args | {"map": other_map}}),
+        settings.model_copy(update={"timezone": "Asia/Tokyo"}),
+        settings.model_copy(update={"language": "de"}),
+    ]
+
+    def opened(one: SourceSettings, *, is_dry: bool = False) -> GenericREST:
+        found = loading.open_source(
+            "log", one, io, max_entry_bytes=1_000_000, is_dry=is_dry
+        )
+        return cast("GenericREST", found.adapter)
+
+    cursor = walk(opened(settings))[-1].cursor
+
+    assert ids(walk(opened(settings), cursor)) == []
+    for one in changed:
+        assert sorted(ids(walk(opened(one), cursor))) == known
+    # What is stored nowhere is asked for whole, whatever is known of it.
+    assert sorted(ids(walk(opened(settings, is_dry=True), cursor))) == known
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_time_of_change_is_believed_once_its_second_is_over(
+    make_stub: MakeStub,
+    io: PlainIO,
+    is_over: bool,  # noqa: FBT001 - a parameter of the table
+):
+    stub = make_stub("none")
+    fill(stub, 3)
+    ago = timedelta(minutes=1) if is_over else timedelta(seconds=-1)
+    stub.last_modified = datetime.now(UTC) - ago
+    rest = adapter(stub, io, params={})
+    first = walk(rest)
+    # In the same second, so that the time of change stays.
+    late = stub.add(StubEntry(9, NOON))
+
+    again = ids(walk(rest, first[-1].cursor))
+
+    assert (late in again) != is_over
 
 
 def test_an_answer_of_which_a_part_is_stored_is_sent_again(

@@ -91,6 +91,7 @@ class GenericREST:
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
         self._stamp = rest_answers.stamps(source, self.args)
+        self._how = source.config and f"{self.descriptor.version}:{source.config}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -149,7 +150,7 @@ class GenericREST:
             if is_end:
                 place = self._ended(place, ids)
                 if is_first and turn.problem is None:
-                    place = replace(place, answered=Answered.of(ask, reply))
+                    place = replace(place, answered=Answered.of(ask, reply, self._how))
             else:
                 place = replace(place, position=turn.position)
             before, kept = kept, self._kept(place, bounds, window).cursor()
@@ -250,7 +251,7 @@ class GenericREST:
         """Return what has the tail sent news alone; windows and details come whole."""
         if known.answered is None or window is not None or self.args.detail:
             return {}
-        return known.answered.conditions(ask)
+        return known.answered.conditions(ask, self._how)
 
     def _ask(
         self, ask: Ask, conditions: dict[str, str], *, is_resumed: bool

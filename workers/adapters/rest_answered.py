@@ -6,6 +6,8 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
 from shared.entries.adapter import Reply
@@ -14,6 +16,8 @@ from workers.adapters.rest_paging import Ask
 NOT_MODIFIED = 304
 # In a cursor is room for little; a server with longer ones is asked in full.
 _MOST_CHARS = 200
+# It counts whole seconds: what is added in the same one would never be sent.
+_SETTLED = timedelta(seconds=2)
 _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 
 
@@ -28,12 +32,14 @@ class Answered:
     validators: Mapping[str, str]
 
     @classmethod
-    def of(cls, ask: Ask, reply: Reply) -> Self | None:
-        """Return it; None where the server gives nothing to ask by."""
+    def of(cls, ask: Ask, reply: Reply, how: str | None) -> Self | None:
+        """Return it, read `how`; None where the server gives nothing to ask by."""
         found = {name: reply.headers.get(name, "") for name in _CONDITIONS}
+        if not _is_settled(reply):
+            del found["last-modified"]
         given = {name: value for name, value in found.items() if value}
         is_short = all(len(value) <= _MOST_CHARS for value in given.values())
-        return cls(_key(ask), given) if given and is_short else None
+        return cls(_key(ask, how), given) if given and is_short else None
 
     @classmethod
     def read(cls, kept: Any) -> Self | None:
@@ -51,13 +57,28 @@ class Answered:
         """Return it as JSON."""
         return {"asked": self.asked, **self.validators}
 
-    def conditions(self, ask: Ask) -> dict[str, str]:
+    def conditions(self, ask: Ask, how: str | None) -> dict[str, str]:
         """Return the headers by which the same question is asked again."""
-        if self.asked != _key(ask):
+        if how is None or self.asked != _key(ask, how):
             return {}
         return {_CONDITIONS[name]: value for name, value in self.validators.items()}
 
 
-def _key(ask: Ask) -> str:
-    whole = json.dumps([ask.url, sorted(ask.params.items())])
+def _is_settled(reply: Reply) -> bool:
+    """Tell whether the answer was long unchanged when it was given, by one clock."""
+    sent, changed = (_moment(reply, name) for name in ("date", "last-modified"))
+    return bool(sent and changed and sent - changed >= _SETTLED)
+
+
+def _moment(reply: Reply, name: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(reply.headers.get(name, ""))
+    except (ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _key(ask: Ask, how: str | None) -> str:
+    # Another parser, or another setting, may make other entries of one answer.
+    whole = json.dumps([ask.url, sorted(ask.params.items()), how])
     return hashlib.sha256(whole.encode()).hexdigest()[:32]

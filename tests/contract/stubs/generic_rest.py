@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any, Literal
 from urllib.parse import quote, unquote, urlencode
 
@@ -69,6 +70,8 @@ class RestStub:
         # What a server does that knows no paging, or forgets its tokens.
         self.ignores_paging = False
         self.answers_etag = True
+        # When it says that its list was changed; None: it does not say.
+        self.last_modified: datetime | None = None
         self.generation = 0
         self._server = StubServer(self._answer)
         self.fault = self._server.fault
@@ -192,6 +195,11 @@ class RestStub:
             }
         }
         answer = self._send(document, headers)
+        if self.last_modified is not None:
+            dated = {"Last-Modified": format_datetime(self.last_modified, usegmt=True)}
+            if request.headers.get("if-modified-since") in dated.values():
+                return StubAnswer(b"", 304, headers=dated)
+            return replace(answer, headers={**headers, **dated})
         if not self.answers_etag:
             return answer
         etag = f'"{hashlib.sha256(answer.body).hexdigest()[:16]}"'
