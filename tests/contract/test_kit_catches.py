@@ -126,18 +126,22 @@ class TrustsAnyCertificate(Acme):
         return answer.json()["changes"]
 
 
-class ListsIdsAlone(Acme):
-    """Sees edits by its tail; its list of ids tells what is gone, and of no edit."""
-
-    descriptor = replace(
-        Acme.descriptor,
-        capabilities=replace(Acme.descriptor.capabilities, deletes="index"),
-    )
+class TailWithoutDeletions(Acme):
+    """Sees edits by its tail, and tells of no deletion there."""
 
     def pages(self, since, window=None):
         for page in super().pages(since, window):
             items = tuple(one for one in page.items if "deleted" not in one.payload)
             yield replace(page, items=items)
+
+
+class ListsIdsAlone(TailWithoutDeletions):
+    """Its list of ids tells what is gone, and of no edit."""
+
+    descriptor = replace(
+        Acme.descriptor,
+        capabilities=replace(Acme.descriptor.capabilities, deletes="index"),
+    )
 
     def list_ids(self, window):
         for page in self.pages(None, window):
@@ -149,36 +153,32 @@ class ListsIdsAlone(Acme):
         return next((one for one in items if one.external_id == external_id), None)
 
 
-class BlindToEdits(ListsIdsAlone):
-    def pages(self, since, window=None):
-        for page in super().pages(since, window):
-            items = page.items
-            if since is not None:
-                items = tuple(i for i in items if i.payload["body"] != "Edited text")
-            yield replace(page, items=items)
-
-
-class ReadsAgain(Acme):
-    """Sees edits by its tail; what is deleted is absent when all is read again."""
+class ReadsAgain(TailWithoutDeletions):
+    """What is deleted is absent when all is read again."""
 
     descriptor = replace(
         Acme.descriptor,
         capabilities=replace(Acme.descriptor.capabilities, deletes="rescan"),
     )
 
-    def pages(self, since, window=None):
-        for page in super().pages(since, window):
-            items = tuple(one for one in page.items if "deleted" not in one.payload)
-            yield replace(page, items=items)
 
+class BlindTail:
+    """Sees no edit but when everything is read."""
 
-class BlindUntilReadAgain(ReadsAgain):
     def pages(self, since, window=None):
         for page in super().pages(since, window):
             items = page.items
             if since is not None:
                 items = tuple(i for i in items if i.payload["body"] != "Edited text")
             yield replace(page, items=items)
+
+
+class BlindToEdits(BlindTail, ListsIdsAlone):
+    pass
+
+
+class BlindUntilReadAgain(BlindTail, ReadsAgain):
+    pass
 
 
 CAUGHT = (
