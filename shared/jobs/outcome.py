@@ -113,6 +113,11 @@ class Outcome:
         return self.status in FAILED
 
     @property
+    def unsearched(self) -> bool:
+        """Whether its module failed now, or was not asked as it had failed before."""
+        return self.failed or self.reason == CIRCUIT_OPEN
+
+    @property
     def late(self) -> bool:
         """Whether time cut it: with more of it, the search may come out another."""
         was_skipped = self.status == "skipped" and self.reason == DEADLINE

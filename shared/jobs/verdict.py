@@ -16,7 +16,7 @@ from shared.errors import (
     SearchTimeoutError,
     Severity,
 )
-from shared.jobs.outcome import CIRCUIT_OPEN, FACETS, Outcome
+from shared.jobs.outcome import FACETS, Outcome
 
 State = Literal["done", "partial", "failed"]
 
@@ -48,7 +48,7 @@ def is_degraded(outcomes: Sequence[Outcome]) -> bool:
 
     What stands in for a module that is switched off is what was meant.
     """
-    return any(outcome.failed or outcome.reason == CIRCUIT_OPEN for outcome in outcomes)
+    return any(outcome.unsearched for outcome in outcomes)
 
 
 def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
@@ -57,14 +57,7 @@ def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
 
 
 def _carried_out(branch: Sequence[Outcome]) -> bool:
-    return any(_good(outcome) for outcome in branch)
-
-
-def _good(outcome: Outcome) -> bool:
-    if outcome.status == "skipped":
-        # Not carried out, though nothing failed: its fallback must have been.
-        return outcome.reason != CIRCUIT_OPEN
-    return not outcome.failed
+    return any(not outcome.unsearched for outcome in branch)
 
 
 def _error(outcomes: Sequence[Outcome], asked: Asked) -> LogchordError:

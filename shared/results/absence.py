@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from psycopg import Connection
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.jobs.outcome import CIRCUIT_OPEN, FACETS, Outcome
+from shared.jobs.outcome import FACETS, Outcome
 from shared.log import get_logger
 from shared.postgres import connection, translated_errors
 from shared.query.compiled.question import Question
@@ -130,10 +130,7 @@ def missing(branches: Sequence[Outcome]) -> list[Outcome]:
     """Return what was not searched, and by nothing in its place."""
     instead = {one.fallback_for for one in branches if not one.failed}
     return [
-        one
-        for one in branches
-        if (one.failed or one.reason == CIRCUIT_OPEN)
-        and one.name not in {*instead, FACETS}
+        one for one in branches if one.unsearched and one.name not in {*instead, FACETS}
     ]
 
 

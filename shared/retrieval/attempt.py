@@ -49,7 +49,7 @@ def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
         return [replace(late, queued_ms=branch.queued_ms)]
     outcome = _one(branch, one, tools, keep_back=first.fallback is not None)
     outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
-    if first.fallback and (outcomes[0].failed or outcomes[0].reason == CIRCUIT_OPEN):
+    if first.fallback and outcomes[0].unsearched:
         second = installed(first.fallback)
         if branch.now() < branch.ends_at:
             outcome = _one(branch, second, tools, keep_back=False)
