@@ -366,21 +366,20 @@ def test_whoever_claimed_before_the_write_alias_moved_is_waited_for(ctx, admin, 
 
 
 def test_what_was_missed_on_the_way_is_found_and_written_before_the_swap(
-    ctx, admin, filled
+    ctx, admin, save, filled
 ):
     ghost = uuid7()
 
     def harm(phase: str) -> None:
         if phase != "settle":
             return
+        missed = save("missed")
+        extract_metadata(ctx)
+        admin.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (missed,))
         name = str(aliases.look(ctx.opensearch, base_of(ctx)).write)
-        client = ctx.opensearch
-        # Else it remembers for a minute what was deleted, and refuses to have it back.
-        client.indices.put_settings(index=name, body={"index.gc_deletes": "0s"})
-        client.delete(index=name, id=str(filled[4]))
         body = {"entry_id": str(ghost), "day": buckets.day_of(ghost), "check": 1}
-        client.index(index=name, id=str(ghost), body=body)
-        client.indices.refresh(index=name)
+        client = ctx.opensearch
+        client.index(index=name, id=str(ghost), body=body, params={"refresh": "true"})
 
     ctx.at["before_step"] = harm
 
