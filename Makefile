@@ -37,7 +37,7 @@ test: setup ## The whole default test suite, on real servers
 	@.ci/test
 
 faults: setup ## The fault experiments of the default suite
-	@.ci/test tests/faults
+	@TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults
 
 faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each
 	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test tests/faults -m 'slow or not slow'
