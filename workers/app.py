@@ -23,6 +23,7 @@ from shared.version import VERSION
 from workers import consumer, kinds, memory, metrics, task
 from workers.context import Resources, database_url
 from workers.ending import Ending
+from workers.growth import Growth
 from workers.warm import Warm
 
 log = logs.get_logger()
@@ -46,7 +47,8 @@ app.conf.worker_enable_remote_control = kind.remote_control
 
 # Those that make vectors, of entries or of questions.
 _EMBEDDING_KINDS = ("search", "search-bulk", "embed")
-_ready = Warm(resources)
+_growth = Growth(settings.worker_memory_mb)
+_ready = Warm(resources, loaded=_growth.allow)
 _reporter: list[Reporter] = []
 
 
@@ -90,6 +92,7 @@ def _on_ready(**_: Any) -> None:
         gc.collect()
         gc.freeze()
         turns.take_short_turns()
+        _growth.begin()
     try:
         port = metrics.serve(settings.metrics_port)
     except OSError as exc:

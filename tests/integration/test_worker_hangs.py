@@ -1,4 +1,4 @@
-"""A thread that never comes back ends its process, after what else is in hand."""
+"""A thread that never comes back, or a memory that fills, ends its process in order."""
 
 from __future__ import annotations
 
@@ -100,3 +100,33 @@ def test_a_task_that_hangs_in_a_prefork_worker_ends_with_its_child_alone(make_sy
         until(done, within_seconds=20, what=system.tail("enhance"))
 
     assert not system.has_ended("enhance")
+
+
+@pytest.mark.timeout(180)
+def test_threads_that_have_grown_too_large_end_with_what_they_have_in_hand(make_system):
+    system = make_system(EMBEDDING_MODEL=MODEL, LOGCHORD_WORKER_MEMORY_MB="192")
+    poison = (
+        {"word": "venom", "where": "embed", "does": "hog", "megabytes": 300},
+        {"word": "syrup", "where": "embed", "does": "wait", "seconds": 8},
+    )
+    system.start("embed", faulty={"poison": poison})
+    system.wait_ready("embed")
+    app = make_app(Settings.load(system.environment))
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        drafts = [EntryDraft("api", word, word) for word in ("syrup", "venom")]
+        found = save_page(conn, "default", drafts, stages=[STAGE], editor="test")
+        hog = found[1].entry_id
+        for one in found:
+            send_nudge(app, STAGE, [one.entry_id])
+        until(lambda: system.has_ended("embed"), within_seconds=30)
+        left = conn.execute(LEFT).fetchall()
+        log = system.tail("embed", 100)
+
+        system.start("embed")
+        system.wait_ready("embed")
+        conn.execute("UPDATE work SET due_at = now()")
+        send_nudge(app, STAGE, [hog])
+        until(lambda: not conn.execute(LEFT).fetchall(), within_seconds=30, what=log)
+
+    assert "worker_grown" in log
+    assert [row[0] for row in left] == [hog]
