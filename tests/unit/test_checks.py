@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -177,3 +178,45 @@ def test_what_uv_was_told_by_hand_is_kept(make_venv):
     }
     found = make_venv._as_uv_reads_it(sys.executable, dict(environ))
     assert found["UV_DEFAULT_INDEX"] == "https://other.example/simple"
+
+
+ON_SERVERS = "tests/faults/test_poison.py::test_an_entry"
+
+
+@pytest.mark.parametrize(
+    ("failed", "reason"),
+    [
+        ([ON_SERVERS], None),
+        ([f"{ON_SERVERS}[{n}]" for n in "abc"], None),
+        ([f"{ON_SERVERS}[{n}]" for n in "abcd"], "4 tests failed, and up to 3 may"),
+        ([], "0 tests failed, and up to 3 may"),
+        (
+            [ON_SERVERS, "tests/unit/test_log.py::test_it"],
+            "tests/unit/test_log.py::test_it has no server to wait for",
+        ),
+        (
+            ["tests/faults/test_poison.py"],
+            "tests/faults/test_poison.py could not be read",
+        ),
+    ],
+    ids=["one", "three", "four", "none", "of a unit", "a file"],
+)
+def test_only_a_few_that_need_servers_run_once_more(failed, reason):
+    assert script("again").why_not(failed) == reason
+
+
+@pytest.mark.parametrize("passes", [True, False], ids=["passes", "fails"])
+def test_what_fails_again_fails_the_run(passes, tmp_path, monkeypatch, capsys):
+    again = script("again")
+    monkeypatch.setattr(again, "ROOT", tmp_path)
+    monkeypatch.setattr(again, "FAILED", tmp_path / "lastfailed")
+    (tmp_path / "lastfailed").write_text(json.dumps({ON_SERVERS: True}), "utf-8")
+    (tmp_path / ".ci").mkdir()
+    suite = tmp_path / ".ci" / "test"
+    suite.write_text(f"#!/bin/sh\nexit {0 if passes else 1}\n", "utf-8")
+    suite.chmod(0o700)
+
+    code = again.main()
+
+    told = f"failed beside others, passed by itself: {ON_SERVERS}"
+    assert (code == 0, told in capsys.readouterr().out) == (passes, passes)

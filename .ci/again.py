@@ -1,0 +1,51 @@
+"""Run the few tests that failed once more, by themselves, and say what came of it.
+
+Experiments on real servers have bounds in seconds, and a machine of many may stand
+still for one. What fails again is wrong; so is whatever failed without a server, and
+more than a few at once. What passes now is named in the last line: it wants a look.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FAILED = ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
+RESULTS = "test-results/again.xml"
+MOST = 3
+WITHOUT_SERVERS = "tests/unit/"
+
+
+def main() -> int:
+    """Return 0 when all that failed has passed now."""
+    failed = sorted(json.loads(FAILED.read_bytes())) if FAILED.exists() else []
+    refusal = why_not(failed)
+    if refusal is not None:
+        print(f"not run again: {refusal}", file=sys.stderr)
+        return 1
+    print(f"again, by itself: {', '.join(failed)}", flush=True)
+    command = [".ci/test", f"--junit-xml={RESULTS}", *failed]
+    done = subprocess.run(command, cwd=ROOT, check=False)
+    if done.returncode == 0:
+        print(f"failed beside others, passed by itself: {', '.join(failed)}")
+    return done.returncode
+
+
+def why_not(failed: Sequence[str]) -> str | None:
+    """Return the reason why a second run would prove nothing, if there is one."""
+    if not 0 < len(failed) <= MOST:
+        return f"{len(failed)} tests failed, and up to {MOST} may"
+    for one in failed:
+        if one.startswith(WITHOUT_SERVERS):
+            return f"{one} has no server to wait for"
+        if "::" not in one:
+            return f"{one} could not be read"
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
