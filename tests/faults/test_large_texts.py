@@ -10,10 +10,12 @@ from itertools import islice, product
 from string import ascii_lowercase
 from typing import Any
 
+import httpx
 import psycopg
 import pytest
 
 from shared.embedding.chunks import MAX_CHUNKS
+from shared.opensearch import mapping
 from tests.contract.stubs.generic_rest import RestStub
 from tests.fix_system import Factory, System
 from tests.waiting import until
@@ -75,6 +77,9 @@ def system(make_lasting_system: Factory, opensearch: Any, stub: RestStub) -> Sys
         until(is_settled, within_seconds=240, what="everything to be found")
         aside = conn.execute("SELECT stage, error FROM quarantine").fetchall()
     assert aside == []
+    # What is written is in a search by words a second later.
+    alias = mapping.read_alias(made.environment["OPENSEARCH_INDEX"])
+    httpx.post(f"{opensearch.url}/{alias}/_refresh", timeout=60).raise_for_status()
     return made
 
 
