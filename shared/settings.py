@@ -266,8 +266,7 @@ class Settings(Section):
     worker_memory_mb: int = Field(
         448,
         ge=192,
-        description="Memory of one child of a worker; a task that asks for more fails."
-        " A worker of threads that has grown by as much since its start is replaced.",
+        description="Memory of a child, and growth of threads, before it is replaced.",
     )
     metrics_port: int = Field(
         0, ge=0, le=65535, description="Port of a worker's /metrics; 0: any free one."
