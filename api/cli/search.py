@@ -168,8 +168,19 @@ def shown(result: dict[str, Any], zone: ZoneInfo, width: int) -> str:
     alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
     told = [plain(fact) for fact in (*facts, found_by, alike) if fact]
     about = [click.style(line, dim=True) for line in _joined(told, width)]
+    for one in result.get("superseded_by", ()):
+        newer = _joined([plain(told) for told in _newer(one, zone)], width)
+        about += [click.style(line, fg="yellow") for line in newer]
     text = marked_lines(result["highlights"], result["content"], width)
     return "\n".join([head, *(f"{_INDENT}{line}" for line in (*about, *text)), ""])
+
+
+def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
+    """Return what a value of a hit is by now, and who says so."""
+    what = f"superseded: {one['parameter']} of {one['device']}"
+    value = f"{one['stated']:g} is {one['value']:g} {one['unit']}".rstrip()
+    place = f"{one['source']}/{one['external_id']}"
+    return [what, value, f"since {local(one['time'], zone)}", place]
 
 
 def _joined(facts: list[str], width: int) -> list[str]:

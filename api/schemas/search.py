@@ -19,6 +19,7 @@ from api.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.schemas.branches import BranchOutcome
 from api.schemas.facets import Facet
 from api.schemas.times import SearchTime
+from api.schemas.values import OtherValue
 from shared.errors import ModuleNotEnabledError
 from shared.query.fault import Fault
 from shared.query.modes import ALIASES as MODE_ALIASES
@@ -299,6 +300,12 @@ class SearchHit(BaseModel):
     multi_source: bool
     origin: str
     similar_count: int
+    superseded_by: list[OtherValue] = Field(
+        description="Values of it that are not the newest, and who states the newest."
+    )
+    replaces: list[OtherValue] = Field(
+        description="Newest values of it, and what they have replaced."
+    )
 
 
 class SearchDiagnostic(BaseModel):

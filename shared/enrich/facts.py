@@ -9,7 +9,7 @@ from typing import Any
 
 from shared.enrich.places import places
 from shared.entries.reading import Content
-from shared.text import people, quantities
+from shared.text import parameters, people, quantities
 from shared.text.facility import Facility
 from shared.text.facts import (
     ATTACHMENT,
@@ -26,7 +26,7 @@ from shared.text.runs import Token
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 3
+_VERSION = 4
 
 SHIFT = "shift"
 # Of longer lists the rest is not filtered by.
@@ -62,13 +62,15 @@ def find(
     facility: Facility,
 ) -> Found:
     """Return what is known of an entry; `text` is as it is read, without marks."""
+    things = _things(text, names, facility)
     facts = [
         *_said(content, language),
         *_shift(content, facility),
         *_authors(content, facility),
-        *_things(content, text, names, facility),
+        *_titled(content, facility),
+        *_placed(content, text, things),
     ]
-    sizes = (*quantities.found(text), *_sizes(content))
+    sizes = (*_values(content, text, things), *_sizes(content))
     return Found(tuple(dict.fromkeys(facts)), sizes)
 
 
@@ -85,6 +87,13 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
         yield Fact(field, as_number(value)[:MAX_VALUE_CHARS], "said")
     if content.has_attachments:
         yield Fact(HAS, ATTACHMENT, "said")
+
+
+def _values(content: Content, text: str, things: list[Fact]) -> Iterator[Quantity]:
+    """Yield the numbers of the text; those of a device hold since it happened."""
+    said_at = content.event_time or content.entry_time
+    for one in parameters.stated(text, tuple(quantities.found(text)), things):
+        yield replace(one, said_at=said_at) if one.device else one
 
 
 def _sizes(content: Content) -> Iterator[Quantity]:
@@ -124,21 +133,21 @@ def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
             yield fact
 
 
-def _things(
-    content: Content, text: str, names: tuple[Token, ...], facility: Facility
-) -> Iterator[Fact]:
+def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
+    """What of the facility's list the title names."""
+    for fact in facility.things.found(content.title):
+        yield replace(fact, start=None, end=None)
+
+
+def _things(text: str, names: tuple[Token, ...], facility: Facility) -> list[Fact]:
     """Systems and devices: of the facility's list, or else what is written like one."""
     if facility.things:
-        for fact in facility.things.found(content.title):
-            yield replace(fact, start=None, end=None)
-        found = list(facility.things.found(text))
-    else:
-        found = [
-            Fact(DEVICE, text[one.start : one.end], "form", one.start, one.end)
-            for one in names
-            if one.kind == DEVICE
-        ]
-    yield from _placed(content, text, found)
+        return list(facility.things.found(text))
+    return [
+        Fact(DEVICE, text[one.start : one.end], "form", one.start, one.end)
+        for one in names
+        if one.kind == DEVICE
+    ]
 
 
 def _placed(content: Content, text: str, facts: list[Fact]) -> Iterator[Fact]:

@@ -42,10 +42,15 @@ _FORGET_QUANTITIES: LiteralString = """
      WHERE entry_id = %(entry_id)s AND tenant = %(tenant)s"""
 
 _STORE_QUANTITIES: LiteralString = """
-    INSERT INTO entry_quantity (entry_id, place, tenant, dimension, value, name)
-    SELECT %(entry_id)s, q.place, %(tenant)s, q.dimension, q.value, q.name
-      FROM unnest(%(dimensions)s::text[], %(sizes)s::float8[], %(names)s::text[])
-           WITH ORDINALITY AS q (dimension, value, name, place)
+    INSERT INTO entry_quantity (entry_id, place, tenant, dimension, value, name,
+                                device, parameter, said_at)
+    SELECT %(entry_id)s, q.place, %(tenant)s, q.dimension, q.value, q.name,
+           q.device, q.parameter, q.said_at
+      FROM unnest(%(dimensions)s::text[], %(sizes)s::float8[], %(names)s::text[],
+                  %(devices)s::text[], %(parameters)s::text[],
+                  %(moments)s::timestamptz[])
+           WITH ORDINALITY
+           AS q (dimension, value, name, device, parameter, said_at, place)
      ORDER BY q.place"""
 
 _TERMS_OF_OTHERS: LiteralString = """
@@ -122,6 +127,9 @@ def store_quantities(
             "dimensions": [one.dimension for one in found],
             "sizes": [one.value for one in found],
             "names": [one.name for one in found],
+            "devices": [one.device or None for one in found],
+            "parameters": [one.parameter or None for one in found],
+            "moments": [one.said_at for one in found],
         }
         conn.execute(_STORE_QUANTITIES, row)
 

@@ -39,13 +39,18 @@ class Row:
     thread_id: UUID | None
     # In which its words were read; unknown until they are.
     language: str = UNKNOWN
+    # Whether it says of a device what value something has.
+    states_values: bool = False
 
 
 _ROWS: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
            r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
            e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
-           coalesce(t.language, 'unknown') AS language
+           coalesce(t.language, 'unknown') AS language,
+           EXISTS (SELECT FROM entry_quantity q
+                    WHERE q.entry_id = e.id AND q.tenant = %(tenant)s
+                      AND q.device IS NOT NULL) AS states_values
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s

@@ -11,8 +11,9 @@ from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking.fold import Run
 from shared.ranking.ranked import Ranked
-from shared.results import similar
+from shared.results import similar, superseded
 from shared.results.hydrate import Row, hydrate
+from shared.results.superseded import Values
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
@@ -22,11 +23,12 @@ SPARE = 5
 
 
 class Shown(NamedTuple):
-    """One hit of the page: its row, and how many like it stand behind it."""
+    """One hit of the page: its row, how many like it stand behind it, its values."""
 
     item: Ranked
     row: Row
     similar: int = 0
+    values: Values = superseded.NONE
 
 
 Page = list[Shown]
@@ -55,8 +57,16 @@ def read_page(
             rows |= {str(entry_id): row for entry_id, row in found.items()}
             gone |= asked - rows.keys()
         behind = similar.counts(conn, plan, page)
+        shown = [rows[item.entry_id] for item in page]
+        values = superseded.read(conn, plan, shown)
     return [
-        Shown(item, rows[item.entry_id], behind.get(item.entry_id, 0)) for item in page
+        Shown(
+            item,
+            row,
+            behind.get(item.entry_id, 0),
+            values.get(row.entry_id, superseded.NONE),
+        )
+        for item, row in zip(page, shown, strict=True)
     ]
 
 

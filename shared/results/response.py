@@ -22,7 +22,9 @@ from shared.results.beside import Beside
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.page import Page, Shown
+from shared.results.superseded import Other
 from shared.retrieval.installed import family_of
+from shared.text.quantities import UNIT_OF
 
 HASH_DECIMALS = 6
 
@@ -213,4 +215,22 @@ def _result(plan: Plan, texts: Reader, place: int, shown: Shown) -> dict[str, An
         "multi_source": len(item.ranks) > 1,
         "origin": row.origin,
         "similar_count": shown.similar,
+        "superseded_by": [_other(one) for one in shown.values.superseded_by],
+        "replaces": [_other(one) for one in shown.values.replaces],
+    }
+
+
+def _other(one: Other) -> dict[str, Any]:
+    """Return another value of the same, and who states it."""
+    return {
+        "device": one.device,
+        "parameter": one.parameter,
+        "dimension": one.dimension,
+        "unit": UNIT_OF.get(one.dimension, ""),
+        "stated": one.stated,
+        "value": one.value,
+        "entry_id": str(one.other_id),
+        "source": one.source,
+        "external_id": one.external_id,
+        "time": timestamp(one.said_at),
     }

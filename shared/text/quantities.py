@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 
 from shared.text.facts import words
@@ -111,6 +112,25 @@ _UNIT = re.compile(
 _NEED_A_BLANK = frozenset({"A", "C", "T", "K", "s", "m", "h"})
 _HOURS = frozenset({"h", "hr", "hrs", "hours"})
 _CLOCK = re.compile(r"(?:[01]\d|2[0-4])[0-5]\d")
+# What the values of a dimension are counted in; a fraction is a number.
+UNIT_OF = {
+    "current": "A",
+    "voltage": "V",
+    "power": "W",
+    "frequency": "Hz",
+    "energy": "eV",
+    "charge": "C",
+    "time": "s",
+    "length": "m",
+    "pressure": "Pa",
+    "temperature": "K",
+    "flow": "m3/s",
+    "field": "T",
+    "radiation": "Sv",
+    "activity": "Bq",
+    "ratio": "dB",
+    "fraction": "",
+}
 _LEADS = frozenset({"a", "an", "at", "about", "approximately", "by", "for", "from"})
 _LEADS |= {"is", "of", "the", "to", "was", "were", "with", "only", "than", "over"}
 _LEADS |= {"below", "above", "and", "or", "had", "has", "in", "on", "within", "after"}
@@ -125,6 +145,11 @@ class Quantity:
     name: str
     start: int
     end: int
+    # Of which device and what of it, where the text says so.
+    device: str = ""
+    parameter: str = ""
+    # Since when, if it is known.
+    said_at: datetime | None = None
 
 
 def found(text: str) -> Iterator[Quantity]:

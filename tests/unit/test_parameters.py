@@ -1,0 +1,83 @@
+"""Which values a text states of which device; pure."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.text import parameters, quantities
+from shared.text.facts import Fact
+from shared.text.identifiers import identify
+from shared.text.things import DEVICE
+
+
+def named(text: str) -> list[Fact]:
+    """Return the devices that a text names, each as one word of it."""
+    found = []
+    place = 0
+    for word in text.split():
+        start = text.index(word, place)
+        place = start + len(word)
+        name = identify(bare := word.strip(".,:;!"))
+        if name is not None and name.kind == DEVICE:
+            found.append(Fact(DEVICE, bare, "form", start, start + len(bare)))
+    return found
+
+
+def stated(text: str) -> list[tuple[str, str, float]]:
+    found = tuple(quantities.found(text))
+    told = list(parameters.stated(text, found, named(text)))
+    assert [one.value for one in told] == [one.value for one in found]
+    return [(one.device, one.parameter, one.value) for one in told if one.device]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("QF1 current set to 3.2 A", [("qf 1", "current", 3.2)]),
+        ("Set QF01 to 3.2 A.", [("qf 1", "current", 3.2)]),
+        ("HCM03 gap voltage is now 500 mV", [("hcm 3", "gap voltage", 0.5)]),
+        (
+            "QF1 current changed from 3.0 A to 3.2 A",
+            [("qf 1", "current", 3.0), ("qf 1", "current", 3.2)],
+        ),
+        (
+            "QF1 current 3 A, voltage 12 V",
+            [("qf 1", "current", 3.0), ("qf 1", "voltage", 12.0)],
+        ),
+        (
+            "QF1 at 3 A and QD2 at 4 A",
+            [("qf 1", "current", 3.0), ("qd 2", "current", 4.0)],
+        ),
+        # What the text is about, in sentences that do not name it.
+        ("QF1 was adjusted. The current is 3 A.", [("qf 1", "current", 3.0)]),
+        ("QF1 and QD2 looked at. The current is 3 A.", []),
+        # A bound, a difference, a time: nobody said that it is so.
+        ("QF1 current stays below 3 A", []),
+        ("QF1 stays between 3 A and 5 A", []),
+        ("Raised QF1 by 0.2 A", []),
+        ("QF1 tripped 5 minutes ago", []),
+        ("beam current 300 mA", []),
+    ],
+)
+def test_a_text_states_values_of_its_devices(
+    text: str, values: list[tuple[str, str, float]]
+) -> None:
+    assert stated(text) == values
+
+
+@given(st.text(alphabet="QF1 HCM03 3.2A \n.;seto by", max_size=200))
+def test_any_text_keeps_its_quantities(text: str) -> None:
+    for device, parameter, _ in stated(text):
+        assert device
+        assert parameter
+
+
+def test_every_dimension_says_what_it_is_counted_in() -> None:
+    dimensions = {dimension for dimension, *_ in quantities._UNITS}
+    assert dimensions | {"temperature"} == quantities.UNIT_OF.keys()
+    for dimension, unit in quantities.UNIT_OF.items():
+        known = list(quantities.found(f"at 2.5 {unit}"))
+        if known and unit != "m3/s":
+            assert [(one.dimension, one.value) for one in known] == [(dimension, 2.5)]
