@@ -306,6 +306,7 @@ def _ordering(settings: Settings) -> Ordering:
         temperature=reranking.temperature,
         least_by_model=search.min_relevance_score,
         branch_weights=settings.fusion.weights,
+        weigh_by_best=settings.fusion.weigh_by_best,
         domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
         machine_factor=unified.weighting.machine,
         gravity_factor=gravity.max_factor if gravity.enabled else 1.0,

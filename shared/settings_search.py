@@ -86,6 +86,10 @@ class FusionSettings(Section):
     weights: dict[str, float] = Field(
         {}, description="Weight of a search module's list; 1 where none is given."
     )
+    weigh_by_best: bool = Field(
+        default=False,
+        description="A list weighs as much as its best hit's calibrated score, too.",
+    )
 
     @field_validator("weights")
     @classmethod

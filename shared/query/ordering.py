@@ -29,6 +29,8 @@ class Ordering:
     least_by_model: float = 0.5
     # By name of a search module; 1 where none is given.
     branch_weights: Mapping[str, float] = field(default_factory=dict)
+    # Times what the list's best hit is worth, from 0 to 1: a weak list counts less.
+    weigh_by_best: bool = False
     # By kind of an entry; 1 where none is given.
     domain_weights: Mapping[str, float] = field(default_factory=dict)
     machine_factor: float = MACHINE_FACTOR

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from shared.jobs.outcome import Candidate, Outcome
+from shared.query.ordering import Ordering
+from shared.ranking import calibration
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,17 @@ class Fused:
 def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
     """Return what the place in one list is worth; the first place is 1."""
     return weight / (k + place)
+
+
+def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]:
+    """Return what each list weighs; where it is asked for, what its best hit is worth.
+
+    As it stands, never as a share of the others': so none loses by what another finds.
+    """
+    given = {one.name: ordering.branch_weights.get(one.name, 1.0) for one in branches}
+    if not ordering.weigh_by_best or len(branches) == 1:
+        return given
+    return {one.name: given[one.name] * _best(one) for one in branches}
 
 
 def fuse(
@@ -52,11 +66,18 @@ def fuse(
                 ranks={name: place for name, (place, _) in places.items()},
                 contrib=contrib,
                 scores={units[name]: hit.score for name, hit in hits.items()},
-                rrf=sum(contrib.values()),
+                # Equal places are equal worth, in whichever lists they are.
+                rrf=fsum(contrib.values()),
                 shown=shown or next(iter(hits.values())),
             )
         )
     return fused
+
+
+def _best(branch: Outcome) -> float:
+    scores = (hit.score for hit in branch.hits)
+    most = max(scores, default=0.0)
+    return calibration.of_branch(most, branch.unit, branch.model)
 
 
 def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:

@@ -42,7 +42,7 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         if outcome.status in {"ok", "empty"} and outcome.name != FACETS
     ]
     ordering = plan.ordering
-    fused = fusion.fuse(searched, plan.rrf_k, ordering.branch_weights)
+    fused = fusion.fuse(searched, plan.rrf_k, fusion.weights(searched, ordering))
     wanted = ordering.rerank and len(plan.searching) > 1
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)

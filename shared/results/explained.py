@@ -37,6 +37,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "rerank": _rerank(ordering),
         "domain_weights": dict(ordering.domain_weights),
         "branch_weights": dict(ordering.branch_weights),
+        "weigh_by_best": ordering.weigh_by_best,
         "context_boosts": {
             "origin": ordering.machine_factor,
             "graph_gravity": ordering.gravity_factor,
