@@ -59,6 +59,7 @@ CLOSED = {
 class Looking:
     """One caller, and what they had asked before anything was closed."""
 
+    name: str
     client: httpx.Client
     world: World
     # All that they were ever answered.
@@ -131,15 +132,17 @@ def ok(answer: httpx.Response) -> Any:
 
 
 @contextmanager
-def make_world(running: System, tenant: str) -> Iterator[World]:
+def make_world(
+    running: System, tenant: str, *, in_threads: bool = True
+) -> Iterator[World]:
     """Yield a world of entries in which everything is indexed, and four who look."""
     made = World(running, f"klystron{secrets.token_hex(3)}")
     elsewhere = f"{tenant}-b"
     ours = [made.entry(name, **fields) for name, fields in ENTRIES.items()]
-    for one in ours[1:]:
-        one["reply_to"] = ours[0]["external_id"]
     theirs = [made.entry("theirs"), made.entry("their-answer")]
-    theirs[1]["reply_to"] = theirs[0]["external_id"]
+    for thread in (ours, theirs) if in_threads else ():
+        for one in thread[1:]:
+            one["reply_to"] = thread[0]["external_id"]
     made.push(tenant, ours)
     made.push(elsewhere, theirs)
     made.delete(tenant, "gone")
@@ -169,7 +172,7 @@ def make_world(running: System, tenant: str) -> Iterator[World]:
 
             client = running.client(key.token, event_hooks={"response": [note]})
             open_clients.enter_context(client)
-            made.callers[name] = Looking(client, made, told)
+            made.callers[name] = Looking(name, client, made, told)
         conn.commit()
         for name, who in made.callers.items():
 
@@ -181,5 +184,5 @@ def make_world(running: System, tenant: str) -> Iterator[World]:
             who.job = who.asked(facets=["author"])["job_id"]
             (first, *_) = sorted(SEEN[name])
             shown = who.got(f"/e/api/{made.names[first]}")
-            who.thread = shown["thread_id"]
+            who.thread = shown["thread_id"] or ""
         yield made

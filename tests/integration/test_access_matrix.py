@@ -171,6 +171,29 @@ def links(who: Looking) -> list[str]:
     return found
 
 
+def revisions(who: Looking) -> list[str]:
+    found = []
+    for external_id in who.world.names.values():
+        entry_id = who.world.ids[external_id]
+        answer = who.client.get(f"/v1/entries/{entry_id}/revisions")
+        assert answer.status_code in {200, 404, 410}, answer.text
+        found += [external_id] if answer.status_code == 200 else []
+    return found
+
+
+def similar(who: Looking) -> list[str]:
+    """All others, by what they may always see; it is none of its own likes."""
+    own = who.world.names[min(SEEN[who.name] - CLOSED[who.name])]
+    path = f"/v1/entries/{who.world.ids[own]}/similar"
+    told = who.got(path, params={"limit": 100})
+    assert own not in hits(told["results"])
+    for external_id in who.world.names.values():
+        strange = who.client.get(f"/v1/entries/{who.world.ids[external_id]}/similar")
+        is_seen = external_id in {own, *hits(told["results"])}
+        assert is_seen or strange.status_code in {404, 410}, strange.text
+    return [own, *hits(told["results"])]
+
+
 def entries(who: Looking) -> list[str]:
     page = who.got("/v1/entries", params={"limit": 100})
     assert page["total"] == len(page["items"])
@@ -197,7 +220,8 @@ def plain(who: Looking) -> list[str]:
     return [one["source"].rpartition("/")[2] for one in found]
 
 
-SURFACES: Mapping[str, Callable[[Looking], list[str]]] = {
+Surfaces = Mapping[str, Callable[[Looking], list[str]]]
+SURFACES: Surfaces = {
     "words": results(),
     "words by Postgres": by_postgres,
     "meaning": results(mode="semantic", similarity_threshold=0),
@@ -217,21 +241,26 @@ SURFACES: Mapping[str, Callable[[Looking], list[str]]] = {
     "replay": replay,
     "why not": why_not,
     "links": links,
+    "revisions": revisions,
     "entries": entries,
     "thread": thread,
     "changes": changes,
     "plain search": plain,
 }
 
+# Of a thread nothing is like another: these are looked at where there is none.
+APART: Surfaces = {"similar": similar, "words": results()}
 
 # What is gone is told to whoever could read it, by these alone.
 TELL_OF_THE_GONE = {"changes", "why not"}
 
 
-def found_by_all(world: World) -> dict[tuple[str, str], list[str]]:
+def found_by_all(
+    world: World, surfaces: Surfaces = SURFACES
+) -> dict[tuple[str, str], list[str]]:
     """Return what every caller sees on every surface; nothing names anything else."""
     found = {}
-    for surface, look in SURFACES.items():
+    for surface, look in surfaces.items():
         for name, who in world.callers.items():
             who.told.clear()
             found[surface, name] = sorted(world.called(look(who)))
@@ -245,12 +274,25 @@ def found_by_all(world: World) -> dict[tuple[str, str], list[str]]:
     return found
 
 
-def expected(closed: Mapping[str, set[str]]) -> dict[tuple[str, str], list[str]]:
+def expected(
+    closed: Mapping[str, set[str]], surfaces: Surfaces = SURFACES
+) -> dict[tuple[str, str], list[str]]:
     return {
         (surface, name): sorted(SEEN[name] - closed.get(name, set()))
-        for surface in SURFACES
+        for surface in surfaces
         for name in SEEN
     }
+
+
+def close_some(world: World, tenant: str, **fields: Any) -> None:
+    """Close entries to those who saw them, each in another way."""
+    closed = [
+        world.entry("lost", readers=["ben"], **fields),
+        world.entry("withheld", visible_from=FAR, **fields),
+        world.entry("moved", logbook="vacuum", **fields),
+    ]
+    world.push(tenant, closed)
+    world.delete(tenant, "dropped")
 
 
 @pytest.mark.requirement("P10", "U21", "SEC2", "S4-19")
@@ -262,15 +304,22 @@ def test_every_surface_shows_each_caller_theirs_also_while_no_index_worker_runs(
         assert found_by_all(world) == expected({})
 
         with running.frozen("enhance"):
-            closed = [
-                world.entry("lost", readers=["ben"]),
-                world.entry("withheld", visible_from=FAR),
-                world.entry("moved", logbook="vacuum"),
-            ]
-            for one in closed:
-                one["reply_to"] = world.names["open"]
-            world.push(tenant, closed)
-            world.delete(tenant, "dropped")
+            close_some(world, tenant, reply_to=world.names["open"])
             found = found_by_all(world)
 
         assert found == expected(CLOSED)
+
+
+@pytest.mark.requirement("P10", "U21", "SEC2")
+@pytest.mark.timeout(120)
+def test_what_is_like_an_entry_is_each_callers_own_also_while_no_index_worker_runs(
+    running: System, tenant: str
+) -> None:
+    with make_world(running, tenant, in_threads=False) as world:
+        assert found_by_all(world, APART) == expected({}, APART)
+
+        with running.frozen("enhance"):
+            close_some(world, tenant)
+            found = found_by_all(world, APART)
+
+        assert found == expected(CLOSED, APART)
