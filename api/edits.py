@@ -87,16 +87,19 @@ def put(
     fields = _addressed(body, *name)
     draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
     with connection(ctx.pool) as conn:
-        found = reading.named(conn, scope, *name)
+        entry = reading.named(conn, scope, *name)
+        if entry is not None:
+            # Also without `If-Match`: the parent that stays is the one it has then.
+            entry = _as_held(conn, scope, entry)
         if if_match is not None:
-            entry = found and _held(conn, scope, found)
             if entry is None:
                 message = "There is no entry of this name yet."
                 raise InvalidRequestError(message, code="revision_mismatch")
+            if entry.deleted_at is not None:
+                raise GoneError
             _check_match(entry, if_match)
-            found = entry
-        if found is not None and found.deleted_at is None:
-            draft = replace_fields(draft, **_out_of_sight(conn, scope, found, body))
+        if entry is not None and entry.deleted_at is None:
+            draft = replace_fields(draft, **_out_of_sight(conn, scope, entry, body))
         saved = pushes.store_one(ctx, conn, scope, draft)
     pushes.after_commit(ctx, [saved])
     return pushes.of_one(scope.tenant, saved)
@@ -208,14 +211,19 @@ def _saved(
 
 def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
     """Return the entry as it is now and stays until the transaction ends."""
+    entry = _as_held(conn, scope, found)
+    if entry is not None and entry.deleted_at is not None:
+        raise GoneError
+    return entry
+
+
+def _as_held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
+    """Return it the same way, also when it is deleted."""
     # In the order in which a page takes them, and alone from the start: two that
     # shared the source and both wanted it alone would wait for each other.
     links.lock(conn, scope.tenant, found.source)
     writable.hold(conn, scope, found.entry_id)
-    entry = reading.current(conn, scope, found.entry_id)
-    if entry is not None and entry.deleted_at is not None:
-        raise GoneError
-    return entry
+    return reading.current(conn, scope, found.entry_id)
 
 
 def _check_match(entry: Entry, if_match: str | None) -> None:

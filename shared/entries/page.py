@@ -15,7 +15,15 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows as due
-from shared.entries import attachments, entry_rows, links, payloads, stored, threads
+from shared.entries import (
+    attachments,
+    entry_rows,
+    links,
+    payloads,
+    replies,
+    stored,
+    threads,
+)
 from shared.entries import tombstones as graves
 from shared.entries.draft import EntryDraft
 from shared.entries.entry_rows import Revised
@@ -110,10 +118,13 @@ class Page:
             names = appearing.setdefault(one.draft.source, [])
             if row is None or row.deleted:
                 names.append(one.draft.external_id)
-            if row is None or step is Step.REVISION:
-                was_linked = row is not None and row.thread_id is not None
-                if was_linked or links.has_any(one.draft):
-                    linked.add(one.draft.source)
+            # Whoever may read it may be shown it as a parent, which is no revision.
+            was_linked = row is not None and row.thread_id is not None
+            may_link = row is None or step is Step.REVISION
+            if (was_linked and step >= Step.ASIDE) or (
+                may_link and links.has_any(one.draft)
+            ):
+                linked.add(one.draft.source)
         alone = []
         for source, names in sorted(appearing.items()):
             if source in linked:
@@ -178,13 +189,19 @@ class Page:
         )
 
     def _link(self, source: str) -> list[UUID]:
-        """Write links and threads of one source; return what is superseded by now."""
+        """Write links and threads of one source; return what is superseded by now.
+
+        Whose parent is shown to others than before is told anew.
+        """
         drafts = {
             one.entry_id: one.news.draft
             for one in self.revised
             if one.news.draft.source == source
         }
         self._thread(source, drafts)
+        told = [one.row for one in self.edits if one.told and one.row.thread_id]
+        parents = [row.id for row in told if row.source == source]
+        replies.tell_anew(self.conn, self.tenant, parents)
         old = links.superseded(self.conn, self.tenant, source, drafts)
         return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ import pytest
 from shared.access.keys import create_key
 from tests.fix_system import System
 from tests.integration.written import field_of, push, read, verdict
+from tests.waiting import until
 
 Links = list[dict[str, str]]
 Keyed = Callable[..., httpx.Client]
@@ -213,6 +215,69 @@ def test_a_reply_names_its_parent_to_whoever_may_see_that_and_to_nobody_else(
     # Whoever sees the parent takes the reply back.
     assert verdict(caller.put(address, json=whole))[1] == "updated"
     assert read(caller, address)["reply_to"] is None
+
+
+@pytest.mark.requirement("P10", "U21", "U35")
+@pytest.mark.parametrize(
+    ("closed", "opened"),
+    [
+        ({"readers": []}, {"readers": None}),
+        ({"logbook": "Operations"}, {"logbook": "RF"}),
+        ({"visible_from": "2199-01-01T00:00:00Z"}, {"visible_from": None}),
+    ],
+    ids=["readers", "logbooks", "embargo"],
+)
+def test_a_reply_is_told_again_when_others_may_see_its_parent(
+    caller, keyed, closed: dict[str, Any], opened: dict[str, Any]
+):
+    parent = {"external_id": "parent", "logbook": "RF", "text": "a trip"}
+    push(caller, **parent)
+    push(caller, external_id="reply", logbook="RF", reply_to="parent")
+    push(caller, external_id="other", logbook="RF", reply_to="reply")
+    narrow = keyed("RF")
+    after = read(narrow, "/v1/changes")["next_after"]
+
+    def told() -> dict[str, str | None]:
+        nonlocal after
+        news = read(narrow, f"/v1/changes?after={after}")
+        after = news["next_after"]
+        shown = [one["entry"] for one in news["items"] if one["entry"]]
+        return {one["external_id"]: one["reply_to"] for one in shown}
+
+    push(caller, **{**parent, **closed})
+    assert told() == {"reply": None}
+    push(caller, **{**parent, **opened})
+    assert told() == {"parent": None, "reply": "parent"}
+    # Of an edit that nobody reads another way, no reply tells.
+    push(caller, **{**parent, **opened, "tags": ["trip"]})
+    assert told().keys() - {"reply"} == {"parent"}
+
+
+@pytest.mark.requirement("P10", "U21")
+def test_a_parent_that_comes_while_an_entry_is_put_by_its_name_stays(
+    caller, keyed, api: System
+):
+    push(caller, external_id="hidden", logbook="Operations")
+    made = push(caller, external_id="reply", logbook="RF", text="first")
+    narrow = keyed("RF")
+    name_it = "UPDATE entry SET reply_to = 'hidden' WHERE id = %s"
+    waits = """SELECT count(*) FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(api.database) as other:
+            other.execute(name_it, [made["entry_id"]])
+            body = {"text": "second", "logbook": "RF"}
+            put = pool.submit(narrow.put, "/e/api/reply", json=body)
+            with psycopg.connect(api.database, autocommit=True) as looking:
+
+                def is_waiting() -> bool:
+                    return looking.execute(waits).fetchone() != (0,)
+
+                until(is_waiting, within_seconds=10, what="the write")
+
+        assert verdict(put.result())[1] == "updated"
+    shown = read(caller, f"/v1/entries/{made['entry_id']}")
+    assert (shown["text"], shown["reply_to"]) == ("second", "hidden")
 
 
 def test_a_merge_keeps_the_links_it_does_not_name(caller, keyed):
