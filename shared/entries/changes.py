@@ -26,7 +26,8 @@ _NOW: LiteralString = "SELECT epoch, now() FROM installation"
 _BEGIN = UUID(int=0)
 
 # What the caller was not told because its time had not come; nobody writes when it has.
-# Those of one moment come together, so that the moment is a place.
+# Those of one moment come together, so that the moment is a place. Their replies show
+# them as parents from then on.
 _UNVEILED: LiteralString = """
     SELECT e.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
            e.revision, 'access' AS change, e.visible_from AS changed_at,
@@ -37,7 +38,23 @@ _UNVEILED: LiteralString = """
        AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-     ORDER BY e.visible_from
+     UNION
+    SELECT r.changed_xid::text, r.id, r.source, r.external_id, r.revision, 'access',
+           e.visible_from, true, false
+      FROM entry e
+      JOIN entry_link l ON l.tenant = e.tenant AND l.source = e.source
+                       AND l.target = e.external_id AND l.kind = 'reply'
+      JOIN entry r ON r.id = l.entry_id
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
+       AND e.visible_from > %(at)s AND e.visible_from <= now()
+       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND r.tenant = %(tenant)s AND r.deleted_at IS NULL
+       AND (r.changed_xid, r.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
+       AND (%(logbooks)s::text[] IS NULL OR r.logbooks && %(logbooks)s)
+       AND (r.readers IS NULL OR r.readers && %(principals)s::text[])
+       AND (r.visible_from IS NULL OR r.visible_from <= now())
+     ORDER BY changed_at
      FETCH FIRST %(limit)s ROWS WITH TIES"""
 
 _SINCE: LiteralString = """

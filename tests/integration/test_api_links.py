@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
@@ -251,6 +252,28 @@ def test_a_reply_is_told_again_when_others_may_see_its_parent(
     # Of an edit that nobody reads another way, no reply tells.
     push(caller, **{**parent, **opened, "tags": ["trip"]})
     assert told().keys() - {"reply"} == {"parent"}
+
+
+@pytest.mark.requirement("U35")
+def test_a_reply_is_told_again_when_the_time_of_its_parent_has_come(caller):
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    push(caller, external_id="parent", visible_from=soon.isoformat())
+    push(caller, external_id="reply", reply_to="parent")
+    heard: dict[str, list[str | None]] = {}
+    after = ""
+
+    def is_told() -> bool:
+        nonlocal after
+        news = read(caller, f"/v1/changes{after}")
+        after = f"?after={news['next_after']}"
+        for one in news["items"]:
+            if one["entry"]:
+                told = heard.setdefault(one["entry"]["external_id"], [])
+                told.append(one["entry"]["reply_to"])
+        return "parent" in heard
+
+    until(is_told, within_seconds=10, what="the end of the embargo")
+    assert heard == {"parent": [None], "reply": [None, "parent"]}
 
 
 @pytest.mark.requirement("P10", "U21")

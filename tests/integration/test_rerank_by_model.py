@@ -228,6 +228,7 @@ def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
     assert server.asked == []
 
 
+@pytest.mark.requirement("S1-23")
 def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path):
     named = RerankingSettings(model=f"onnx:{tmp_path}")
 
@@ -241,7 +242,7 @@ def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path)
     assert (body["state"], body["degraded"], body["reranked"]) == ("done", False, True)
 
 
-@pytest.mark.requirement("C43")
+@pytest.mark.requirement("C43", "S1-23")
 def test_a_local_model_is_loaded_before_the_first_search_that_needs_it(world, tmp_path):
     folder = save(tmp_path)
     settings = Settings.load(

@@ -19,7 +19,8 @@ def named(text: str) -> list[Fact]:
     for word in text.split():
         start = text.index(word, place)
         place = start + len(word)
-        name = identify(bare := word.strip(".,:;!"))
+        bare = word.strip(".,:;!")
+        name = identify(bare) if bare else None
         if name is not None and name.kind == DEVICE:
             found.append(Fact(DEVICE, bare, "form", start, start + len(bare)))
     return found
