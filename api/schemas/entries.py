@@ -26,7 +26,7 @@ from shared.broker import ATTACHMENTS_STAGE
 from shared.entries.attachments import Attached
 from shared.entries.draft import KINDS
 from shared.entries.found import NO_DIGEST, Digest
-from shared.entries.identity import source_uri
+from shared.entries.identity import permalink, source_uri
 from shared.entries.reading import Entry
 from shared.entries.revisions import Revision, difference
 
@@ -309,11 +309,6 @@ def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
         "seen_at": timestamp(one.seen_at),
         "diff": difference(older, one),
     }
-
-
-def permalink(source: str, external_id: str) -> str:
-    """Return the address that survives a rebuild from the source."""
-    return f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
 
 
 def entry_out(

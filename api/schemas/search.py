@@ -270,6 +270,7 @@ class SearchHit(BaseModel):
     external_id: str
     source_uri: str
     url: str | None
+    permalink: str = Field(description="Its address here; a rebuild keeps it.")
     author: str | None
     authors: list[str]
     entry_time: str

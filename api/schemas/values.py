@@ -17,4 +17,5 @@ class OtherValue(BaseModel):
     entry_id: str
     source: str
     external_id: str
+    permalink: str
     time: str = Field(description="When the other one happened, or was written.")

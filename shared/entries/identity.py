@@ -19,6 +19,11 @@ def source_uri(tenant: str, source: str, external_id: str) -> str:
     return f"logchord:{doc_key(tenant, source, external_id)}"
 
 
+def permalink(source: str, external_id: str) -> str:
+    """Return the address that survives a rebuild from the source."""
+    return f"/e/{quote(source, safe='')}/{quote(external_id, safe='')}"
+
+
 def chunk_id(doc_key: str, number: int) -> str:
     """Return the name of one chunk, so that text order is chunk order."""
     return f"{doc_key}#{number:04d}"

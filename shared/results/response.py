@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from shared.entries.identity import source_uri
+from shared.entries.identity import permalink, source_uri
 from shared.jobs import verdict
 from shared.jobs.outcome import FACETS, Outcome, cuts
 from shared.query.period import Applied
@@ -194,6 +194,7 @@ def _result(plan: Plan, texts: Reader, place: int, shown: Shown) -> dict[str, An
         "external_id": row.external_id,
         "source_uri": source_uri(plan.scope.tenant, row.source, row.external_id),
         "url": row.url,
+        "permalink": permalink(row.source, row.external_id),
         "author": ", ".join(row.authors) or None,
         "authors": row.authors,
         "entry_time": timestamp(row.entry_time),
@@ -232,5 +233,6 @@ def _other(one: Other) -> dict[str, Any]:
         "entry_id": str(one.other_id),
         "source": one.source,
         "external_id": one.external_id,
+        "permalink": permalink(one.source, one.external_id),
         "time": timestamp(one.said_at),
     }

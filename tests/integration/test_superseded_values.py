@@ -61,6 +61,7 @@ def test_an_older_value_names_the_newest_and_the_newest_what_it_replaced(
     hits = asking.ask("current", limit=50)["results"]
     (first,) = [one for one in hits if one["external_id"] == "first"]
     (other,) = first["superseded_by"]
+    assert first["permalink"] == "/e/operations/first"
     assert other == {
         "device": "qf 1",
         "parameter": "current",
@@ -71,6 +72,7 @@ def test_an_older_value_names_the_newest_and_the_newest_what_it_replaced(
         "entry_id": str(ids["second"]),
         "source": "operations",
         "external_id": "second",
+        "permalink": "/e/operations/second",
         "time": "2026-03-04T05:31:00Z",
     }
 
