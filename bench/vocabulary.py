@@ -6,7 +6,7 @@ import argparse
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
@@ -28,7 +28,7 @@ from shared.text.facility import PLAIN
 from shared.text.folding import stem
 from shared.vocabulary import expand, learning
 from shared.vocabulary.expand import Want
-from shared.vocabulary.learning import Known, Learnt
+from shared.vocabulary.learning import Known, Learnt, Read
 
 TENANT = "default"
 ENTRIES, QUICK_ENTRIES = 8_000, 1_000
@@ -99,12 +99,10 @@ def _of_the_stage(conn: Connection[TupleRow], count: int) -> Iterator[Cost]:
 def _nothing(
     conn: Connection[TupleRow],
     tenant: str,
-    language: str,
-    words: Mapping[str, str],
-    idents: Iterable[str],
+    texts: Iterable[tuple[str, Read]],
     known: Known,
 ) -> Learnt:
-    del conn, tenant, language, words, idents
+    del conn, tenant, texts
     return Learnt(known, 0)
 
 

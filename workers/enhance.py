@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import functools
 
-from psycopg import Connection
-from psycopg.rows import TupleRow
-
 from shared.broker import (
     EMBED_ENTRIES,
     EXTRACT_METADATA,
-    INDEX_STAGE,
     METADATA_STAGE,
     embed_stage,
 )
-from shared.due import rows, stages
-from shared.due.rows import Claim
+from shared.due import stages
 from shared.embedding import names, tables
-from shared.enrich import metadata
-from shared.entries import attachments
-from shared.entries.reading import Content
 from shared.errors import ConfigurationError
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.stages import passing
-from workers import embedding
-from workers.contents import Contents
+from workers import embedding, extracting
 from workers.context import Context
-from workers.task import Ids, attempt, each_in_time, task
+from workers.task import Ids, attempt, task
 
 log = get_logger()
 
-METADATA_BATCH = 32
 # Where few wait, little is lost with a worker; of a backlog each may take more.
+METADATA_BATCH, METADATA_MOST = 8, 64
 EMBED_BATCH, EMBED_MOST = 8, 32
 
 
@@ -40,11 +31,13 @@ EMBED_BATCH, EMBED_MOST = 8, 32
 def extract_metadata(ctx: Context, entry_ids: Ids = ()) -> None:
     """Store terms, language and names of what is due; twice equals once."""
     ctx.checkpoint("before_claim", *entry_ids)
-    for claims in ctx.batches(METADATA_STAGE, entry_ids, limit=METADATA_BATCH):
-        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
-        contents = Contents(ctx, claims)
-        each_in_time(ctx, claims, functools.partial(_extract, ctx, contents))
+    batches = ctx.batches(
+        METADATA_STAGE, entry_ids, limit=METADATA_BATCH, most=METADATA_MOST
+    )
+    for claims in batches:
         ids = [claim.entry_id for claim in claims]
+        ctx.checkpoint("after_claim", *ids)
+        extracting.extract_in_time(ctx, claims)
         for stage in passing.after(ctx.settings, METADATA_STAGE):
             ctx.nudge(stage, ids)
 
@@ -67,47 +60,6 @@ def embed_entries(ctx: Context, model: str, entry_ids: Ids = ()) -> None:
     for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         embedding.embed_in_time(ctx, model, claims)
-
-
-def _extract(ctx: Context, contents: Contents, claim: Claim) -> None:
-    content = contents.of(claim)
-    if content is not None and not content.deleted:
-        source = ctx.settings.sources.get(content.source)
-        expected = source.language if source else None
-        files = _texts_of_files(ctx, content)
-        found = metadata.extract(content, expected, ctx.facility, files)
-        with connection(ctx.pool) as conn:
-            learnt = metadata.store(
-                conn,
-                content,
-                found,
-                ctx.known,
-                work_class=claim.work_class,
-                following=passing.after(ctx.settings, METADATA_STAGE),
-            )
-            _end(ctx, conn, claim)
-        if learnt is not None:
-            learnt.remember()
-    else:
-        with connection(ctx.pool) as conn:
-            ids, work_class = [claim.entry_id], claim.work_class
-            rows.add(conn, claim.tenant, ids, [INDEX_STAGE], work_class=work_class)
-            _end(ctx, conn, claim)
-    ctx.checkpoint("after_commit", claim.entry_id)
-
-
-def _texts_of_files(ctx: Context, content: Content) -> list[str]:
-    if not content.has_attachments:
-        return []
-    with connection(ctx.pool) as conn:
-        return attachments.texts(conn, content.tenant, content.entry_id)
-
-
-def _end(ctx: Context, conn: Connection[TupleRow], claim: Claim) -> None:
-    """End the work in the commit of its effect; a lost claim finishes nothing."""
-    ctx.checkpoint("before_finish", claim.entry_id)
-    rows.finish(conn, claim)
-    ctx.checkpoint("before_commit", claim.entry_id)
 
 
 def _is_used(ctx: Context, model: str, entry_ids: Ids) -> bool:

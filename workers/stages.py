@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated
@@ -21,17 +22,26 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.stages import passing, registered
 from shared.stages.registered import Stage
-from workers.contents import Contents
+from workers import together
 from workers.context import Context
-from workers.task import BATCH_SECONDS, Ids, attempt, each, settle, task
+from workers.task import Ids, attempt, settle, task
 
 log = get_logger()
 
 FIND_BATCH = 32
 
 StageName = Annotated[str, Field(max_length=64)]
-# What was found in an entry, and the entry; None: it is gone.
-Done = tuple[Claim, Content | None, Finding | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found in one entry; without content it is gone, or deleted."""
+
+    claim: Claim
+    content: Content | None = None
+    found: Finding | None = None
+    # How much there is to store: as much as of any other.
+    weight: int = 1
 
 
 @task(RUN_STAGE)
@@ -58,47 +68,24 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
         with connection(ctx.pool) as conn:
             rows.finish(conn, *claims)
         return
-    done = _find(ctx, stage, claims)
-    if attempt(_keep, ctx, stage, done) is not None:
-        # What harms one of many is found when each is kept by itself.
-        by_claim = {one[0].entry_id: one for one in done}
-        each(
-            ctx,
-            [one[0] for one in done],
-            lambda claim: _keep(ctx, stage, [by_claim[claim.entry_id]]),
-        )
-    unsearched = [
-        one.entry_id for one, _, found in done if found and not found.is_searched
-    ]
+    before = _before(ctx, stage, claims)
+    unsearched: list[UUID] = []
+
+    def find(claim: Claim, content: Content | None) -> Found:
+        if content is None or content.deleted:
+            return Found(claim)
+        found = finding.find(stage, content, before.get(claim.entry_id))
+        if not found.is_searched:
+            unsearched.append(claim.entry_id)
+        return Found(claim, content, found)
+
+    keep = functools.partial(_keep, ctx, stage)
+    together.work(ctx, claims, find, keep, most=FIND_BATCH)
     if unsearched:
         ctx.nudge(METADATA_STAGE, unsearched)
-    ids = [claim.entry_id for claim, _, _ in done]
+    ids = [claim.entry_id for claim in claims]
     for following in passing.after(ctx.settings, name):
         ctx.nudge(following, ids)
-    with connection(ctx.pool) as conn:
-        # For whom there was no time.
-        rows.release(conn, claims[0].claim)
-
-
-def _find(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> list[Done]:
-    """Run the stage on those that there is time for; a failure is its entry's own."""
-    ends = time.monotonic() + BATCH_SECONDS
-    contents = Contents(ctx, claims)
-    before = _before(ctx, stage, claims)
-    done: list[Done] = []
-
-    def step(claim: Claim) -> None:
-        content = contents.of(claim)
-        found = None
-        if content is not None and not content.deleted:
-            found = finding.find(stage, content, before.get(claim.entry_id))
-        done.append((claim, content, found))
-
-    for claim in claims:
-        if time.monotonic() >= ends:
-            break
-        each(ctx, [claim], step)
-    return done
 
 
 def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, Last]:
@@ -111,22 +98,19 @@ def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, L
     return found
 
 
-def _keep(ctx: Context, stage: Stage, done: Sequence[Done]) -> None:
+def _keep(ctx: Context, stage: Stage, done: Sequence[Found]) -> None:
     """Store what was found and end its work, all in one commit."""
-    in_order = sorted(done, key=lambda one: one[0].entry_id)
+    claims = [one.claim for one in done]
+    tenant, work_class = claims[0].tenant, claims[0].work_class
+    there = [
+        (one.content, one.found)
+        for one in done
+        if one.content is not None and one.found is not None
+    ]
     following = passing.after(ctx.settings, stage.descriptor.name)
     with connection(ctx.pool) as conn:
-        for claim, content, found in in_order:
-            if content is not None and found is not None:
-                finding.store(conn, stage, content, found, work_class=claim.work_class)
-                rows.add(
-                    conn,
-                    claim.tenant,
-                    [claim.entry_id],
-                    following,
-                    work_class=claim.work_class,
-                )
-        ctx.checkpoint("before_finish", *(one[0].entry_id for one in in_order))
-        rows.finish(conn, *(one[0] for one in in_order))
-        ctx.checkpoint("before_commit", *(one[0].entry_id for one in in_order))
-    ctx.checkpoint("after_commit", *(one[0].entry_id for one in in_order))
+        finding.store(conn, tenant, stage, there, work_class=work_class)
+        ids = [content.entry_id for content, _ in there]
+        rows.add(conn, tenant, ids, following, work_class=work_class)
+        together.end(ctx, conn, claims)
+    ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

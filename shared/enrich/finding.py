@@ -1,4 +1,4 @@
-"""A stage that finds things, run on one entry: what it reads, found, and kept.
+"""A stage that finds things, run on entries: what it reads, found, and kept.
 
 A revision, or a chore, makes it due; it runs only where what it reads, or the stage
 itself, is another than when it last ran.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -37,14 +37,17 @@ _LAST: LiteralString = """
 
 # What it read is in the newer revision as it was.
 _STILL: LiteralString = """
-    UPDATE entry_finding SET revision = %(revision)s
-     WHERE entry_id = %(entry_id)s AND stage = %(stage)s AND tenant = %(tenant)s
-       AND revision < %(revision)s"""
+    UPDATE entry_finding f SET revision = s.revision
+      FROM unnest(%(entry_ids)s::uuid[], %(revisions)s::integer[])
+           AS s (entry_id, revision)
+     WHERE f.entry_id = s.entry_id AND f.stage = %(stage)s AND f.tenant = %(tenant)s
+       AND f.revision < s.revision"""
 
 # What is purged meanwhile takes its findings along.
 _THERE: LiteralString = """
-    SELECT FROM entry
-     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+    SELECT id FROM entry
+     WHERE id = ANY(%(entry_ids)s) AND tenant = %(tenant)s
+     ORDER BY id
        FOR KEY SHARE"""
 
 
@@ -105,39 +108,46 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
 
 def store(
     conn: Connection[TupleRow],
+    tenant: str,
     stage: Stage,
-    content: Content,
-    finding: Finding,
+    found: Iterable[tuple[Content, Finding]],
     *,
     work_class: int = due.LIVE,
 ) -> None:
     """Keep what a stage found; idempotent, and nothing older replaces it.
 
-    Words that are searched make the entry be read once more.
+    Words that are searched make their entry be read once more.
     """
-    key = {
-        "entry_id": content.entry_id,
-        "tenant": content.tenant,
-        "revision": content.revision,
-    }
+    by_id = {content.entry_id: (content, finding) for content, finding in found}
+    key = {"tenant": tenant, "entry_ids": sorted(by_id)}
+    there = [by_id[one] for (one,) in conn.execute(_THERE, key).fetchall()]
     name = stage.descriptor.name
-    if conn.execute(_THERE, key).fetchone() is None:
-        return
-    if finding.found is None:
-        conn.execute(_STILL, {**key, "stage": name})
-    else:
-        findings.store(
-            conn,
-            key,
-            name,
-            version=stage.version,
-            inputs=finding.inputs,
-            facts=(),
-            told=Told(finding.found, finding.words),
+    still = [content for content, finding in there if finding.found is None]
+    if still:
+        known = {
+            "tenant": tenant,
+            "stage": name,
+            "entry_ids": [content.entry_id for content in still],
+            "revisions": [content.revision for content in still],
+        }
+        conn.execute(_STILL, known)
+    told = [
+        Told(
+            content.entry_id,
+            content.revision,
+            stage.version,
+            finding.inputs,
+            found=finding.found,
+            words=finding.words,
         )
-    if not finding.is_searched:
-        ids = [content.entry_id]
-        due.add(conn, content.tenant, ids, [METADATA_STAGE], work_class=work_class)
+        for content, finding in there
+        if finding.found is not None
+    ]
+    findings.store(conn, tenant, name, told)
+    unsearched = [
+        content.entry_id for content, finding in there if not finding.is_searched
+    ]
+    due.add(conn, tenant, unsearched, [METADATA_STAGE], work_class=work_class)
 
 
 def _words(one: StageDescriptor, found: Sequence[dict[str, Any]]) -> Iterator[str]:

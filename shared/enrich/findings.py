@@ -1,11 +1,12 @@
-"""What stages have found in an entry, kept for filters: a row for each stage."""
+"""What stages have found in entries, kept for filters: a row for each and its entry."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, LiteralString
+from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -17,58 +18,82 @@ from shared.text.quantities import Quantity
 # A text of nothing but names does not fill the index with them.
 MAX_TERMS = 1000
 
-_KNOWN: LiteralString = """
-    SELECT f.terms = %(terms)s AND f.people = %(people)s
-           AND f.facts = %(facts)s::jsonb
-      FROM entry_finding f
-     WHERE f.entry_id = %(entry_id)s AND f.stage = %(stage)s
-       AND f.tenant = %(tenant)s"""
-
+# All of them see the table as it was before. As JSON, for no array holds arrays of
+# different lengths.
 _STORE: LiteralString = """
-    INSERT INTO entry_finding (entry_id, stage, tenant, revision, version, inputs,
-                               facts, terms, people, found, words)
-    VALUES (%(entry_id)s, %(stage)s, %(tenant)s, %(revision)s, %(version)s, %(inputs)s,
-            %(facts)s::jsonb, %(terms)s, %(people)s, %(found)s::jsonb, %(words)s)
-        ON CONFLICT (entry_id, stage) DO UPDATE
-       SET revision = excluded.revision, version = excluded.version,
-           inputs = excluded.inputs, facts = excluded.facts, terms = excluded.terms,
-           people = excluded.people, found = excluded.found, words = excluded.words,
-           updated_at = now()
-     WHERE excluded.revision >= entry_finding.revision
-       AND entry_finding.tenant = excluded.tenant"""
+    WITH given AS MATERIALIZED (
+        SELECT g.entry_id, g.revision, g.version, g.inputs, g.facts, g.terms, g.people,
+               g.found, g.words
+          FROM json_to_recordset(%(rows)s::json) AS g (
+            entry_id uuid, revision integer, version bigint, inputs bytea, facts jsonb,
+            terms text[], people text, found jsonb, words text)),
+    known AS (
+        SELECT g.entry_id, f.terms = g.terms AND f.people = g.people
+               AND f.facts = g.facts AS is_same
+          FROM given g
+          JOIN entry_finding f ON f.entry_id = g.entry_id
+         WHERE f.stage = %(stage)s AND f.tenant = %(tenant)s),
+    stored AS (
+        INSERT INTO entry_finding (entry_id, stage, tenant, revision, version, inputs,
+                                   facts, terms, people, found, words)
+        SELECT g.entry_id, %(stage)s, %(tenant)s, g.revision, g.version, g.inputs,
+               g.facts, g.terms, g.people, g.found, g.words
+          FROM given g
+         ORDER BY g.entry_id
+            ON CONFLICT (entry_id, stage) DO UPDATE
+           SET revision = excluded.revision, version = excluded.version,
+               inputs = excluded.inputs, facts = excluded.facts,
+               terms = excluded.terms, people = excluded.people,
+               found = excluded.found, words = excluded.words, updated_at = now()
+         WHERE excluded.revision >= entry_finding.revision
+           AND entry_finding.tenant = excluded.tenant)
+    SELECT g.entry_id
+      FROM given g
+      LEFT JOIN known k ON k.entry_id = g.entry_id
+     WHERE CASE WHEN k.entry_id IS NULL THEN g.facts <> '[]' ELSE NOT k.is_same END
+     ORDER BY g.entry_id"""
 
 _FORGET_QUANTITIES: LiteralString = """
     DELETE FROM entry_quantity
-     WHERE entry_id = %(entry_id)s AND tenant = %(tenant)s"""
+     WHERE entry_id = ANY(%(ids)s) AND tenant = %(tenant)s"""
 
 _STORE_QUANTITIES: LiteralString = """
     INSERT INTO entry_quantity (entry_id, place, tenant, dimension, value, name,
                                 device, parameter, said_at)
-    SELECT %(entry_id)s, q.place, %(tenant)s, q.dimension, q.value, q.name,
-           q.device, q.parameter, q.said_at
-      FROM unnest(%(dimensions)s::text[], %(sizes)s::float8[], %(names)s::text[],
+    SELECT q.entry_id, q.place, %(tenant)s, q.dimension, q.value, q.name, q.device,
+           q.parameter, q.said_at
+      FROM unnest(%(entry_ids)s::uuid[], %(places)s::integer[],
+                  %(dimensions)s::text[], %(sizes)s::float8[], %(names)s::text[],
                   %(devices)s::text[], %(parameters)s::text[],
                   %(moments)s::timestamptz[])
-           WITH ORDINALITY
-           AS q (dimension, value, name, device, parameter, said_at, place)
-     ORDER BY q.place"""
+           AS q (entry_id, place, dimension, value, name, device, parameter, said_at)
+     ORDER BY q.entry_id, q.place"""
 
 _TERMS_OF_OTHERS: LiteralString = """
-    SELECT coalesce(array_agg(DISTINCT term ORDER BY term), '{}')
+    SELECT f.entry_id, array_agg(DISTINCT term ORDER BY term)
       FROM entry_finding f, unnest(f.terms) AS term
-     WHERE f.entry_id = %(entry_id)s AND f.stage <> %(stage)s
-       AND f.tenant = %(tenant)s"""
+     WHERE f.entry_id = ANY(%(ids)s) AND f.stage <> %(stage)s
+       AND f.tenant = %(tenant)s
+     GROUP BY f.entry_id
+     ORDER BY f.entry_id
+     LIMIT 1000"""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a stage found in words of its own, and what of it is searched."""
+    """What a stage found in one revision: for filters, or in words of its own."""
 
-    found: list[dict[str, Any]] = field(default_factory=list)
+    entry_id: UUID
+    revision: int
+    # Of the stage and of its settings.
+    version: int
+    # Of what the stage reads of an entry; of all of it there is no mark.
+    inputs: bytes = b""
+    facts: Sequence[Fact] = ()
+    people: str = ""
+    found: Sequence[dict[str, Any]] = ()
+    # What of it is searched.
     words: str = ""
-
-
-NOTHING_TOLD = Told()
 
 
 def terms_of(facts: Iterable[Fact]) -> list[str]:
@@ -84,65 +109,77 @@ def lexemes(terms: Iterable[str]) -> str:
 
 def store(
     conn: Connection[TupleRow],
-    key: dict[str, Any],
+    tenant: str,
     stage: str,
-    *,
-    version: int,
-    inputs: bytes,
-    facts: Sequence[Fact],
-    people: str = "",
-    told: Told = NOTHING_TOLD,
-) -> bool:
-    """Replace what a stage has found; true if filters see a difference.
+    told: Iterable[Told],
+) -> set[UUID]:
+    """Replace what a stage has found; return where filters see a difference.
 
-    `key` names entry, tenant and revision. Whoever has facts for filters holds the
-    entry's row.
+    Whoever has facts for filters holds the rows of the entries.
     """
-    row = {
-        **key,
-        "stage": stage,
-        "version": version,
-        "inputs": inputs,
-        "facts": json.dumps([_as_json(fact) for fact in facts]),
-        "terms": terms_of(facts),
-        "people": people,
-        "found": json.dumps(told.found),
-        "words": told.words,
-    }
-    known = conn.execute(_KNOWN, row).fetchone()
-    conn.execute(_STORE, row)
-    if known is None:
-        return bool(facts)
-    return not known[0]
+    rows = [
+        {
+            "entry_id": str(one.entry_id),
+            "revision": one.revision,
+            "version": one.version,
+            "inputs": f"\\x{one.inputs.hex()}",
+            "facts": [_as_json(fact) for fact in one.facts],
+            "terms": terms_of(one.facts),
+            "people": one.people,
+            "found": one.found,
+            "words": one.words,
+        }
+        for one in told
+    ]
+    if not rows:
+        return set()
+    values = {"tenant": tenant, "stage": stage, "rows": json.dumps(rows)}
+    # Planned each time, as all that looks for many: a plan of tables that were small
+    # goes on reading the whole of them while they grow.
+    changed = conn.execute(_STORE, values, prepare=False)
+    return {entry_id for (entry_id,) in changed}
 
 
 def store_quantities(
-    conn: Connection[TupleRow], key: dict[str, Any], found: Sequence[Quantity]
+    conn: Connection[TupleRow], tenant: str, found: Mapping[UUID, Sequence[Quantity]]
 ) -> None:
-    """Replace the quantities of an entry; the caller holds the entry's row."""
-    conn.execute(_FORGET_QUANTITIES, key)
-    if found:
+    """Replace the quantities of entries; the caller holds the rows of these."""
+    asked = {"tenant": tenant, "ids": sorted(found)}
+    conn.execute(_FORGET_QUANTITIES, asked, prepare=False)
+    placed = [
+        (entry_id, place, one)
+        for entry_id, quantities in found.items()
+        for place, one in enumerate(quantities, 1)
+    ]
+    if placed:
         row = {
-            **key,
-            "dimensions": [one.dimension for one in found],
-            "sizes": [one.value for one in found],
-            "names": [one.name for one in found],
-            "devices": [one.device or None for one in found],
-            "parameters": [one.parameter or None for one in found],
-            "moments": [one.said_at for one in found],
+            "tenant": tenant,
+            "entry_ids": [entry_id for entry_id, _, _ in placed],
+            "places": [place for _, place, _ in placed],
+            "dimensions": [one.dimension for _, _, one in placed],
+            "sizes": [one.value for _, _, one in placed],
+            "names": [one.name for _, _, one in placed],
+            "devices": [one.device or None for _, _, one in placed],
+            "parameters": [one.parameter or None for _, _, one in placed],
+            "moments": [one.said_at for _, _, one in placed],
         }
         conn.execute(_STORE_QUANTITIES, row)
 
 
 def terms_of_others(
-    conn: Connection[TupleRow], key: dict[str, Any], stage: str
-) -> list[str]:
-    """Return the terms that other stages have found in an entry."""
-    row = conn.execute(_TERMS_OF_OTHERS, {**key, "stage": stage}).fetchone()
-    return list(row[0]) if row else []
+    conn: Connection[TupleRow], tenant: str, stage: str, ids: Sequence[UUID]
+) -> dict[UUID, list[str]]:
+    """Return the terms that other stages have found, of entries that have any."""
+    values = {"tenant": tenant, "stage": stage, "ids": list(ids)}
+    return dict(conn.execute(_TERMS_OF_OTHERS, values, prepare=False).fetchall())
 
 
 def _as_json(fact: Fact) -> dict[str, Any]:
-    return {
-        name: value for name, value in asdict(fact).items() if value not in (None, ())
-    }
+    known: dict[str, Any] = {"field": fact.field, "value": fact.value, "how": fact.how}
+    if fact.start is not None:
+        known["start"] = fact.start
+    if fact.end is not None:
+        known["end"] = fact.end
+    if fact.aliases:
+        known["aliases"] = fact.aliases
+    return known

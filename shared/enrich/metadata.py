@@ -1,12 +1,13 @@
-"""The metadata stage: language, terms and names of an entry, kept beside it."""
+"""The metadata stage: language, terms and names of entries, kept beside them."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
+from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -15,6 +16,7 @@ from shared.broker import DUPLICATES_STAGE, METADATA_STAGE
 from shared.due import rows as due
 from shared.enrich import facts, findings
 from shared.enrich.facts import Found
+from shared.enrich.findings import Told
 from shared.enrich.places import places
 from shared.entries.entry import INDEX_STAGE
 from shared.entries.reading import Content
@@ -63,44 +65,54 @@ class Extracted:
         return [flag for flag, holds in told.items() if holds]
 
 
-# The entry's row first, as everybody locks it first: an edit waits or is seen.
-_LOCK_ENTRY: LiteralString = """
-    SELECT revision FROM entry
-     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+# The entries' rows first, as everybody locks them first: an edit waits or is seen.
+_LOCK_ENTRIES: LiteralString = """
+    SELECT id, revision FROM entry
+     WHERE id = ANY(%(ids)s) AND tenant = %(tenant)s
+     ORDER BY id
        FOR NO KEY UPDATE"""
 
-_KNOWN: LiteralString = """
-    SELECT stream = %(stream)s AND idents = %(idents)s AND language = %(language)s
-      FROM entry_text
-     WHERE entry_id = %(entry_id)s AND tenant = %(tenant)s
-       AND revision = %(revision)s"""
-
-_STORE_TEXT: LiteralString = """
-    INSERT INTO entry_text (entry_id, tenant, revision, language, analyser_version,
-                            stream, idents, tsv, plain)
-    VALUES (%(entry_id)s, %(tenant)s, %(revision)s, %(language)s, %(version)s,
-            %(stream)s, %(idents)s, %(tsv)s::tsvector, %(plain)s)
-        ON CONFLICT (entry_id) DO UPDATE
-       SET revision = excluded.revision, language = excluded.language,
-           analyser_version = excluded.analyser_version, stream = excluded.stream,
-           idents = excluded.idents, tsv = excluded.tsv, plain = excluded.plain
-     WHERE excluded.revision >= entry_text.revision
-       AND entry_text.tenant = excluded.tenant"""
-
-_STORE_METADATA: LiteralString = """
+# The same revision read anew gets a newer version: without, the index would keep the
+# old. As JSON, for no array holds arrays of different lengths.
+_STORE: LiteralString = """
+    WITH given AS MATERIALIZED (
+        SELECT g.entry_id, g.revision, g.language, g.version, g.stream, g.idents,
+               g.tsv, g.plain, g.entities, g.flags, g.is_told_anew
+          FROM json_to_recordset(%(rows)s::json) AS g (
+            entry_id uuid, revision integer, language text, version integer,
+            stream text, idents text[], tsv tsvector, plain boolean, entities jsonb,
+            flags text[], is_told_anew boolean)),
+    shown_anew AS (
+        UPDATE entry e SET doc_version = e.doc_version + 1
+          FROM given g
+          JOIN entry_text t ON t.entry_id = g.entry_id
+         WHERE t.tenant = %(tenant)s AND t.revision = g.revision
+           AND (g.is_told_anew OR t.stream <> g.stream OR t.idents <> g.idents
+                OR t.language <> g.language)
+           AND e.id = g.entry_id AND e.tenant = %(tenant)s),
+    texts AS (
+        INSERT INTO entry_text (entry_id, tenant, revision, language,
+                                analyser_version, stream, idents, tsv, plain)
+        SELECT g.entry_id, %(tenant)s, g.revision, g.language, g.version, g.stream,
+               g.idents, g.tsv, g.plain
+          FROM given g
+         ORDER BY g.entry_id
+            ON CONFLICT (entry_id) DO UPDATE
+           SET revision = excluded.revision, language = excluded.language,
+               analyser_version = excluded.analyser_version,
+               stream = excluded.stream, idents = excluded.idents, tsv = excluded.tsv,
+               plain = excluded.plain
+         WHERE excluded.revision >= entry_text.revision
+           AND entry_text.tenant = excluded.tenant)
     INSERT INTO entry_metadata (entry_id, tenant, revision, language, entities, flags)
-    VALUES (%(entry_id)s, %(tenant)s, %(revision)s, %(language)s, %(entities)s::jsonb,
-            %(flags)s)
+    SELECT g.entry_id, %(tenant)s, g.revision, g.language, g.entities, g.flags
+      FROM given g
+     ORDER BY g.entry_id
         ON CONFLICT (entry_id) DO UPDATE
        SET revision = excluded.revision, language = excluded.language,
            entities = excluded.entities, flags = excluded.flags, updated_at = now()
      WHERE excluded.revision >= entry_metadata.revision
        AND entry_metadata.tenant = excluded.tenant"""
-
-# The same revision read anew: without a newer version the index would keep the old.
-_SHOWN_ANEW: LiteralString = """
-    UPDATE entry SET doc_version = doc_version + 1
-     WHERE id = %(entry_id)s AND tenant = %(tenant)s"""
 
 
 def extract(
@@ -157,62 +169,100 @@ def store(
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
 ) -> Learnt | None:
+    """Keep what was found in one entry, as `store_all` does of many."""
+    return store_all(
+        conn,
+        content.tenant,
+        [(content, found)],
+        vocabulary,
+        work_class=work_class,
+        following=following,
+    )
+
+
+def store_all(
+    conn: Connection[TupleRow],
+    tenant: str,
+    extracted: Iterable[tuple[Content, Extracted]],
+    vocabulary: Known | None = None,
+    *,
+    work_class: int = due.LIVE,
+    following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
+) -> Learnt | None:
     """Keep what was found, make due what is made of it; idempotent.
 
-    None, and nothing is written, if the entry has moved on meanwhile. What was learnt
-    may be remembered once it is committed.
+    Nothing is written of an entry that has moved on meanwhile; None: all of them have.
+    What was learnt may be remembered once it is committed.
     """
-    key = {"entry_id": content.entry_id, "tenant": content.tenant}
-    locked = conn.execute(_LOCK_ENTRY, key).fetchone()
-    if locked is None or locked[0] != content.revision:
-        return None
-    known = found.known
-    is_new = findings.store(
-        conn,
-        {**key, "revision": content.revision},
-        METADATA_STAGE,
-        version=found.facts_version,
-        # It reads all that an entry is.
-        inputs=b"",
-        facts=known.facts,
-        people=known.people,
-    )
-    findings.store_quantities(conn, key, known.quantities)
-    others = findings.terms_of_others(conn, key, METADATA_STAGE)
-    terms = findings.lexemes([*findings.terms_of(known.facts), *others])
-    row = {
-        **key,
-        "revision": content.revision,
-        "language": found.language,
-        "version": found.version,
-        "stream": found.analysis.stream,
-        "idents": found.analysis.idents,
-        "tsv": f"{found.analysis.tsvector_literal} {terms}",
-        "plain": found.analysis.plain,
-        "flags": found.flags,
+    by_id = {content.entry_id: (content, found) for content, found in extracted}
+    asked = {"tenant": tenant, "ids": sorted(by_id)}
+    # Planned each time, as all that looks for many: a plan of tables that were small
+    # goes on reading the whole of them while they grow.
+    locked = conn.execute(_LOCK_ENTRIES, asked, prepare=False).fetchall()
+    current = {
+        one: by_id[one][1]
+        for one, revision in locked
+        if revision == by_id[one][0].revision
     }
-    same = conn.execute(_KNOWN, row).fetchone()
-    if same is not None and (is_new or not same[0]):
-        conn.execute(_SHOWN_ANEW, key)
-    conn.execute(_STORE_TEXT, row)
-    conn.execute(_STORE_METADATA, {**row, "entities": json.dumps(found.entities)})
-    due.add(
-        conn,
-        content.tenant,
-        [content.entry_id],
-        following,
-        work_class=work_class,
-    )
+    if not current:
+        return None
+    _store_current(conn, tenant, dict(locked), current)
+    due.add(conn, tenant, current, following, work_class=work_class)
     # Last: who waits for the words of another entry has nothing left to lock.
-    analysis = found.analysis
     return learning.learn(
         conn,
-        content.tenant,
-        found.language,
-        analysis.words,
-        analysis.idents,
+        tenant,
+        [(found.language, found.analysis) for found in current.values()],
         vocabulary or Known(),
     )
+
+
+def _store_current(
+    conn: Connection[TupleRow],
+    tenant: str,
+    revisions: Mapping[UUID, int],
+    current: Mapping[UUID, Extracted],
+) -> None:
+    """Keep what was found in entries, whose rows are locked."""
+    told = [
+        Told(
+            one,
+            revisions[one],
+            found.facts_version,
+            facts=found.known.facts,
+            people=found.known.people,
+        )
+        for one, found in current.items()
+    ]
+    told_anew = findings.store(conn, tenant, METADATA_STAGE, told)
+    quantities = {one: found.known.quantities for one, found in current.items()}
+    findings.store_quantities(conn, tenant, quantities)
+    others = findings.terms_of_others(conn, tenant, METADATA_STAGE, [*current])
+    rows = [
+        {
+            "entry_id": str(one),
+            "revision": revisions[one],
+            "is_told_anew": one in told_anew,
+            **_row(found, others.get(one, [])),
+        }
+        for one, found in current.items()
+    ]
+    conn.execute(_STORE, {"tenant": tenant, "rows": json.dumps(rows)}, prepare=False)
+
+
+def _row(found: Extracted, terms_of_others: Sequence[str]) -> dict[str, Any]:
+    analysis = found.analysis
+    terms = findings.lexemes([*findings.terms_of(found.known.facts), *terms_of_others])
+    return {
+        "language": found.language,
+        "version": found.version,
+        "stream": analysis.stream,
+        "idents": analysis.idents,
+        "tsv": f"{analysis.tsvector_literal} {terms}",
+        "plain": analysis.plain,
+        "entities": found.entities,
+        "flags": found.flags,
+    }
 
 
 def _entities(text: str, names: Iterable[Token], marked: str) -> list[dict[str, Any]]:

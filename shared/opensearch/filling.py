@@ -34,7 +34,7 @@ from shared.postgres import Pool, connection
 log = get_logger()
 
 # Each goes with a request of its own, and while it is on its way the next is read. A
-# hundred documents take OpenSearch more than a quarter of the time of four hundred.
+# hundred documents take OpenSearch more than half the time of four hundred.
 _LOADED_AT_ONCE = 400
 # So many of a megabyte each are no matter; how large they are need not be asked.
 _FEW = 25

@@ -36,11 +36,12 @@ def detect(text: str, expected: str | None = None) -> str:
     letters = len(_LETTER.findall(start))
     if letters == 0:
         return expected or DEFAULT
-    # A CJK character says as much as several letters.
-    if 2 * len(_CJK_CHAR.findall(start)) > letters * _MAJORITY:
-        return _of_cjk(start)
-    if len(_LATIN.findall(start)) < letters * _MAJORITY:
-        return UNKNOWN
+    if not start.isascii():
+        # A CJK character says as much as several letters.
+        if 2 * len(_CJK_CHAR.findall(start)) > letters * _MAJORITY:
+            return _of_cjk(start)
+        if len(_LATIN.findall(start)) < letters * _MAJORITY:
+            return UNKNOWN
     words = " ".join(_WORDS.findall(start))
     if len(words) < _MIN_LETTERS:
         return expected or DEFAULT

@@ -1,4 +1,4 @@
-"""The words and names of an entry, taken into the vocabulary in the entry's commit.
+"""The words and names of entries, taken into the vocabulary in the entries' commit.
 
 Most are there already, so each process remembers what it has seen there. What no entry
 has any more is taken out by others (`counting.py`); every such walk has a number, and
@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import LiteralString
+from typing import LiteralString, Protocol
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -102,7 +102,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What an entry's commit takes into the vocabulary."""
+    """What the commit of entries takes into the vocabulary."""
 
     known: Known
     walk: int
@@ -119,31 +119,48 @@ def language_of(language: str) -> str:
     return language if language in STEMMED_LANGUAGES else UNSTEMMED
 
 
+class Read(Protocol):
+    """What a text comes to: its words, each with its stem, and its names."""
+
+    @property
+    def words(self) -> Mapping[str, str]:
+        """The words as they are written, folded, each with its stem."""
+
+    @property
+    def idents(self) -> Iterable[str]:
+        """The names, in every spelling, and their parts."""
+
+
 def learn(
     conn: Connection[TupleRow],
     tenant: str,
-    language: str,
-    words: Mapping[str, str],
-    idents: Iterable[str],
+    texts: Iterable[tuple[str, Read]],
     known: Known,
 ) -> Learnt:
-    """See that the vocabulary has these words, each with its stem, and these names.
+    """See that the vocabulary has the words, by language, and names of these texts.
 
     To be called last in a transaction: it waits for who learns the same just now.
     """
     walk = _lock_and_walk(conn)
-    kept_as = language_of(language)
-    of_words: _Place = (tenant, kept_as)
-    of_names: _Place = (tenant, None)
-    new_words = known.unknown(walk, of_words, words.keys())
-    new_names = known.unknown(walk, of_names, {*idents})
-    values = {"tenant": tenant, "language": kept_as, "walk": walk}
-    if new_words:
-        stems = [words[word] for word in new_words]
-        conn.execute(_LEARN_WORDS, {**values, "surfaces": new_words, "stems": stems})
-    if new_names:
-        conn.execute(_LEARN_NAMES, {**values, "idents": new_names})
-    return Learnt(known, walk, {of_words: new_words, of_names: new_names})
+    stems: dict[str, dict[str, str]] = {}
+    names: set[str] = set()
+    for language, text in texts:
+        stems.setdefault(language_of(language), {}).update(text.words)
+        names.update(text.idents)
+    news: dict[_Place, list[str]] = {}
+    # All words before any name, and in order: so does everybody.
+    for language, of_words in sorted(stems.items()):
+        new = known.unknown(walk, (tenant, language), of_words.keys())
+        news[tenant, language] = new
+        if new:
+            given = {"surfaces": new, "stems": [of_words[word] for word in new]}
+            values = {"tenant": tenant, "walk": walk, "language": language, **given}
+            conn.execute(_LEARN_WORDS, values)
+    new = news[tenant, None] = known.unknown(walk, (tenant, None), names)
+    if new:
+        values = {"tenant": tenant, "walk": walk, "idents": new}
+        conn.execute(_LEARN_NAMES, values)
+    return Learnt(known, walk, news)
 
 
 def _lock_and_walk(conn: Connection[TupleRow]) -> int:

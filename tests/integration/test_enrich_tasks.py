@@ -20,7 +20,7 @@ from shared.opensearch import aliases, filling, mapping, portions, tidying
 from shared.opensearch.documents import load
 from shared.postgres import connection
 from shared.settings import Settings
-from workers import embedding, enhance, task
+from workers import together
 from workers.chores import reconcile_index
 from workers.context import Context, Resources
 from workers.duplicates import place_entries
@@ -137,7 +137,7 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
     for number in range(3):
         save(f"A-{number}")
     # The clock of a batch is over at once, and so is the task.
-    monkeypatch.setattr(task, "BATCH_SECONDS", -1.0)
+    monkeypatch.setattr(together, "BATCH_SECONDS", -1.0)
     one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
@@ -230,7 +230,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
     (lost,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
     conn.commit()
     with connection(late.pool) as other:
-        enhance._end(late, other, lost)
+        together.end(late, other, [lost])
 
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (1,)
 
@@ -274,7 +274,7 @@ def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monke
 
     monkeypatch.setattr(of_entry, "embed", look)
     # Neither many nor late enough to be kept for that.
-    monkeypatch.setattr(embedding, "KEEP_SECONDS", 60.0)
+    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
     embed_entries(ctx, MODEL)
 
     assert len(begun) == 4

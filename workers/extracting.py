@@ -1,0 +1,89 @@
+"""Metadata of a batch of entries: found one by one, kept together in few commits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shared.broker import INDEX_STAGE, METADATA_STAGE
+from shared.due import rows
+from shared.due.rows import Claim
+from shared.enrich import metadata
+from shared.enrich.metadata import Extracted
+from shared.entries import attachments
+from shared.entries.reading import Content
+from shared.postgres import connection
+from shared.stages import passing
+from workers import together
+from workers.context import Context
+
+# What is stored in one commit, a long text counted as several.
+KEPT_ENTRIES = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was found in one entry; without content it is gone, or deleted."""
+
+    claim: Claim
+    content: Content | None = None
+    found: Extracted | None = None
+
+    @property
+    def weight(self) -> int:
+        """How much there is to store."""
+        # What its files say stands there, too.
+        characters = len(self.found.analysis.stream) if self.found else 0
+        return 1 + characters // together.SHORT_CHARACTERS
+
+
+def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
+    """Read those that there is time for; the others go back untouched."""
+    read = functools.partial(_read, ctx)
+    keep = functools.partial(_keep, ctx)
+    together.work(ctx, claims, read, keep, most=KEPT_ENTRIES)
+
+
+def _read(ctx: Context, claim: Claim, content: Content | None) -> Read:
+    if content is None or content.deleted:
+        return Read(claim)
+    source = ctx.settings.sources.get(content.source)
+    expected = source.language if source else None
+    files = _texts_of_files(ctx, content)
+    return Read(
+        claim, content, metadata.extract(content, expected, ctx.facility, files)
+    )
+
+
+def _texts_of_files(ctx: Context, content: Content) -> list[str]:
+    if not content.has_attachments:
+        return []
+    with connection(ctx.pool) as conn:
+        return attachments.texts(conn, content.tenant, content.entry_id)
+
+
+def _keep(ctx: Context, read: Sequence[Read]) -> None:
+    """Store what was found and end its work, all in one commit; twice equals once."""
+    claims = [one.claim for one in read]
+    tenant, work_class = claims[0].tenant, claims[0].work_class
+    found = [
+        (one.content, one.found)
+        for one in read
+        if one.content is not None and one.found is not None
+    ]
+    gone = [one.claim.entry_id for one in read if one.content is None]
+    with connection(ctx.pool) as conn:
+        learnt = metadata.store_all(
+            conn,
+            tenant,
+            found,
+            ctx.known,
+            work_class=work_class,
+            following=passing.after(ctx.settings, METADATA_STAGE),
+        )
+        rows.add(conn, tenant, gone, [INDEX_STAGE], work_class=work_class)
+        together.end(ctx, conn, claims)
+    if learnt is not None:
+        learnt.remember()
+    ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))
