@@ -300,6 +300,7 @@ def _ordering(settings: Settings) -> Ordering:
     is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
     return Ordering(
         rerank=reranking.enabled,
+        feedback=reranking.feedback,
         by_model=reranking.enabled and is_named,
         model_window=reranking.window,
         model_timeout_ms=reranking.timeout_ms,

@@ -104,6 +104,13 @@ class RerankingSettings(Section):
     """The second look at the fused list: each hit weighed, or read by a model."""
 
     enabled: bool = Field(default=True, description="Off: fused order stands.")
+    feedback: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="How far a question's vector moves towards the mean of its first "
+        "three hits before all are weighed; 0: not at all.",
+    )
     model: str = Field(
         "cross-encoder/ms-marco-MiniLM-L-6-v2",
         description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "

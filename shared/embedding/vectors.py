@@ -237,7 +237,7 @@ def nearest(
     params: dict[str, Any] = {
         **scope.params,
         **filters,
-        "vector": _text(vector),
+        "vector": as_text(vector),
     }
     is_small = (sizes or Sizes(time.monotonic)).is_small(conn, table, params)
     order = _EXACTLY if is_small else _BY_INDEX
@@ -329,7 +329,7 @@ def cosines(
     entry_ids: Sequence[UUID],
 ) -> dict[UUID, float]:
     """Return the cosine of each entry's best chunk; entries without one are absent."""
-    params = {"tenant": tenant, "vector": _text(vector), "entry_ids": list(entry_ids)}
+    params = {"tenant": tenant, "vector": as_text(vector), "entry_ids": list(entry_ids)}
     rows = conn.execute(_on(_COSINES, table), params, prepare=True).fetchall()
     return {entry_id: float(cosine) for entry_id, cosine in rows}
 
@@ -365,7 +365,8 @@ def _on(statement: LiteralString, table: str) -> sql.Composed:
     return sql.SQL(statement).format(table=sql.Identifier(table))
 
 
-def _text(vector: Vectors) -> str:
+def as_text(vector: Vectors) -> str:
+    """Return a vector as Postgres reads it."""
     numbers = np.ravel(vector).tolist()
     # In one go: a fifth faster than each number by itself.
     return ("[" + ",".join(["%.7g"] * len(numbers)) + "]") % tuple(numbers)

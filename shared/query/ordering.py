@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 MACHINE_FACTOR = 0.7
 GRAVITY_FACTOR = 1.2
 SCOPE_FACTOR = 1.2
+# Of the mean of its first hits a question takes so much before all are weighed again.
+FEEDBACK = 0.4
 # At most so much of a page may come from one source while others have candidates.
 SOURCE_SHARE = 0.8
 
@@ -19,6 +21,8 @@ class Ordering:
 
     # The linear rerank of searches by words and by meaning.
     rerank: bool = True
+    # How far it moves the question towards its best hits; 0: not at all.
+    feedback: float = FEEDBACK
     # Whether a cross-encoder reads the best of them, and how many.
     by_model: bool = False
     model_window: int = 50

@@ -24,6 +24,8 @@ class Facts:
 
     # Of what the branch by meaning did not return; an entry without a vector is absent.
     cosines: Mapping[str, float] = field(default_factory=dict)
+    # To the question moved towards its best hits; none: it was not moved.
+    moved: Mapping[str, float] = field(default_factory=dict)
     kin: Mapping[str, Kin] = field(default_factory=dict)
     # False: they could not be read in time, so nothing can be reranked.
     in_time: bool = True

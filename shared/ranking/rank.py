@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import inf
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from shared.ranking.calibration import Calibration, Confidence
 from shared.ranking.facts import Facts, Kin
 from shared.ranking.fusion import Fused
 from shared.ranking.ranked import Beyond, Order, Ranked, Suppressed
-from shared.ranking.rerank import COSINE, linear
+from shared.ranking.rerank import COSINE, MOVED, anchored, linear
 
 SCORE_DECIMALS = 12
 # What a model says of a hit that it has read.
@@ -32,6 +32,8 @@ class _Scored(NamedTuple):
     after: list[float]
     map: Calibration
     factors: list[dict[str, float]]
+    # By entry, where the question was moved.
+    moved: Mapping[str, float] = {}
 
 
 def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
@@ -94,8 +96,10 @@ def _scored(
         return _Scored(places, places, "none", [{} for _ in fused])
     named: Calibration
     model = next((one.model for one in searched if one.model), None)
+    moved: Mapping[str, float] = {}
     if reranked:
-        before, named = linear(fused, facts.cosines), "linear_map"
+        moved = anchored(fused, facts.cosines, facts.moved)
+        before, named = linear(fused, facts.cosines, moved), "linear_map"
     elif len(plan.searching) == 1 and searched:
         named = calibration.MAP_OF_UNIT.get(searched[-1].unit, "none")
         before = _alone(fused, model)
@@ -112,7 +116,7 @@ def _scored(
             for u, s in hit.scores.items()
         )
         after = calibration.minmax(after, max(tops, default=0.0))
-    return _Scored(before, after, named, found)
+    return _Scored(before, after, named, found, moved)
 
 
 def _by_model(
@@ -153,6 +157,8 @@ def _ranked(
     kin = facts.kin.get(shown.entry_id, Kin())
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
+    if shown.entry_id in scored.moved:
+        scores = {**scores, MOVED: scored.moved[shown.entry_id]}
     if logit is not None:
         scores = {**scores, LOGIT: logit}
     trusted: Confidence = "none"

@@ -7,6 +7,7 @@ from typing import Any
 from shared.query.ordering import Ordering
 from shared.query.plan import Plan
 from shared.ranking.rank import LOGIT
+from shared.ranking.rerank import COSINE, MOVED
 from shared.results.conclusion import Conclusion
 from shared.results.page import Page, Shown
 
@@ -35,6 +36,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "deadline_ms": plan.deadline_ms,
         "rrf_k": plan.rrf_k,
         "rerank": _rerank(ordering),
+        "feedback": ordering.feedback,
         "domain_weights": dict(ordering.domain_weights),
         "branch_weights": dict(ordering.branch_weights),
         "weigh_by_best": ordering.weigh_by_best,
@@ -61,6 +63,10 @@ def _trace(
     reranked = (
         f"{item.fused:.6f} before factors" if conclusion.order.reranked else "none"
     )
+    if MOVED in item.scores:
+        own = item.scores.get(COSINE)
+        was = "" if own is None else f", {own:.6f} before"
+        reranked += f"; question moved, cosine {item.scores[MOVED]:.6f}{was}"
     return {
         "entry_id": item.entry_id,
         "chunk_id": item.chunk_id,

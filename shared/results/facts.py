@@ -8,12 +8,13 @@ from uuid import UUID
 
 from psycopg import Connection
 
-from shared.embedding import vectors
+from shared.embedding import feedback, vectors
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.plan import Plan
+from shared.ranking import fusion, rerank
 from shared.ranking.facts import UNREAD, Facts, Kin
 from shared.ranking.rerank import COSINE
 from shared.retrieval import columns
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from shared.postgres import Pool
 
 log = get_logger()
+
+# So many of the best hits move the question, where it is moved.
+FED_BY = 3
 
 _KIN: LiteralString = """
     SELECT e.id, e.logbooks, e.thread_id, s.group_id, l.series_id
@@ -46,7 +50,7 @@ def read(
         with connection(pool()) as conn:
             columns.limit_time(conn, timeout_ms, one_plan=True)
             kin = _kin(conn, plan, ids)
-            return Facts(_cosines(conn, plan, branches), kin)
+            return Facts(*_cosines(conn, plan, branches), kin)
     except DatabaseQueryError as exc:
         # The fused order stands: late facts are worth no late answer.
         log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
@@ -55,21 +59,53 @@ def read(
 
 def _cosines(
     conn: Connection[Any], plan: Plan, branches: Sequence[Outcome]
-) -> dict[str, float]:
-    """Return the cosines of what was found by words and not by meaning."""
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the cosines of what was found by words and not by meaning.
+
+    Beside them, of all hits those to the question moved towards the best, if it is.
+    """
     asked = next((one for one in branches if one.model and one.vector), None)
     if asked is None or not plan.ordering.rerank:
-        return {}
+        return {}, {}
     known = {hit.entry_id for one in branches if one.unit == COSINE for hit in one.hits}
     found = {hit.entry_id for one in branches for hit in one.hits}
+    moves = _moves(plan, branches)
     missing = sorted(UUID(entry_id) for entry_id in found - known)
-    model = vectors.registered(conn, asked.model or "") if missing else None
+    wanted = bool(missing) or moves
+    model = vectors.registered(conn, asked.model or "") if wanted else None
     if model is None:
-        return {}
-    vector = unpacked(asked.vector or "")
-    tenant = plan.scope.tenant
-    read = vectors.cosines(conn, model.table_name, tenant, vector, missing)
-    return {str(entry_id): cosine for entry_id, cosine in read.items()}
+        return {}, {}
+    vector, table = unpacked(asked.vector or ""), model.table_name
+    cosines: dict[str, float] = {}
+    if missing:
+        read = vectors.cosines(conn, table, plan.scope.tenant, vector, missing)
+        cosines = {str(entry_id): cosine for entry_id, cosine in read.items()}
+    if not moves:
+        return cosines, {}
+    fused = fusion.fuse(branches, plan.rrf_k, {})
+    best = [UUID(one) for one in rerank.best(fused, cosines, FED_BY)]
+    if not best:
+        return cosines, {}
+    near = feedback.cosines(
+        conn,
+        table,
+        plan.scope,
+        vector,
+        sorted(map(UUID, found)),
+        best=best,
+        share=plan.ordering.feedback,
+    )
+    return cosines, {str(entry_id): cosine for entry_id, cosine in near.items()}
+
+
+def _moves(plan: Plan, branches: Sequence[Outcome]) -> bool:
+    """Tell whether the question moves towards its best hits.
+
+    Not where one branch alone was asked, nor where a name or a phrase is required:
+    that is precise, and other words of its hits would blur it.
+    """
+    is_exact = any(one.exact for one in branches)
+    return plan.ordering.feedback > 0 and len(plan.searching) > 1 and not is_exact
 
 
 def _kin(conn: Connection[Any], plan: Plan, ids: Sequence[UUID]) -> dict[str, Kin]:

@@ -316,7 +316,7 @@ def test_the_page_comes_from_the_index_and_the_tie_break_stays_outside(
     params = {
         **EVERYBODY.params,
         **ANYTHING,
-        "vector": vectors._text(unit((1,))[0]),
+        "vector": vectors.as_text(unit((1,))[0]),
         "page": 5,
     }
     statement = vectors.nearest_statement(table, params, vectors._BY_INDEX)

@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding import of_entry, vectors
+from shared.embedding import feedback, of_entry, vectors
 from shared.embedding.encoders import HashingEncoder
 from shared.embedding.in_use import InUse
 from shared.embedding.vectors import ensure_table
@@ -25,6 +26,7 @@ from shared.jobs.outcome import Outcome
 from shared.postgres import Pool, connection, make_pool
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import fold
+from shared.ranking.facts import Facts
 from shared.results import facts
 from shared.results.conclusion import conclude
 from shared.results.page import read_page
@@ -198,6 +200,79 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     body = render(plan, uuid7(), ended, [], {})
     assert body["thresholds_applied"] == {"similarity_threshold": 0.9}
     assert body["vector_model"] == ENCODER.model
+
+
+def read_of(world: World, plan: Plan) -> Facts:
+    return facts.read(lambda: world.pool, plan, flat(world.told(plan)), 1000)
+
+
+def test_a_question_moves_towards_the_best_three_that_people_wrote(
+    world: World,
+) -> None:
+    plan = world.plan("vacuum pump")
+    without = world.plan("vacuum pump", ordering={"feedback": 0.0})
+    before = world.ask("vacuum pump", ordering={"feedback": 0.0})["results"]
+    assert "machine" in {one["origin"] for one in before}
+    best = [UUID(one["entry_id"]) for one in before if one["origin"] == "human"][:3]
+    asked = ENCODER.encode(["vacuum pump"])[0]
+    known = read_of(world, plan)
+    ids = [UUID(one) for one in known.moved]
+    with connection(world.pool) as conn:
+        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+        middles = [vectors.middle(conn, table, "default", one) for one in best]
+        mean = np.mean([one for one in middles if one is not None], axis=0)
+        moved = asked + 0.4 * mean
+        expected = vectors.cosines(conn, table, "default", moved, ids)
+    assert len(ids) > len(before)
+    found = {UUID(one): cosine for one, cosine in known.moved.items()}
+    assert found == pytest.approx(expected, abs=2e-3)
+    # The same every time, and what was found is as near to the question as ever.
+    assert read_of(world, plan) == known
+    assert known.cosines == read_of(world, without).cosines
+    body = world.ask("vacuum pump", debug=True)
+    assert body["plan"]["feedback"] == 0.4
+    assert all("question moved" in one["steps"][3] for one in body["score_trace"])
+    assert {"cosine", "moved_cosine"} <= body["results"][0]["scores"].keys()
+
+
+def test_what_the_caller_may_not_see_moves_no_question(world: World) -> None:
+    ids = list(world.ids.values())
+    seen = [world.ids["quiet"], world.ids["story"]]
+    closed = world.ids["closed story"]
+    asked = ENCODER.encode(["vacuum pump"])[0]
+    with connection(world.pool) as conn:
+        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
+
+        def moved(scope: Scope, best: Sequence[UUID]) -> dict[UUID, float]:
+            return feedback.cosines(
+                conn, table, scope, asked, ids, best=best, share=0.4
+            )
+
+        alone = moved(ANNA, seen)
+        assert moved(ANNA, [*seen, closed]) == alone
+        assert moved(BEN, [*seen, closed]) != alone
+        assert moved(ANNA, [closed]) == {}
+        # Nor what was deleted after it was found.
+        tombstone(conn, "default", world.ids["story"], reason=None, stages=[])
+        assert moved(ANNA, seen) == moved(ANNA, seen[:1])
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ('"gate valve" closed', {}),
+        ("vacuum pump", {"mode": "semantic"}),
+        ("vacuum pump", {"ordering": {"feedback": 0.0}}),
+        ("vacuum pump", {"ordering": {"rerank": False}}),
+    ],
+    ids=["phrase", "meaning_alone", "switched_off", "not_reranked"],
+)
+def test_a_question_stays_where_it_is_precise_or_nothing_is_weighed(
+    world: World, query: str, fields: dict[str, Any]
+) -> None:
+    known = read_of(world, world.plan(query, **fields))
+    assert known.kin
+    assert known.moved == {}
 
 
 def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(

@@ -56,6 +56,17 @@ def test_the_gate_allows_a_little_on_one_collection_and_nothing_in_the_mean(
     assert [line.split(":")[0] for line in failures] == told
 
 
+def test_the_gate_wants_both_together_to_find_no_less_than_each_alone() -> None:
+    found = [
+        Found("cranfield", way, {"ndcg_cut_10": value})
+        for way, value in ((OURS, 0.40), (BASE, 0.39), ("pg_fts", 0.40))
+    ]
+    assert Report(found, {}, {}, {}).failures() == []
+    better = Found("cranfield", "semantic", {"ndcg_cut_10": 0.41})
+    told = Report([*found, better], {}, {}, {}).failures()
+    assert told == ["cranfield: nDCG@10 0.4000, semantic alone 0.4100"]
+
+
 def test_a_collection_is_read_with_its_first_questions(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "corpus.jsonl.gz", "wt") as lines:
         lines.write(json.dumps({"id": 1, "text": "beam"}) + "\n")
