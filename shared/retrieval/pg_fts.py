@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, LiteralString
 
 from psycopg import Connection
@@ -74,11 +74,18 @@ def search(ask: Ask, tools: Tools) -> Found:
     if not asked.question.finds:
         return Found(skipped="empty_query")
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    whole = questions.with_all(asked) if ask.plan.any_word else asked.question
 
     def matches(question: Question) -> list[Match]:
         with connection(tools.pool) as conn:
             columns.limit_time(conn, ask.budget_ms)
-            return _matches(conn, ask, asked, question)
+            found = _matches(conn, ask, asked, question)
+            if question != asked.question or question == whole:
+                return found
+            # Among all that have one of the words, the newest alone are ranked: what
+            # has all of them may be older.
+            columns.limit_time(conn, ask.budget_ms)
+            return _twice(found, _matches(conn, ask, asked, whole))[: ask.limit]
 
     rows, notes = questions.first_found(ask, asked, "pg_fts", matches)
     tenant = ask.plan.scope.tenant
@@ -100,6 +107,18 @@ def _matches(
         # Planned with the values at hand: a generic plan cannot know how rare the
         # words are, nor which of the filters narrow.
         return cur.execute(_SEARCH, given, prepare=False).fetchall()
+
+
+def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:
+    """Return all of them by their score; what has all the words counts twice."""
+    found = {row.id: row for row in by_any}
+    for row in by_all:
+        once = found[row.id].score if row.id in found else 0.0
+        found[row.id] = replace(row, score=once + row.score)
+    return sorted(
+        found.values(),
+        key=lambda row: (-row.score, row.kind, row.source, row.external_id),
+    )
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -84,6 +84,11 @@ def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     return read(counted, lexicon, module)
 
 
+def with_all(asked: Asked) -> Question:
+    """Return a question as it is where one word of many is not enough."""
+    return _compiled(replace(asked.plan, any_word=False), asked.lexicon, asked.known)
+
+
 def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     """Return what a branch keeps to that compares no words, asked for only if need be.
 
@@ -113,10 +118,9 @@ def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
     if words:
         found = _perhaps_meant(ask, asked.lexicon, words)
         if any(expansion.spellings for expansion in found.values()):
-            known = {**asked.known, **found}
             # One word that is spelt nearly so is not enough: all of them stand again.
-            strict = replace(asked.plan, any_word=False)
-            yield "fuzzy_fallback", _compiled(strict, asked.lexicon, known)
+            meant = replace(asked, known={**asked.known, **found})
+            yield "fuzzy_fallback", with_all(meant)
     relaxed = asked.question.relaxed()
     if not asked.plan.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed

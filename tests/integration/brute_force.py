@@ -154,6 +154,8 @@ class Vocabulary:
 
 def matches(part: Part, entry: Entry, known: Vocabulary) -> bool:
     """Whether the entry is what is asked for."""
+    if isinstance(part, Words):
+        return _has_words(part.text, entry, negated=False, alone=True)
     return _judge(part, entry, known, negated=False)
 
 
@@ -220,7 +222,12 @@ def _passes(name: str, value: str, entry: Entry) -> bool:
             return any(value.lower() in one.lower() for one in entry.authors)
 
 
-def _has_words(text: str, entry: Entry, *, negated: bool) -> bool:
+# So many words say little of how a thing is; in more, `off` is one among others.
+_FEW = 3
+_STATES = frozenset({"on", "off", "up", "down", "no", "not", "again", "all"})
+
+
+def _has_words(text: str, entry: Entry, *, negated: bool, alone: bool = False) -> bool:
     tokens = [*scan(text, entry.group)]
     things: list[tuple[list[Token], bool]] = []
     for number, token in enumerate(tokens):
@@ -236,6 +243,9 @@ def _has_words(text: str, entry: Entry, *, negated: bool) -> bool:
             continue
         things.append(([token], is_cjk))
     telling = [one for one in things if not _joins(one[0], text, entry.group)]
+    if alone and len(telling) > _FEW:
+        said = [one for one in telling if not _is_state(one[0], text)]
+        telling = said or telling
     return all(
         entry.has([token.term for token in run])
         if len(run) > 1
@@ -249,6 +259,12 @@ def _joins(run: Sequence[Token], text: str, group: str) -> bool:
         return False
     whole = surface(text[run[0].start : run[0].end], group)
     return any(joining.joins(one, group) for one in (whole, run[0].term))
+
+
+def _is_state(run: Sequence[Token], text: str) -> bool:
+    if len(run) > 1 or run[0].kind is not None:
+        return False
+    return text[run[0].start : run[0].end].casefold() in _STATES
 
 
 def _has_token(

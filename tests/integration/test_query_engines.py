@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from shared.postgres import connection
+from shared.retrieval import pg_fts
 from tests.integration import brute_force
 from tests.integration.brute_force import (
     Entry,
@@ -292,11 +293,32 @@ def test_words_join_by_and_alone_and_by_or_beside_another_branch(
             # And what says how a thing is.
             ("hybrid", "QF12 off", {"off"}, set()),
             ("keyword", "QF12 off", {"off"}, set()),
+            # In a long question it only ranks, unless an operator or quotes ask for it.
+            ("keyword", "the vacuum pump tripped off", {"both"}, set()),
+            ("keyword", "vacuum AND pump AND tripped AND off", set(), set()),
             ("keyword", "HCM03 off", set(), set()),
             ("keyword", "HCM04 tripped", set(), set()),
         ):
             found = logbook.asked(engine, query, mode)
             assert found == (expected, notes), (engine, mode, query)
+
+
+def test_what_has_all_the_words_is_not_lost_among_newer_entries_that_have_one(
+    logbook: Logbook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pg_fts, "RANKED_MATCHES", 2)
+    logbook.write(
+        [
+            Text(name, text, entry_time=datetime(year, 3, 2, tzinfo=UTC))
+            for name, text, year in (
+                ("both", "The vacuum pump tripped", 2016),
+                ("new", "A pump was replaced", 2025),
+                ("newer", "The vacuum is good", 2026),
+            )
+        ]
+    )
+    found = logbook.asked("pg_fts", "vacuum pump", "hybrid")
+    assert found == ({"both", "new", "newer"}, set())
 
 
 @pytest.mark.requirement("S0-18")

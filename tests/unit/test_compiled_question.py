@@ -225,11 +225,30 @@ def test_a_word_of_state_is_required_in_a_short_question() -> None:
     for text, expected in (
         ("beam down", All((beam, down), is_loose=True)),
         ("beam trip down", All((AnyOf((BEAM, TRIP)), down))),
-        ("beam trip down leak", AnyOf((BEAM, TRIP, down, LEAK))),
+        ("beam trip down leak", All((AnyOf((BEAM, TRIP, LEAK)),), ranking=(down,))),
     ):
         asked = condition(text)
         assert asked is not None
         assert terms.relaxed(asked) == expected, text
+
+
+def test_in_a_long_question_of_words_alone_those_of_state_only_rank() -> None:
+    (down,) = clauses("down")
+    rest = (BEAM, TRIP, LEAK)
+    asked = condition("beam trip leak down")
+    assert asked == All(rest, is_loose=True, ranking=(down,))
+    assert asked is not None
+    # Postgres matches without it, OpenSearch ranks by it, and a hit has it marked.
+    assert tsquery.written(asked) == tsquery.written(All(rest))
+    (ranking,) = os_conditions.written(asked)["bool"]["should"]
+    assert ranking == os_conditions.written(down)
+    assert (down, True) in terms.leaves(asked)
+    # Operators and quotes say what must be there.
+    for text in ("beam AND trip AND leak AND down", 'beam trip leak "down"'):
+        assert down.lexemes in lexemes(text)
+        made = condition(text)
+        assert isinstance(made, All)
+        assert made.ranking == ()
 
 
 def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:

@@ -177,6 +177,9 @@ def _compiled(
             made = _Compiler(words, fields).condition(node)
         if made is None:
             continue
+        if isinstance(node, tree.Words):
+            # Neither operators nor quotes: nobody says that `off` must be there.
+            made = terms.with_states_beside(made)
         made, dropped = _bounded(made, max_terms)
         most_dropped = max(most_dropped, dropped)
         together.setdefault(made, []).append(language)

@@ -98,6 +98,16 @@ def all_of(parts: Iterable[Condition], *, is_loose: bool = False) -> Condition:
     return listed[0] if len(listed) == 1 else All(listed, is_loose and bool(listed))
 
 
+def _beside(condition: Condition, ranking: Iterable[Condition]) -> Condition:
+    """Return the condition with what need not match, and counts where it does."""
+    more = tuple(ranking)
+    if not more:
+        return condition
+    if isinstance(condition, All):
+        return All(condition.parts, condition.is_loose, (*condition.ranking, *more))
+    return All((condition,), ranking=more)
+
+
 def any_of(parts: Iterable[Condition]) -> Condition:
     """Return what any of these comes to."""
     kept: dict[Condition, None] = {}
@@ -128,9 +138,10 @@ def with_leaves(
     match condition:
         case Not(part):
             return none_of(with_leaves(part, leaf, is_wanted=not is_wanted))
-        case All(parts, is_loose):
+        case All(parts, is_loose, ranking):
             made = [with_leaves(part, leaf, is_wanted=is_wanted) for part in parts]
-            return all_of(made, is_loose=is_loose)
+            beside = [with_leaves(one, leaf, is_wanted=is_wanted) for one in ranking]
+            return _beside(all_of(made, is_loose=is_loose), beside)
         case AnyOf(parts):
             return any_of(with_leaves(one, leaf, is_wanted=is_wanted) for one in parts)
         case _:
@@ -171,15 +182,16 @@ def relaxed(condition: Condition) -> Condition:
     match condition:
         case AnyOf(parts):
             return any_of(relaxed(part) for part in parts)
-        case All(parts, is_loose=True):
+        case All(parts, is_loose=True, ranking=ranking):
             states = [one for one in parts if len(parts) <= _SHORT and _is_state(one)]
             plain = [one for one in parts if is_plain(one) and one not in states]
             others = [relaxed(one) for one in parts if not is_plain(one)]
             if any(is_sought(one) for one in others) and plain:
-                return All((*others, *states), ranking=tuple(plain))
+                return All((*others, *states), ranking=(*plain, *ranking))
             if len(plain) > 1:
-                return all_of([any_of(plain), *states, *others])
-            return all_of((relaxed(one) for one in parts), is_loose=True)
+                return _beside(all_of([any_of(plain), *states, *others]), ranking)
+            wider = all_of((relaxed(one) for one in parts), is_loose=True)
+            return _beside(wider, ranking)
         case All(parts):
             return all_of(relaxed(part) for part in parts)
         case _:
@@ -193,9 +205,18 @@ def with_any(condition: Condition) -> Condition:
     are_words = all(isinstance(leaf, Clause) for leaf in found)
     if wider == condition or len(found) > _TOGETHER or not are_words:
         return wider
-    if not isinstance(wider, All):
-        return All((wider,), ranking=(condition,))
-    return All(wider.parts, wider.is_loose, (*wider.ranking, condition))
+    return _beside(wider, [condition])
+
+
+def with_states_beside(condition: Condition) -> Condition:
+    """Return a question of words alone: in a long one those of state only rank."""
+    match condition:
+        case All(parts, is_loose=True) if len(parts) > _SHORT:
+            states = [one for one in parts if _is_state(one)]
+            telling = [one for one in parts if one not in states]
+            if telling and states:
+                return All(tuple(telling), is_loose=True, ranking=tuple(states))
+    return condition
 
 
 def is_plain(condition: Condition) -> TypeGuard[Clause]:
