@@ -35,10 +35,7 @@ class _Asked:
 
 
 def read_again(ground: Ground, count: int) -> list[Rate]:
-    """Read a feed of so many entries, then ask its server again, with its validators.
-
-    A feed's first answer after a full one is compared, the next is not sent any more.
-    """
+    """Read a feed of so many entries, then ask its server again, with its validators."""
     with _served(_Asked(count)) as (url, asked), closing(pool_of(ground)) as pool:
         source = SourceSettings.model_validate(
             {
@@ -51,7 +48,6 @@ def read_again(ground: Ground, count: int) -> list[Rate]:
         settings = ingest_path.configured(pool, _NAME, source)
         first = ingest_path.run(settings, pool, _NAME, runs.TAIL, f"feed, {count:,}")
         ingest_path.expect(pool, _NAME, count)
-        ingest_path.run(settings, pool, _NAME, runs.TAIL, "compared")
         requests, unsent = asked.requests, asked.not_modified
         again = ingest_path.run(settings, pool, _NAME, runs.TAIL, "feed, not modified")
         if (asked.requests - requests, asked.not_modified - unsent) != (1, 1):

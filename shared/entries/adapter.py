@@ -112,9 +112,9 @@ class Source:
     history_start: datetime | None = None
     request_timeout_seconds: float = 15
     max_entry_bytes: int = 1_000_000
-    # What changes with any of its settings; None: what is known of it counts for
-    # nothing, as in a dry run.
-    config: str | None = None
+    # What changes with the parser and with any setting that decides what is read;
+    # None: what is known of it counts for nothing, as in a dry run.
+    read_by: str | None = None
     args: Any = field(default_factory=AdapterArgs)
 
 
@@ -253,13 +253,8 @@ class SourceHTTP(Protocol):
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
-        conditional: bool = False,
     ) -> Reply:
-        """Ask; `allow` names statuses besides 200 that are answers (404, 410).
-
-        With `conditional`, the validators of the last committed answer are sent, and
-        304 is an answer too.
-        """
+        """Ask; `allow` names statuses besides 200 that are answers (404, 410)."""
 
     def post(
         self,

@@ -27,6 +27,34 @@ from shared.settings_sources import PUSH, SourceSettings
 
 log = get_logger()
 
+# Settings that say when and how fast a source is asked, and not what is read in it.
+OF_PACE = frozenset(
+    {
+        "enabled",
+        "require_initial_ingest",
+        "poll_interval_seconds",
+        "schedule",
+        "nudge_secret",
+        "max_interval_seconds",
+        "max_consecutive_failures",
+        "backoff_multiplier",
+        "overlap_seconds",
+        "reconcile_days",
+        "reconcile_every_seconds",
+        "prune_every_seconds",
+        "prune_max_fraction",
+        "chunk_days",
+        "page_size",
+        "rate_per_second",
+        "concurrency",
+        "request_timeout_seconds",
+        "max_retries",
+        "retry_delay_seconds",
+        "ca_file",
+        "proxy",
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -125,7 +153,7 @@ def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> So
         history_start=history_start,
         request_timeout_seconds=settings.request_timeout_seconds,
         max_entry_bytes=max_entry_bytes,
-        config=config_hash(settings),
+        read_by=read_by(settings, descriptor, max_entry_bytes),
         args=args,
     )
 
@@ -141,7 +169,7 @@ def open_source(
     """Return the source with its adapter; nothing has been asked yet."""
     source = describe(name, settings, max_entry_bytes=max_entry_bytes)
     if is_dry:
-        source = replace(source, config=None)
+        source = replace(source, read_by=None)
     return Opened(
         name, settings, source, adapter_class(settings.adapter)(source, io), io
     )
@@ -149,7 +177,20 @@ def open_source(
 
 def config_hash(settings: SourceSettings) -> str:
     """Return what changes when somebody changes the configuration of a source."""
-    text = json.dumps(settings.model_dump(mode="json"), sort_keys=True)
+    return _digest(settings.model_dump(mode="json"))
+
+
+def read_by(
+    settings: SourceSettings, descriptor: AdapterDescriptor, max_entry_bytes: int
+) -> str:
+    """Return what changes when the same answer may become another entry."""
+    said = settings.model_dump(mode="json", exclude=set(OF_PACE))
+    digest = _digest({**said, "max_entry_bytes": max_entry_bytes})
+    return f"{descriptor.version}:{digest}"
+
+
+def _digest(said: Mapping[str, object]) -> str:
+    text = json.dumps(said, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

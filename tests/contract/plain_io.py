@@ -89,11 +89,10 @@ class _FirstServer:
         params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
-        conditional: bool = False,
     ) -> HTTPReply:
         """Ask."""
         return self._io.client(url).get(
-            url, params=params, headers=headers, allow=allow, conditional=conditional
+            url, params=params, headers=headers, allow=allow
         )
 
     def post(

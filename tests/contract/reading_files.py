@@ -25,6 +25,7 @@ class Poller:
         self.memory: dict[str, Any] = {}
         self.cursor: Mapping[str, Any] | None = None
         self.clock: datetime | None = None
+        self.max_entry_bytes = 1_000_000
         self.entries: dict[str, Entry] = {}
         self.refused: dict[str, MalformedEntryError] = {}
 
@@ -39,7 +40,7 @@ class Poller:
             clock=(lambda: clock) if clock else None,
         )
         return loading.open_source(
-            "polled", settings, self.io, max_entry_bytes=1_000_000
+            "polled", settings, self.io, max_entry_bytes=self.max_entry_bytes
         )
 
     def poll(self, *, pages: int | None = None, **asked: Any) -> list[RawItem]:

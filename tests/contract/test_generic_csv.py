@@ -88,6 +88,26 @@ def test_a_row_with_the_wrong_fields_is_put_aside_with_its_line(
     ]
 
 
+def test_a_row_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
+    text = ("quench again " * 800_000).strip()
+    row = f'13/09/2023,C,{text},1\n13/09/2023,C,"{text}, and on",2\n'.encode()
+    (tmp_path / "orders.csv").write_bytes(HEAD + row)
+    given = {"columns": {**COLUMNS, "text": "Short text"}, "day_first": True}
+    source = {"adapter": "generic_csv", "path": str(tmp_path), "args": given}
+    found = Poller(source, timezone="Australia/Perth")
+    found.poll()
+    assert {one.reason for one in found.refused.values()} == {"too_large"}
+    assert "4194304 bytes" in next(iter(found.refused.values())).message
+
+    found.max_entry_bytes = 12_000_000
+    found.poll()
+
+    assert [len(one.text) for one in found.entries.values()] == [
+        len(text),
+        len(text) + len(", and on"),
+    ]
+
+
 def test_a_header_is_known_through_marks_blanks_and_quotes(tmp_path: Path) -> None:
     head = b"\xef\xbb\xbf\"Opened\" , 'Unit','Short text', ,Unit\r\n"
     found = polled(tmp_path, head + b"13/09/2023,C,x,y,z\r\n")

@@ -168,6 +168,27 @@ def test_one_bad_line_costs_itself_and_is_told_by_its_line(tmp_path: Path) -> No
     ]
 
 
+def test_a_line_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
+    text = ("quench é " * 1_150_000).strip()
+    record = {"id": 1, "timestamp": 1718000000, "text": text}
+    lines = [json.dumps({**record, "id": n}).encode() for n in (1, 2, 3)]
+    too_long = b'{"id": 4, "text": "' + b"x" * 48_000_000 + b'"}'
+    (tmp_path / "a.jsonl").write_bytes(b"\n".join([*lines, too_long, b""]))
+    polled = Poller({"adapter": "generic_json", "path": str(tmp_path)})
+    polled.max_entry_bytes = 12_000_000
+
+    # Each is longer than half a page's bytes: no two of them are held at once.
+    assert polled.ids(pages=2) == ["1", "2"]
+    polled.poll()
+
+    assert [one.text == text for one in polled.entries.values()] == [True] * 3
+    (refused,) = polled.refused.values()
+    assert (refused.reason, "48000000 bytes" in refused.message) == ("too_large", True)
+    # A limit that is raised has what was too long for the last one read again.
+    polled.max_entry_bytes = 12_100_000
+    assert polled.ids(pages=1) == ["1"]
+
+
 def test_records_without_an_id_are_told_apart_by_content_and_number() -> None:
     line = b'{"timestamp": 1718000000, "text": "again"}\n'
     same = b'{"text": "again", "timestamp": 1718000000}\n'

@@ -59,7 +59,7 @@ def adapter(
         base_url=stub.base_url,
         timezone="Europe/Berlin",
         page_size=page_size,
-        config="as it is",
+        read_by="as it is",
         args=RestArgs.model_validate(stub.args() | args),
     )
     return GenericREST(source, io)

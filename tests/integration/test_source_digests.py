@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,20 +31,25 @@ def replace_by(path: Path, text: str) -> None:
     other.replace(path)
 
 
-@pytest.fixture
-def path(runtime: Runtime, tmp_path: Path) -> Path:
-    file = tmp_path / "log.jsonl"
-    file.write_text(lines(), "utf-8")
+def configure(runtime: Runtime, file: Path, **changes: Any) -> None:
     source = SourceSettings(
         adapter="generic_json",
         path=str(file),
         page_size=10,
         require_initial_ingest=False,
+        **changes,
     )
     runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
         arranged = arrangement.arrange(conn, runtime.settings)
     assert not arranged.invalid, arranged.invalid
+
+
+@pytest.fixture
+def path(runtime: Runtime, tmp_path: Path) -> Path:
+    file = tmp_path / "log.jsonl"
+    file.write_text(lines(), "utf-8")
+    configure(runtime, file)
     return file
 
 
@@ -76,6 +82,23 @@ def test_a_record_that_has_changed_is_read(runtime, path):
 
     assert (again.updated, again.unchanged) == (1, COUNT - 1)
     assert runtime.texts(NAME)["7"] == "|Text seven"
+
+
+def test_another_map_updates_what_a_file_holds_that_nobody_has_touched(runtime, path):
+    runtime.run(NAME)
+
+    configure(runtime, path, args={"map": {"title": "id"}})
+    mapped = runtime.run(NAME)
+    again = runtime.run(NAME)
+
+    assert (mapped.seen, mapped.updated, mapped.added) == (COUNT, COUNT, 0)
+    assert runtime.texts(NAME)["7"] == "7|Text 7"
+    assert (again.seen, again.bytes) == (0, 0)
+    # Another pace reads nothing, and what a try reads hides nothing from the next run.
+    configure(runtime, path, args={"map": {"title": "id"}}, rate_per_second=1)
+    assert runtime.run(NAME).seen == 0
+    assert runtime.run(NAME, dry_run=True).seen == COUNT
+    assert runtime.run(NAME).seen == 0
 
 
 def test_what_was_parsed_again_is_still_known_by_its_bytes(runtime, path):

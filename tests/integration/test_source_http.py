@@ -21,7 +21,6 @@ from shared.errors import (
     SourceUnreachableError,
 )
 from shared.settings_sources import SourceSettings
-from shared.sources.memory import StoredMemory
 from shared.sources.wire.io import RealIO, make_io
 from tests.integration.raw_http import RawServer, http, raw_server
 
@@ -365,40 +364,6 @@ def test_a_bomb_in_an_answer_is_refused():
         error, _ = failure(server)
         assert error.reason == "unpack_ratio"
         assert len(server.heads) == 1
-
-
-def test_validators_are_sent_once_the_answer_they_came_with_is_committed():
-    tagged = http("200 OK", b"[]", ETag='"7"', Last_Modified="Mon, 10 Jun 2024 04:02")
-    same = http("304 Not Modified", ETag='"7"')
-    memory = StoredMemory()
-    with (
-        raw_server(tagged, tagged, same) as server,
-        io_of(server, run={"memory": memory}) as io,
-    ):
-        assert io.http.get(f"{server.url}/feed", conditional=True).status == 200
-        memory.discard_changes()
-        assert io.http.get(f"{server.url}/feed", conditional=True).status == 200
-        assert b"If-None-Match" not in server.heads[1]
-        saved = json.loads(json.dumps(memory.take_changes()))
-        assert len(saved) == 1
-        reply = io.http.get(f"{server.url}/feed", conditional=True)
-        assert (reply.status, reply.body) == (304, b"")
-        assert b'If-None-Match: "7"\r\n' in server.heads[2]
-        assert b"If-Modified-Since: Mon, 10 Jun 2024 04:02\r\n" in server.heads[2]
-        assert memory.take_changes() == {}
-
-
-def test_an_answer_without_validators_forgets_the_old_ones():
-    tagged = http("200 OK", b"[]", ETag='"7"')
-    memory = StoredMemory()
-    with (
-        raw_server(tagged, OK) as server,
-        io_of(server, run={"memory": memory}) as io,
-    ):
-        io.http.get(server.url, conditional=True)
-        (key,) = memory.take_changes()
-        assert io.http.get(server.url, conditional=True).status == 200
-        assert memory.take_changes() == {key: None}
 
 
 def test_a_stream_gives_its_pieces_and_stops_at_its_bound():

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.entries.adapter import FileStat
-from workers.adapters import file_text
 from workers.adapters.duplicates import Duplicates
 from workers.adapters.file_state import Mark, Place
 from workers.adapters.file_text import AsUTF8, Lines
@@ -40,10 +39,9 @@ def test_bytes_that_are_no_utf8_are_read_as_cp1252_and_told() -> None:
     assert source.has_guessed
 
 
-def test_lines_have_places_and_none_is_longer_than_allowed(monkeypatch) -> None:
-    monkeypatch.setattr(file_text, "MOST_LINE_BYTES", 4)
+def test_lines_have_places_and_none_is_longer_than_allowed() -> None:
     data = b"ab\nabcdefgh\n\nend"
-    lines = list(Lines(io.BytesIO(data), offset=0, number=0))
+    lines = list(Lines(io.BytesIO(data), offset=0, number=0, most=4))
     assert [(one.data, one.number, one.end) for one in lines] == [
         (b"ab\n", 1, 3),
         (b"abcd", 2, 12),
@@ -81,7 +79,7 @@ def test_a_cursor_that_cannot_be_read_means_everything(odd) -> None:
 
 
 def test_a_place_is_its_cursor() -> None:
-    mark = Mark.start(FileStat(10, 20, 30))
+    mark = Mark.start(FileStat(10, 20, 30), "2:ab", {"asked": "c", "etag": '"7"'})
     for place in (
         Place(is_full=False),
         Place(is_full=True, name="a", mark=mark),

@@ -37,6 +37,7 @@ from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm
 from workers.adapters.file_sample import by_keys, first_record
 from workers.adapters.file_state import PathFiles
+from workers.adapters.file_text import most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import Selector
 
@@ -133,9 +134,10 @@ class Als:
             walk = FileWalk(
                 self._io,
                 PathFiles(self._io),
-                JSONForm(),
+                JSONForm(most_line=most_line_bytes(self._source.max_entry_bytes)),
                 self._identify,
                 page_size=self._source.page_size,
+                read_by=self._source.read_by,
             )
             yield from walk.pages(since)
         else:

@@ -31,13 +31,13 @@ from shared.entries.adapter import (
     SourceReport,
     Window,
 )
+from shared.entries.answered import NOT_MODIFIED, Answered
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError, MalformedEntryError
 from shared.text import moments
 from workers.adapters import feed_cursor, feed_entry, feed_xml
 from workers.adapters.feed_cursor import Place, Walk
 
-_NOT_MODIFIED = 304
 _MEDIA_TYPE = "application/xml"
 _ACCEPT = {"Accept": "application/atom+xml, application/rss+xml, application/xml, */*"}
 # So many ids of the newest part are remembered, by which the next poll knows that it
@@ -107,8 +107,7 @@ class Feed:
             visited.add(url)
             # A document of which only a part is committed must come once more.
             is_head = not walk.head
-            conditional = is_head and self._has_all(place)
-            reply = self._get(url, conditional=conditional)
+            reply = self._get(url, place.answered if is_head else None)
             if reply is None:
                 yield self._nothing_new(place)
                 return
@@ -140,7 +139,7 @@ class Feed:
 
     def check(self) -> SourceReport:
         """Read the newest part, and say what it holds."""
-        reply = self._get(self._source.base_url or "", conditional=False)
+        reply = self._get(self._source.base_url or "", None)
         assert reply is not None
         document, items = self._read(reply)
         problems = []
@@ -176,17 +175,12 @@ class Feed:
             asks=("timezone",),
         )
 
-    def _has_all(self, place: Place) -> bool:
-        """Tell whether the answer whose validators are kept is in the cursor, too.
-
-        A run that was cut short has kept the one and not the other.
-        """
-        kept = self._io.memory.get(feed_cursor.DOCUMENT)
-        return bool(place.seen) and not place.is_open and kept == place.document
-
-    def _get(self, url: str, *, conditional: bool) -> Reply | None:
-        reply = self._io.http.get(url, headers=_ACCEPT, conditional=conditional)
-        return None if reply.status == _NOT_MODIFIED else reply
+    def _get(self, url: str, known: Answered | None) -> Reply | None:
+        """Ask; None where the server says that it is still what is known."""
+        conditions = known.conditions(url, self._source.read_by) if known else {}
+        allow = (NOT_MODIFIED,) if conditions else ()
+        reply = self._io.http.get(url, headers={**_ACCEPT, **conditions}, allow=allow)
+        return None if reply.status == NOT_MODIFIED else reply
 
     def _read(self, reply: Reply) -> tuple[feed_xml.Document, list[_Item]]:
         document = feed_xml.read_document(reply.body, reply.charset)
@@ -252,8 +246,9 @@ class Feed:
         # An empty feed has been seen, too.
         head = tuple(keys) or ("",)
         newest = times[-1].isoformat() if times else None
-        document = hashlib.sha256(reply.body).hexdigest()[:16]
-        return Walk(head, newest, None, times[0] if times else None, document)
+        question = self._source.base_url or ""
+        answered = Answered.of(reply, question, self._source.read_by)
+        return Walk(head, newest, None, times[0] if times else None, answered)
 
     def _older(self, document: feed_xml.Document, reply: Reply) -> str | None:
         if not self._args.follow or not document.older:
@@ -295,9 +290,8 @@ class Feed:
                     "v": feed_cursor.VERSION,
                     "seen": list(walk.head),
                     "newest": walk.newest or place.cursor.get("newest"),
-                    "document": walk.document,
+                    "answered": walk.answered.kept() if walk.answered else None,
                 }
-                self._io.memory.put(feed_cursor.DOCUMENT, walk.document)
                 yield Page(raws, cursor, gaps=gaps, complete_to=fetched_at)
 
 

@@ -7,12 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from shared.entries.adapter import Cursor
+from shared.entries.answered import Answered
 
 VERSION = 1
-# Under this name both the cursor and the memory know the newest part.
-DOCUMENT = "document"
 
-_KEPT = ("seen", "newest", DOCUMENT)
+_KEPT = ("seen", "newest", "answered")
 _MAX_URL_CHARS = 2_000
 
 
@@ -25,8 +24,8 @@ class Walk:
     newest: str | None = None
     next: str | None = None
     oldest: datetime | None = None
-    # Names what the newest part said.
-    document: str | None = None
+    # By what its server knows the newest part again.
+    answered: Answered | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +34,9 @@ class Place:
 
     seen: frozenset[str] = frozenset()
     newest: datetime | None = None
-    # Set while a document is only partly committed.
-    is_open: bool = False
     walk: Walk | None = None
-    document: str | None = None
+    # The newest part; none while only some of it is stored.
+    answered: Answered | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -47,12 +45,12 @@ class Place:
         if cursor is None or cursor.get("v") != VERSION:
             return cls()
         walk = cursor.get("walk")
+        is_open = "walk" in cursor
         return cls(
             seen=frozenset(_texts(cursor.get("seen"))),
             newest=_moment(cursor.get("newest")),
-            is_open="walk" in cursor,
             walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
-            document=_text(cursor.get("document")),
+            answered=None if is_open else Answered.read(cursor.get("answered")),
             cursor={key: cursor[key] for key in _KEPT if key in cursor},
         )
 
@@ -62,7 +60,7 @@ class Place:
             "head": list(walk.head),
             "newest": walk.newest,
             "next": walk.next,
-            "document": walk.document,
+            "answered": walk.answered.kept() if walk.answered else None,
         }
         if walk.next and len(walk.next) > _MAX_URL_CHARS:
             # Not to be remembered: a walk that is interrupted begins again.
@@ -88,7 +86,7 @@ def _walk(said: dict[str, Any]) -> Walk:
         tuple(_texts(said.get("head"))) or ("",),
         _text(said.get("newest")),
         _text(said.get("next")),
-        document=_text(said.get("document")),
+        answered=Answered.read(said.get("answered")),
     )
 
 

@@ -12,16 +12,19 @@ from typing import BinaryIO
 from shared.errors import IngestionError
 from shared.text import decoding
 from workers.adapters.file_state import Mark, Record
-from workers.adapters.file_text import MOST_LINE_BYTES, Line, Lines, beginning
+from workers.adapters.file_text import (
+    LEAST_LINE_BYTES,
+    OVERSIZED_KEPT,
+    Line,
+    Lines,
+    beginning,
+)
 
 # A quoted field that spans more is a quote that was never closed.
 _MOST_LINES = 256
 _SETTLED_AFTER = timedelta(seconds=60)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNCLOSED = "unexpected end of data"
-
-# The reader's own limit is 128 KiB, and an error in the middle of a file.
-csv.field_size_limit(MOST_LINE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,18 @@ class Dialect:
 class CSVForm:
     """Reads rows under the names of their header; what is no row it keeps as bytes."""
 
-    def __init__(self, dialect: Dialect, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        now: Callable[[], datetime],
+        most_line: int = LEAST_LINE_BYTES,
+    ) -> None:
         self._dialect = dialect
         self._now = now
+        self._most_line = most_line
+        # The reader's own limit is 128 KiB, one for the whole process, and an error
+        # in the middle of a file.
+        csv.field_size_limit(max(csv.field_size_limit(), most_line))
 
     def grows(self, name: str, first: bytes) -> bool:  # noqa: ARG002 - none does
         """Tell that a changed file is read again, for its rows may change too."""
@@ -89,7 +101,9 @@ class CSVForm:
     ) -> Iterator[Record | None]:
         """Yield the rows as objects; a last one without its end waits for a minute."""
         stream, begin, _ = beginning(stream, first)
-        rows = _Rows(Lines(stream, offset=begin, number=0), self._dialect)
+        most = self._most_line
+        lines = Lines(stream, offset=begin, number=0, most=most)
+        rows = _Rows(lines, self._dialect, most)
         header: list[str] = list(self._dialect.header)
         rows.width = len(header)
         rested = self._now() - (_EPOCH + timedelta(microseconds=start.mtime_ns // 1000))
@@ -101,11 +115,14 @@ class CSVForm:
                 header = _names(row.fields)
                 rows.width = len(header)
             elif row.fields is None:
-                yield Record(row.data, row.line, media_type="text/csv")
+                yield Record(
+                    row.data, row.line, media_type="text/csv", size=len(row.data)
+                )
             elif _clean(row.fields) != header:
                 # Zip ends with the header: what is beyond it is empty.
                 value = dict(zip(header, row.fields, strict=False))
-                yield Record(value, row.line, charset=row.charset)
+                size = len(row.data)
+                yield Record(value, row.line, charset=row.charset, size=size)
         if not header:
             if rested < _SETTLED_AFTER:
                 yield None
@@ -126,8 +143,9 @@ class _Row:
 class _Rows:
     """The rows of some lines: a quoted field may hold line ends, within bounds."""
 
-    def __init__(self, lines: Lines, dialect: Dialect) -> None:
+    def __init__(self, lines: Lines, dialect: Dialect, most: int) -> None:
         self._lines = lines
+        self._most = most
         self._dialect = dialect
         # Lines that were looked at, and belong to no row yet.
         self._ahead: deque[Line] = deque()
@@ -139,7 +157,7 @@ class _Rows:
                 continue
             text, charset = self._text(line.data)
             if line.is_cut:
-                fields, data = None, line.data[:MOST_LINE_BYTES]
+                fields, data = None, line.data[:OVERSIZED_KEPT]
             elif self._dialect.quotechar not in text:
                 fields, data = self._dialect.literally(text), line.data
             else:
@@ -167,7 +185,7 @@ class _Rows:
         """Return a row over several lines; None where its quote is never closed."""
         block, texts, size = [line], [text], len(text)
         quotes = text.count(self._dialect.quotechar)
-        while quotes % 2 and len(block) < _MOST_LINES and size < MOST_LINE_BYTES:
+        while quotes % 2 and len(block) < _MOST_LINES and size < self._most:
             following = self._next()
             if following is None:
                 break

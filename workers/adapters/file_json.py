@@ -13,15 +13,21 @@ import ijson  # type: ignore[import-untyped]
 from shared.errors import IngestionError
 from shared.text import decoding
 from workers.adapters.file_state import Mark, Record, tail_of, whole_digest
-from workers.adapters.file_text import GUESS, AsUTF8, Lines, Readable, beginning
+from workers.adapters.file_text import (
+    GUESS,
+    LEAST_LINE_BYTES,
+    OVERSIZED_KEPT,
+    AsUTF8,
+    Lines,
+    Readable,
+    beginning,
+)
 
 Shape = Literal["auto", "lines", "document"]
 
 _LINES = re.compile(r"\.(?:jsonl|ndjson|jsonlines)(?:\.gz)?$", re.IGNORECASE)
 _PIECE = 65_536
 _SHOWN = 200
-# Of a line that is too long, enough to recognise it by.
-OVERSIZED_KEPT = 65_536
 # NaN and its like are no JSON and cannot be stored; as words they can.
 _DECODER = json.JSONDecoder(parse_constant=str)
 
@@ -29,9 +35,16 @@ _DECODER = json.JSONDecoder(parse_constant=str)
 class JSONForm:
     """Tells lines from documents, and reads either in flat memory."""
 
-    def __init__(self, *, shape: Shape = "auto", items: str = "entries") -> None:
+    def __init__(
+        self,
+        *,
+        shape: Shape = "auto",
+        items: str = "entries",
+        most_line: int = LEAST_LINE_BYTES,
+    ) -> None:
         self._shape = shape
         self._items = items
+        self._most_line = most_line
 
     def grows(self, name: str, first: bytes) -> bool:
         """Tell whether it is lines, in bytes that have places."""
@@ -48,7 +61,9 @@ class JSONForm:
         sample = beginning(io.BytesIO(first), first).stream.read()
         if self._is_lines(name, sample):
             offset = start.offset or begin
-            yield from _of_lines(Lines(stream, offset=offset, number=start.line))
+            most, number = self._most_line, start.line
+            lines = Lines(stream, offset=offset, number=number, most=most)
+            yield from _of_lines(lines)
         elif not sample.strip():
             yield None
         else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, BinaryIO, NamedTuple, Protocol, Self
 
 from shared.entries.adapter import FileStat, SourceIO
@@ -38,8 +39,12 @@ class Files(Protocol):
     def names(self) -> list[str]:
         """Return them in the order of reading."""
 
-    def stat(self, name: str, *, anew: bool) -> FileStat | None:
-        """Return what tells its version; None where it is known to be unchanged."""
+    def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:
+        """Return what tells its version; None where it is still the one `known`."""
+
+    @property
+    def answer(self) -> dict[str, str]:
+        """How the version of the last look is known again without a look at it."""
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open one for reading."""
@@ -63,6 +68,9 @@ class Mark:
     counts_matter: bool = False
     # The end is not there yet: to be looked at again, even if nothing changes.
     waits: bool = False
+    # The settings that it was read by, and the answer that it came in, if any.
+    read_by: str = ""
+    answer: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, value: Any) -> Self | None:
@@ -70,7 +78,7 @@ class Mark:
         if not isinstance(value, dict):
             return None
         known = {one.name: str(one.type) for one in fields(cls)}
-        kinds = {"int": int, "str": str, "bool": bool}
+        kinds = {"int": int, "str": str, "bool": bool, "dict[str, str]": dict}
         if set(value) - set(known) or not {"size", "mtime_ns", "inode"} <= set(value):
             return None
         if any(type(each) is not kinds[known[key]] for key, each in value.items()):
@@ -78,9 +86,12 @@ class Mark:
         return cls(**value)
 
     @classmethod
-    def start(cls, stat: FileStat) -> Self:
+    def start(
+        cls, stat: FileStat, read_by: str = "", answer: Mapping[str, str] | None = None
+    ) -> Self:
         """Return the very beginning of a version."""
-        return cls(stat.size, stat.mtime_ns, stat.inode)
+        version = (stat.size, stat.mtime_ns, stat.inode)
+        return cls(*version, read_by=read_by, answer=dict(answer or {}))
 
     def kept(self) -> dict[str, Any]:
         """Return it as JSON."""
@@ -142,9 +153,14 @@ class PathFiles:
         """Return them by name."""
         return self._io.files.names()
 
-    def stat(self, name: str, *, anew: bool) -> FileStat | None:  # noqa: ARG002 - it costs nothing
+    def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:  # noqa: ARG002 - it costs nothing
         """Return what the file system says of one."""
         return self._io.files.stat(name)
+
+    @property
+    def answer(self) -> dict[str, str]:
+        """Return nothing: to look costs nothing."""
+        return {}
 
     def open(self, name: str) -> AbstractContextManager[BinaryIO]:
         """Open one for reading."""

@@ -12,7 +12,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-MOST_LINE_BYTES = 4 * 1024 * 1024
+# A line is as long as its entry, its escapes and what else it holds.
+LEAST_LINE_BYTES = 4 * 1024 * 1024
+_TIMES_ITS_ENTRY = 4
+# Of a line that is too long, enough to recognise it by.
+OVERSIZED_KEPT = 65_536
 _PIECE = 65_536
 GUESS = "cp1252"
 
@@ -44,6 +48,11 @@ class Line(NamedTuple):
     is_cut: bool
 
 
+def most_line_bytes(max_entry_bytes: int) -> int:
+    """Return how long a line may be where its entry may be so long."""
+    return max(LEAST_LINE_BYTES, _TIMES_ITS_ENTRY * max_entry_bytes)
+
+
 def beginning(stream: BinaryIO, first: bytes) -> Opened:
     """Return the file as UTF-8 or a superset of ASCII; the mark of its charset goes."""
     for mark, charset in _MARKS:
@@ -72,8 +81,16 @@ def advance(stream: BinaryIO, count: int) -> bool:
 class Lines:
     """The lines of a stream, none longer than allowed."""
 
-    def __init__(self, stream: BinaryIO, *, offset: int, number: int) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        *,
+        offset: int,
+        number: int,
+        most: int = LEAST_LINE_BYTES,
+    ) -> None:
         self._stream = stream
+        self._most = most
         self._end = offset
         self._number = number
 
@@ -81,12 +98,12 @@ class Lines:
         return self
 
     def __next__(self) -> Line:
-        data = self._stream.readline(MOST_LINE_BYTES)
+        data = self._stream.readline(self._most)
         if not data:
             raise StopIteration
         self._number += 1
         self._end += len(data)
-        is_cut = len(data) == MOST_LINE_BYTES and not data.endswith(b"\n")
+        is_cut = len(data) == self._most and not data.endswith(b"\n")
         is_whole = self._skip_line() if is_cut else data.endswith(b"\n")
         return Line(data, self._number, self._end, is_whole, is_cut)
 

@@ -22,6 +22,10 @@ from workers.adapters.file_state import (
 )
 from workers.adapters.file_text import advance
 
+# A page is held whole, and the one before it while it is stored: long lines make
+# pages of fewer.
+_PAGE_BYTES = 16 * 1024 * 1024
+
 
 class Format(Protocol):
     """How the records of a file are written."""
@@ -46,13 +50,17 @@ class FileWalk:
         identify: Callable[[Any], str | None],
         *,
         page_size: int,
+        read_by: str | None,
     ) -> None:
         self._io = io
         self._files = files
         self._form = form
         self._identify = identify
         self._page_size = page_size
+        # What was read by other settings is read again; by none, everything is.
+        self._read_by = read_by or ""
         self._items: list[RawItem] = []
+        self._bytes = 0
         # Files whose last item is in this page, and those of the page before.
         self._finished: dict[str, Mark] = {}
         self._stored: dict[str, Mark] = {}
@@ -60,6 +68,8 @@ class FileWalk:
     def pages(self, since: Cursor | None) -> Iterator[Page]:
         """Yield what is new since the cursor; without one, everything."""
         place = Place.of(dict(since) if since is not None else None)
+        if place.mark is not None and place.mark.read_by != self._read_by:
+            place = Place(place.is_full)
         names = self._files.names()
         if not names:
             message = "There is no file where the source's `path` points to."
@@ -88,8 +98,13 @@ class FileWalk:
         for name, mark in self._stored.items():
             self._io.memory.put(memory_key(name), mark.kept())
         self._stored, self._finished = self._finished, {}
-        items, self._items = self._items, []
+        items, self._items, self._bytes = self._items, [], 0
         return Page(tuple(items), place.cursor(), is_last=is_last)
+
+    def _is_full(self, record: Record) -> bool:
+        """Tell whether a record has to wait for the next page."""
+        is_too_much = self._bytes + record.size > _PAGE_BYTES
+        return len(self._items) == self._page_size or bool(self._items and is_too_much)
 
     def _remember(self) -> None:
         self._stored |= self._finished
@@ -99,11 +114,13 @@ class FileWalk:
         self, name: str, place: Place, under_way: Mark | None
     ) -> Iterator[Page]:
         anew = place.is_full or under_way is not None
-        stat = self._files.stat(name, anew=anew)
+        known = under_way or self._known(name)
+        stat = self._files.stat(name, known.answer if known and not anew else {})
         if stat is None:
             return
-        known = under_way or Mark.of(self._io.memory.get(memory_key(name)))
         if known is not None and not anew and known.is_of(stat) and not known.waits:
+            if self._files.answer != known.answer:
+                self._finished[name] = replace(known, answer=self._files.answer)
             return
         with self._files.open(name) as stream:
             first = stream.read(HEAD_BYTES)
@@ -111,6 +128,12 @@ class FileWalk:
         usable = known if under_way is not None or not place.is_full else None
         begun = self._begun(name, stat, usable, first, grows=grows)
         yield from self._read(name, place, stat, begun, first)
+
+    def _known(self, name: str) -> Mark | None:
+        """Return what was read of a file, as it would be read today."""
+        known = Mark.of(self._io.memory.get(memory_key(name)))
+        is_same = known is not None and known.read_by == self._read_by != ""
+        return known if is_same else None
 
     def _begun(
         self,
@@ -122,11 +145,13 @@ class FileWalk:
         grows: bool,
     ) -> Mark:
         """Return from where a file is read: the known place, if it is still there."""
-        start = Mark.start(stat)
+        answer = self._files.answer
+        start = Mark.start(stat, self._read_by, answer)
         if known is None:
             return start
         if not grows:
-            return replace(known, offset=0, line=0) if known.is_of(stat) else start
+            again = replace(known, offset=0, line=0, answer=answer)
+            return again if known.is_of(stat) else start
         if not (known.is_of(stat) or known.may_have_grown(stat)):
             return start
         if not known.begins(first):
@@ -136,7 +161,13 @@ class FileWalk:
             ending = stream.read(known.tail_bytes) if is_there else b""
         if len(ending) != known.tail_bytes or digest(ending) != known.tail:
             return start
-        return replace(known, size=stat.size, mtime_ns=stat.mtime_ns, inode=stat.inode)
+        return replace(
+            known,
+            size=stat.size,
+            mtime_ns=stat.mtime_ns,
+            inode=stat.inode,
+            answer=answer,
+        )
 
     def _read(
         self, name: str, place: Place, stat: FileStat, begun: Mark, first: bytes
@@ -159,12 +190,13 @@ class FileWalk:
                     walk.pass_by(record)
                     skipped -= 1
                     continue
-                if len(self._items) == self._page_size:
+                if self._is_full(record):
                     yield self._page(Place(place.is_full, name, walk.mark()))
                     if self._io.is_cancelled():
                         return
                     fetched_at = self._io.now()
                 self._items.append(walk.item(name, record, fetched_at))
+                self._bytes += record.size
         self._finished[name] = walk.mark()
 
 
@@ -226,6 +258,8 @@ class _Reading:
             tail_bytes=len(last.tail) if last else begun.tail_bytes,
             counts_matter=self._seen is not None or begun.counts_matter,
             waits=self.waits,
+            read_by=begun.read_by,
+            answer=begun.answer,
         )
 
     def _numbered(self, payload: Any, where: str) -> str:

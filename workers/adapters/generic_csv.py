@@ -26,6 +26,7 @@ from workers.adapters.field_values import malformed
 from workers.adapters.file_csv import CSVForm, Dialect
 from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import PathFiles
+from workers.adapters.file_text import OVERSIZED_KEPT, most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.generic_json import FIELDS
 from workers.adapters.map_settings import FieldSelectors, MapArgs
@@ -94,6 +95,7 @@ class GenericCSV:
         self._source = source
         self._io = io
         self._args = args
+        self._most_line = most_line_bytes(source.max_entry_bytes)
         fields = {**FIELDS, **args.columns}
         if args.id_columns:
             fields["external_id"] = args.id_columns
@@ -117,9 +119,10 @@ class GenericCSV:
         walk = FileWalk(
             self._io,
             PathFiles(self._io),
-            CSVForm(dialect, self._io.now),
+            CSVForm(dialect, self._io.now, self._most_line),
             self._map.external_id,
             page_size=self._source.page_size,
+            read_by=self._source.read_by,
         )
         yield from walk.pages(since)
 
@@ -127,6 +130,8 @@ class GenericCSV:
         """Return the entry of a row, or name the line that is none."""
         row: Any = raw.payload
         where = f"Line {(raw.url or '').rpartition('=')[2] or '?'}"
+        if isinstance(row, bytes) and len(row) == OVERSIZED_KEPT:
+            malformed("too_large", f"{where} is longer than {self._most_line} bytes.")
         if isinstance(row, bytes):
             malformed("field_count", f"{where} has not the fields of its header.")
         if not isinstance(row, dict):

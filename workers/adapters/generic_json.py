@@ -29,6 +29,7 @@ from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm, Shape
 from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import Files, PathFiles
+from workers.adapters.file_text import OVERSIZED_KEPT, most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import MapArgs, Selector
 
@@ -93,6 +94,7 @@ class GenericJSON:
         args = source.args if isinstance(source.args, JSONArgs) else JSONArgs()
         self._source = source
         self._io = io
+        self._most_line = most_line_bytes(source.max_entry_bytes)
         self._args = args.model_copy(update={"ignore": (*args.ignore, _DEMO)})
         self._map = FieldMap.of(
             source, self._args, self.fields, attachment_base=self.attachment_base
@@ -113,9 +115,14 @@ class GenericJSON:
         walk = FileWalk(
             self._io,
             self._files(),
-            JSONForm(shape=self._args.format, items=self._args.items),
+            JSONForm(
+                shape=self._args.format,
+                items=self._args.items,
+                most_line=self._most_line,
+            ),
             self._identify,
             page_size=self._source.page_size,
+            read_by=self._source.read_by,
         )
         yield from walk.pages(since)
 
@@ -155,8 +162,9 @@ class GenericJSON:
         value, flags = file_json.value_of(raw.payload, raw.charset)
         if not isinstance(value, dict):
             if isinstance(raw.payload, bytes):
-                if len(raw.payload) == file_json.OVERSIZED_KEPT:
-                    malformed("too_large", "The line is longer than 4 MiB.")
+                if len(raw.payload) == OVERSIZED_KEPT:
+                    message = f"The line is longer than {self._most_line} bytes."
+                    malformed("too_large", message)
                 if value is None:
                     malformed("not_json", "The line is no JSON.")
             malformed("wrong_type", f"A {type(value).__name__} is no record.")

@@ -23,6 +23,7 @@ from shared.entries.adapter import (
     SourceReport,
     Window,
 )
+from shared.entries.answered import NOT_MODIFIED, Answered
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters import rest_answers, rest_paging
@@ -30,7 +31,6 @@ from workers.adapters.field_map import FieldMap
 from workers.adapters.field_values import hash_id
 from workers.adapters.map_settings import canonical
 from workers.adapters.pointer import Pointer
-from workers.adapters.rest_answered import NOT_MODIFIED, Answered
 from workers.adapters.rest_cursor import Place
 from workers.adapters.rest_paging import Ask, Pager
 from workers.adapters.rest_settings import RestArgs
@@ -91,7 +91,6 @@ class GenericREST:
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
         self._stamp = rest_answers.stamps(source, self.args)
-        self._how = source.config and f"{self.descriptor.version}:{source.config}"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -150,7 +149,8 @@ class GenericREST:
             if is_end:
                 place = self._ended(place, ids)
                 if is_first and turn.problem is None:
-                    place = replace(place, answered=Answered.of(ask, reply, self._how))
+                    whole = Answered.of(reply, ask.question, self._source.read_by)
+                    place = replace(place, answered=whole)
             else:
                 place = replace(place, position=turn.position)
             before, kept = kept, self._kept(place, bounds, window).cursor()
@@ -251,7 +251,7 @@ class GenericREST:
         """Return what has the tail sent news alone; windows and details come whole."""
         if known.answered is None or window is not None or self.args.detail:
             return {}
-        return known.answered.conditions(ask, self._how)
+        return known.answered.conditions(ask.question, self._source.read_by)
 
     def _ask(
         self, ask: Ask, conditions: dict[str, str], *, is_resumed: bool

@@ -111,6 +111,7 @@ class GenericXML:
             XMLForm(self._args.item),
             lambda record: self._map_of(record).external_id(record),
             page_size=self._source.page_size,
+            read_by=self._source.read_by,
         )
         yield from walk.pages(since)
 

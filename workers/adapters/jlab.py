@@ -33,6 +33,7 @@ from workers.adapters.field_values import hash_id
 from workers.adapters.file_json import JSONForm
 from workers.adapters.file_sample import by_keys, first_record
 from workers.adapters.file_state import PathFiles
+from workers.adapters.file_text import most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.jlab_entry import COMMENT
 
@@ -128,9 +129,10 @@ class JLab:
             walk = FileWalk(
                 self._io,
                 PathFiles(self._io),
-                JSONForm(),
+                JSONForm(most_line=most_line_bytes(self._source.max_entry_bytes)),
                 self._fields.external_id,
                 page_size=self._source.page_size,
+                read_by=self._source.read_by,
             )
             yield from walk.pages(since)
         else:

@@ -82,4 +82,6 @@ class Ornl(GenericJSON):
         return by_keys(url, found, _KEYS, "records of ORNL")
 
     def _files(self) -> Files:
-        return FetchedFile(self._io, self._url) if self._url else super()._files()
+        if not self._url:
+            return super()._files()
+        return FetchedFile(self._io, self._url, self._source.read_by)

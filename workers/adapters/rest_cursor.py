@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.entries.adapter import Cursor
+from shared.entries.answered import Answered
 from workers.adapters import rest_paging
-from workers.adapters.rest_answered import Answered
 from workers.adapters.rest_paging import Position
 
 VERSION = 1

@@ -30,6 +30,11 @@ class Ask:
     url: str
     params: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def question(self) -> list[Any]:
+        """What makes it another request than others, as JSON."""
+        return [self.url, sorted(self.params.items())]
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

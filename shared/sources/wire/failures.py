@@ -15,7 +15,6 @@ import httpx
 from shared.errors import IngestionError, SourceUnreachableError
 
 OK = 200
-NOT_MODIFIED = 304
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 LATER = frozenset({408, 425, 429})
 _FORBIDDEN = 403

@@ -1,4 +1,4 @@
-"""Requests to a source with good manners: bounded, paced, tried again, conditional."""
+"""Requests to a source with good manners: bounded, paced, tried again."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, TypeVar
 
 import tenacity
 
-from shared.entries.adapter import Memory
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.settings_sources import SourceSettings
 from shared.sources.wire import answers, failures, websocket
@@ -54,14 +52,12 @@ class SourceClient:
         *,
         asker: Asker,
         pace: Pace,
-        memory: Memory,
         run: Run,
     ) -> None:
         self._source = source
         self._settings = settings
         self._asker = asker
         self._pace = pace
-        self._memory = memory
         self._run = run
         self._depth = 0
         # Why the last request that failed did: an adapter may have kept it to itself.
@@ -74,26 +70,17 @@ class SourceClient:
         params: Params | None = None,
         headers: Mapping[str, str] | None = None,
         allow: Sequence[int] = (),
-        conditional: bool = False,
     ) -> HTTPReply:
         """Ask; `allow` names statuses besides 200 that are answers."""
         with self._of_source():
             where = self._asker.admit(url, params)
-        key = f"validators:{sha256(str(where).encode()).hexdigest()[:32]}"
-        known = self._memory.get(key) if conditional else None
-        also = {failures.NOT_MODIFIED} if known else set()
         question = Question(
             "GET",
             where,
-            {**_conditions(known), **(headers or {})},
-            allow=frozenset({failures.OK, *allow, *also}),
+            dict(headers or {}),
+            allow=frozenset({failures.OK, *allow}),
         )
-        reply = self._patiently(lambda ends: self._whole(question, ends))
-        if conditional and reply.status == failures.OK:
-            validators = _validators(reply.headers)
-            if validators != known:
-                self._memory.put(key, validators)
-        return reply
+        return self._patiently(lambda ends: self._whole(question, ends))
 
     def post(
         self,
@@ -282,16 +269,3 @@ def _remembering(ask: Callable[[float], T]) -> Callable[[float], T]:
             raise
 
     return again
-
-
-def _conditions(known: Any) -> dict[str, str]:
-    """Return the headers that ask only for what has changed since."""
-    if not isinstance(known, Mapping):
-        return {}
-    names = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
-    return {names[one]: str(known[one]) for one in names if one in known}
-
-
-def _validators(headers: Mapping[str, str]) -> dict[str, str] | None:
-    found = {one: headers[one] for one in ("etag", "last-modified") if one in headers}
-    return found or None

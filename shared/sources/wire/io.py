@@ -104,7 +104,6 @@ def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
             source_name, settings, allowed=allowed, secrets=secrets, clock=clock
         ),
         pace=pace or LocalPace(settings.rate_per_second, settings.concurrency),
-        memory=memory,
         run=Run(clock, cancelled, budget_seconds, ends, may_try_again or _always),
     )
     return RealIO(

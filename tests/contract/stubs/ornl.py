@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -93,11 +94,14 @@ class OrnlStub(OrnlFileStub):
         self._api.close()
         super().close()
 
-    def _answer(self, _: StubRequest) -> StubAnswer:
+    def _answer(self, request: StubRequest) -> StubAnswer:
         body = json.dumps(self._records()).encode()
         if self._api.listing_fault() == "cut_listing":
             body = body[: len(body) // 2]
-        return StubAnswer(body)
+        etag = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        if request.headers.get("if-none-match") == etag:
+            return StubAnswer(b"", 304, headers={"ETag": etag})
+        return StubAnswer(body, headers={"ETag": etag})
 
 
 make_stub: Callable[[], Stub] = OrnlStub

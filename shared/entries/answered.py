@@ -1,4 +1,4 @@
-"""The answer of a list that one request brought whole: asked only for what differs."""
+"""An answer that was read before: its source is asked only for what differs from it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
 from shared.entries.adapter import Reply
-from workers.adapters.rest_paging import Ask
 
 NOT_MODIFIED = 304
 # In a cursor is room for little; a server with longer ones is asked in full.
@@ -25,26 +24,28 @@ _CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 class Answered:
     """What was asked, and by what its server knows the answer again.
 
-    It stands in the cursor of the answer's last part: what it vouches for is stored.
+    It is kept where the last part of the answer is: what it vouches for is stored.
     """
 
     asked: str
     validators: Mapping[str, str]
 
     @classmethod
-    def of(cls, ask: Ask, reply: Reply, how: str | None) -> Self | None:
-        """Return it, read `how`; None where the server gives nothing to ask by."""
+    def of(cls, reply: Reply, question: Any, read_by: str | None) -> Self | None:
+        """Return it, as `Source.read_by` has read it; None where there is nothing."""
         found = {name: reply.headers.get(name, "") for name in _CONDITIONS}
         if not _is_settled(reply):
             del found["last-modified"]
         given = {name: value for name, value in found.items() if value}
         is_short = all(len(value) <= _MOST_CHARS for value in given.values())
-        return cls(_key(ask, how), given) if given and is_short else None
+        if read_by is None or not given or not is_short:
+            return None
+        return cls(_key(question, read_by), given)
 
     @classmethod
     def read(cls, kept: Any) -> Self | None:
-        """Read it from a cursor; whatever is not one is none."""
-        if not isinstance(kept, dict) or not isinstance(kept.get("asked"), str):
+        """Read it as it was kept; whatever is not one is none."""
+        if not isinstance(kept, Mapping) or not isinstance(kept.get("asked"), str):
             return None
         given = {
             name: value
@@ -57,9 +58,12 @@ class Answered:
         """Return it as JSON."""
         return {"asked": self.asked, **self.validators}
 
-    def conditions(self, ask: Ask, how: str | None) -> dict[str, str]:
-        """Return the headers by which the same question is asked again."""
-        if how is None or self.asked != _key(ask, how):
+    def conditions(self, question: Any, read_by: str | None) -> dict[str, str]:
+        """Return the headers by which the same question is asked again.
+
+        None, where the answer would be read in another way by now.
+        """
+        if read_by is None or self.asked != _key(question, read_by):
             return {}
         return {_CONDITIONS[name]: value for name, value in self.validators.items()}
 
@@ -78,7 +82,7 @@ def _moment(reply: Reply, name: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _key(ask: Ask, how: str | None) -> str:
+def _key(question: Any, read_by: str) -> str:
     # Another parser, or another setting, may make other entries of one answer.
-    whole = json.dumps([ask.url, sorted(ask.params.items()), how])
+    whole = json.dumps([question, read_by])
     return hashlib.sha256(whole.encode()).hexdigest()[:32]

@@ -1,0 +1,172 @@
+"""What is known of a source counts as long as it would be read in the same way."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.settings_sources import SourceSettings
+from shared.sources import loading
+from tests.contract.reading_files import Poller
+from tests.contract.stubs.feed import FeedStub
+from tests.contract.stubs.generic_rest import RestStub
+from tests.contract.stubs.ornl import OrnlStub
+from workers.adapters.kit.stub import StubEntry
+
+NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
+IDS = [str(number) for number in range(1, 6)]
+ZONE = {"timezone": "Asia/Tokyo"}
+FILES: dict[str, tuple[str, bytes]] = {
+    "csv": (
+        "generic_csv",
+        b"id,timestamp,text,unit\n"
+        + b"".join(b"%s,2024-06-10 12:00,T,C\n" % one.encode() for one in IDS),
+    ),
+    "jsonl": (
+        "generic_json",
+        b"".join(
+            json.dumps(
+                {"id": one, "timestamp": "2024-06-10 12:00", "text": "T", "unit": "C"}
+            ).encode()
+            + b"\n"
+            for one in IDS
+        ),
+    ),
+    "xml": (
+        "generic_xml",
+        b"<log>%s</log>"
+        % b"".join(
+            b"<Logentry><lognumber>%s</lognumber><created>2024-06-10 12:00</created>"
+            b"<title>T</title><unit>C</unit></Logentry>" % one.encode()
+            for one in IDS
+        ),
+    ),
+}
+
+
+def of_file(kind: str, folder: Path, **settings: Any) -> Poller:
+    adapter, data = FILES[kind]
+    (folder / f"log.{kind}").write_bytes(data)
+    given = {"adapter": adapter, "path": str(folder), "timezone": "Europe/Berlin"}
+    return Poller(given, **settings)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_changed_map_has_an_unchanged_file_read_again_and_once(
+    kind: str, tmp_path: Path
+):
+    found = of_file(kind, tmp_path)
+    assert found.ids() == IDS
+    assert found.ids() == []
+
+    found.given["args"] = {"map": {"category": "unit"}}
+
+    assert found.ids() == IDS
+    assert {one.category for one in found.entries.values()} == {"C"}
+    assert found.ids() == []
+    found.given |= ZONE
+    assert found.ids() == IDS
+    # How often and how fast it is asked says nothing of what is in it.
+    found.given |= {"poll_interval_seconds": 7, "max_retries": 0, "page_size": 2}
+    assert found.ids() == []
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_map_that_is_changed_in_the_middle_of_a_file_counts_for_all_of_it(
+    kind: str, tmp_path: Path
+):
+    found = of_file(kind, tmp_path, page_size=2)
+    assert found.ids(pages=2) == IDS[:4]
+
+    found.given["args"] = {"map": {"category": "unit"}}
+
+    assert found.ids() == IDS
+    assert {one.category for one in found.entries.values()} == {"C"}
+    assert found.ids() == []
+
+
+def test_files_that_were_read_before_the_map_was_changed_are_read_again(
+    tmp_path: Path,
+):
+    for number in range(3):
+        data = FILES["jsonl"][1].replace(b'"id": "', b'"id": "%d-' % number)
+        (tmp_path / f"{number}.jsonl.gz").write_bytes(gzip.compress(data))
+    found = Poller({"adapter": "generic_json", "path": str(tmp_path)}, page_size=4)
+    found.given["timezone"] = "Europe/Berlin"
+    # By now the first file counts as read, and the last one is under way.
+    found.cursor = {"v": 1}
+    assert len(found.ids(pages=3)) == 12
+    assert len(found.memory) == 1
+
+    found.given |= ZONE
+    later = {*found.ids(), *found.ids()}
+
+    assert later == {f"{number}-{one}" for number in range(3) for one in IDS}
+    assert found.ids() == []
+
+
+class Served:
+    """A source over HTTP whose server knows its answer again."""
+
+    def __init__(self, stub: Any, settings: Mapping[str, Any]) -> None:
+        for number in range(1, 6):
+            stub.add(StubEntry(number, NOON, f"T{number}"))
+        self.stub = stub
+        self.found = Poller(settings)
+        # Of a feed that is mapped by nothing, its zone is as good as a map.
+        self.found.given["timezone"] = "Europe/Berlin"
+
+
+@pytest.fixture(params=["feed", "rest", "ornl"])
+def served(request: pytest.FixtureRequest) -> Iterator[Served]:
+    stub: Any
+    match request.param:
+        case "feed":
+            stub = FeedStub(has_guid=True)
+            settings = {"adapter": "feed", "base_url": stub.url}
+        case "rest":
+            stub = RestStub("none")
+            settings = dict(stub.settings())
+            settings["args"] = {**settings["args"], "params": {}}
+        case _:
+            stub = OrnlStub()
+            settings = dict(stub.settings())
+    with closing(stub):
+        yield Served(stub, settings)
+
+
+def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served: Served):
+    found, stub = served.found, served.stub
+    first = found.ids()
+    assert len(first) == 5
+    asked = len(stub.requests())
+    assert found.ids() == []
+    assert len(stub.requests()) == asked + 1
+
+    found.given |= ZONE
+
+    assert sorted(found.ids()) == sorted(first)
+    asked = len(stub.requests())
+    assert found.ids() == []
+    assert len(stub.requests()) == asked + 1
+
+
+def test_every_setting_of_pace_is_a_setting_and_changes_nothing_that_is_read():
+    given = SourceSettings(adapter="generic_csv", path="/nowhere")
+    descriptor = loading.adapter_class(given.adapter).descriptor
+    read_by = loading.read_by(given, descriptor, 1_000_000)
+
+    assert set(SourceSettings.model_fields) >= loading.OF_PACE
+    failing = given.model_copy(update={"max_retries": 0})
+    assert loading.read_by(failing, descriptor, 1_000_000) == read_by
+    for change in (ZONE, {"args": {"map": {"text": "t"}}}, {"keep_raw": False}):
+        other = given.model_copy(update=change)
+        assert loading.read_by(other, descriptor, 1_000_000) != read_by
+    assert loading.read_by(given, descriptor, 2_000_000) != read_by
