@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import httpx
 
 _PATH = "/v1/quarantine"
-_PAGE, _AT_ONCE = 100, 1000
+_PAGE = 100
 
 
 @click.group()
@@ -131,11 +131,14 @@ def retry(
     released = sum(one["released"] for one in answers)
     resumed = sorted({stage for one in answers for stage in one["resumed"]})
     still_aside = sum(one["still_aside"] for one in answers)
+    complete = answers[-1]["complete"]
     if out.as_json:
         told = {"released": released, "resumed": resumed, "still_aside": still_aside}
-        out.document(told)
+        out.document({**told, "complete": complete})
         return
     out.data(f"released {released}")
+    if not complete:
+        out.say("There may be more that the filters name: --limit has ended it here.")
     if still_aside:
         out.say(
             f"{still_aside} cannot be read as they were received. What was mended in"
@@ -183,20 +186,19 @@ def _walk(
 def _release(
     client: httpx.Client, asked: dict[str, Any], limit: int | None
 ) -> list[dict[str, Any]]:
-    """Release in steps, until nothing is left or enough is done."""
+    """Release until nothing is left or enough is done: a request has its time."""
     answers: list[dict[str, Any]] = []
     left = limit
-    while left is None or left > 0:
-        step = _AT_ONCE if left is None else min(left, _AT_ONCE)
-        answer = http.call(
-            client, "POST", f"{_PATH}/retry", json={**asked, "limit": step}
-        )
+    cursor: str | None = None
+    while True:
+        body = {**asked, "limit": left, "cursor": cursor}
+        answer = http.call(client, "POST", f"{_PATH}/retry", json=body)
         answers.append(answer)
-        if answer["released"] < step:
-            break
+        cursor = answer["next_cursor"]
         if left is not None:
-            left -= answer["released"]
-    return answers
+            left -= answer["released"] + answer["still_aside"]
+        if cursor is None or (left is not None and left <= 0):
+            return answers
 
 
 def _given(**values: str | None) -> dict[str, Any]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 
+from api import releases
 from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
-from api.pushes import first_stages
+from api.releases import Place
 from api.schemas.quarantine import (
     AsideOut,
     AsidePage,
@@ -30,7 +30,7 @@ from shared.due.quarantine import Aside, Released, Which
 from shared.errors import InvalidRequestError, NotFoundError
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.sources import again, rejected
+from shared.sources import rejected
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -116,19 +116,36 @@ def retry_many(
     ctx: Ctx,
     idempotency_key: Annotated[str | None, _ONCE] = None,
 ) -> Response:
-    """As bulk work, the newest first; a stage that its budget paused goes on."""
+    """As bulk work, in short commits; a stage that its budget paused goes on.
 
-    def release(conn: Connection[TupleRow]) -> Released:
-        whose = lag.reach(conn, caller.scope.watched)
-        which = Which(whose, source=body.source, stage=body.stage, code=body.code)
-        released = quarantine.release(conn, which, limit=body.limit)
-        if body.stage not in {None, rejected.STAGE}:
-            return released
-        left = body.limit - released.released
-        return _read_again(ctx, conn, caller, released, which, left)
-
-    asked = ("POST /v1/quarantine/retry", body.model_dump_json())
-    return _released(ctx, caller, release, asked, idempotency_key)
+    All that the filter names, unless `limit` says less. What there was no time for is
+    behind `next_cursor`.
+    """
+    which = Which(
+        caller.scope.tenant, source=body.source, stage=body.stage, code=body.code
+    )
+    query = json.dumps([caller.scope.watched, body.source, body.stage, body.code])
+    binding = Binding("POST /v1/quarantine/retry", query, _who(caller), 0)
+    place = Place.begin(which)
+    if body.cursor is not None:
+        place = Place.of(ctx.signer().open(body.cursor, binding))
+    route, asked = "POST /v1/quarantine/retry", body.model_dump_json()
+    once = _once(caller, route, asked, idempotency_key)
+    with connection(ctx.pool) as conn:
+        kept = idempotency.kept(conn, once) if once is not None else None
+    if kept is not None:
+        return _replayed(kept)
+    done = releases.release(ctx, caller, which, place, body.limit)
+    rest = None if done.rest is None else ctx.signer().make(done.rest.kept(), binding)
+    answer = released_out(done.released, rest)
+    # Twice at once both release, each what it finds: one answer is the one kept.
+    if once is not None:
+        with connection(ctx.pool) as conn:
+            kept = idempotency.begin(conn, once)
+            if kept is not None:
+                return _replayed(kept)
+            idempotency.end(conn, once, answer)
+    return _told(ctx, caller, done.released, answer)
 
 
 @router.post(
@@ -145,18 +162,18 @@ def retry_one(
     idempotency_key: Annotated[str | None, _ONCE] = None,
 ) -> Response:
     """As live work, with its attempts to begin with."""
-
-    def release(conn: Connection[TupleRow]) -> Released:
-        which, found = _find(conn, caller, quarantine_id)
-        if found.stage == rejected.STAGE:
-            return _read_again(ctx, conn, caller, Released(0, [], []), which, 1)
-        if found.entry_id is None:
-            message = "A message is not sent again: its sender does that; discard it."
-            raise InvalidRequestError.field("quarantine_id", "message", message)
-        return quarantine.release(conn, which, limit=1)
-
-    asked = ("POST /v1/quarantine/{quarantine_id}/retry", str(quarantine_id))
-    return _released(ctx, caller, release, asked, idempotency_key)
+    route = "POST /v1/quarantine/{quarantine_id}/retry"
+    once = _once(caller, route, str(quarantine_id), idempotency_key)
+    with connection(ctx.pool) as conn:
+        kept = idempotency.begin(conn, once) if once is not None else None
+        if kept is not None:
+            return _replayed(kept)
+        released = _release_one(ctx, conn, caller, quarantine_id)
+        answer = released_out(released)
+        if once is not None:
+            # In one commit with the key that names the request.
+            idempotency.end(conn, once, answer)
+    return _told(ctx, caller, released, answer)
 
 
 @router.delete(
@@ -188,31 +205,16 @@ def discard(
     return Response(status_code=204)
 
 
-def _read_again(
-    ctx: ApiContext,
-    conn: Connection[TupleRow],
-    caller: CallerInfo,
-    released: Released,
-    which: Which,
-    limit: int,
+def _release_one(
+    ctx: ApiContext, conn: Connection[TupleRow], caller: CallerInfo, one: UUID
 ) -> Released:
-    """Read once more what a source sent; what still cannot be read stays aside."""
-    if limit <= 0:
-        return released
-    stages = first_stages(ctx)
-    read = again.read_again(
-        conn,
-        ctx.settings,
-        caller.scope.tenant,
-        stages,
-        limit=limit,
-        aside_id=which.id,
-        source=which.source,
-        code=which.code,
-    )
-    touched = sorted({*released.stages, *(stages if read.entries else ())})
-    count = released.released + len(read.entries)
-    return Released(count, released.resumed, touched, read.still_aside)
+    which, found = _find(conn, caller, one)
+    if found.stage == rejected.STAGE:
+        return releases.read_one(ctx, conn, caller, which)
+    if found.entry_id is None:
+        message = "A message is not sent again: its sender does that; discard it."
+        raise InvalidRequestError.field("quarantine_id", "message", message)
+    return quarantine.release(conn, which, limit=1)
 
 
 def _find(
@@ -225,27 +227,23 @@ def _find(
     raise NotFoundError
 
 
-def _released(
-    ctx: ApiContext,
-    caller: CallerInfo,
-    release: Callable[[Connection[TupleRow]], Released],
-    asked: tuple[str, str],
-    key: str | None,
+def _once(
+    caller: CallerInfo, route: str, body: str, key: str | None
+) -> idempotency.Request | None:
+    if key is None:
+        return None
+    tenant, who = caller.scope.tenant, _who(caller)
+    return idempotency.request(tenant, who, route, key, body.encode())
+
+
+def _replayed(kept: dict[str, Any]) -> Response:
+    return as_json(kept, 202, {"Idempotency-Replayed": "true"})
+
+
+def _told(
+    ctx: ApiContext, caller: CallerInfo, released: Released, answer: dict[str, Any]
 ) -> Response:
-    """Release in one commit with the key that names the request, then nudge."""
-    route, body = asked
-    once = None
-    if key is not None:
-        tenant, who = caller.scope.tenant, _who(caller)
-        once = idempotency.request(tenant, who, route, key, body.encode())
-    with connection(ctx.pool) as conn:
-        kept = idempotency.begin(conn, once) if once is not None else None
-        if kept is not None:
-            return as_json(kept, 202, {"Idempotency-Replayed": "true"})
-        released = release(conn)
-        answer = released_out(released)
-        if once is not None:
-            idempotency.end(conn, once, answer)
+    """Nudge, after the commit, and say what came of it."""
     for stage in released.stages:
         ctx.nudger.nudge(stage, [])
     log.info(

@@ -12,7 +12,6 @@ from api.schemas.entries import timestamp
 from shared.due.quarantine import Aside, Released
 
 Filter = Annotated[str, Field(min_length=1, max_length=255)]
-MAX_RELEASED = 1000
 
 
 class AsideOut(BaseModel):
@@ -49,7 +48,12 @@ class RetryIn(BaseModel):
     source: Filter | None = None
     stage: Filter | None = None
     code: Filter | None = None
-    limit: int = Field(100, ge=1, le=MAX_RELEASED)
+    limit: int | None = Field(
+        None, ge=1, le=1_000_000, description="At most so many; none: all."
+    )
+    cursor: str | None = Field(
+        None, max_length=512, description="Goes on where an answer had to end."
+    )
 
 
 class ReleasedOut(BaseModel):
@@ -62,6 +66,8 @@ class ReleasedOut(BaseModel):
     still_aside: int = Field(
         description="How many a source sent in a form that still cannot be read."
     )
+    complete: bool = Field(description="Whether all that was named has been tried.")
+    next_cursor: str | None = Field(description="Of the rest, where there is one.")
 
 
 def aside_out(one: Aside) -> dict[str, Any]:
@@ -82,10 +88,12 @@ def aside_out(one: Aside) -> dict[str, Any]:
     }
 
 
-def released_out(one: Released) -> dict[str, Any]:
-    """Return what became of a release."""
+def released_out(one: Released, rest: str | None = None) -> dict[str, Any]:
+    """Return what became of a release, and where the rest of it begins."""
     return {
         "released": one.released,
         "resumed": one.resumed,
         "still_aside": one.still_aside,
+        "complete": rest is None,
+        "next_cursor": rest,
     }

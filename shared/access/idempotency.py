@@ -72,12 +72,20 @@ def begin(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
     """
     if conn.execute(_BEGIN, asked.params).rowcount:
         return None
-    row = conn.execute(_FIND, asked.params).fetchone()
-    if row is None or row[1] is None:
+    answer = kept(conn, asked)
+    if answer is None:
         message = "A request with this Idempotency-Key is still running; try again."
         raise ConflictError(
             message, code="idempotency_in_progress", retry_after_seconds=1
         )
+    return answer
+
+
+def kept(conn: Connection[TupleRow], asked: Request) -> dict[str, Any] | None:
+    """Return the kept answer of an equal request, and refuse another's key."""
+    row = conn.execute(_FIND, asked.params).fetchone()
+    if row is None or row[1] is None:
+        return None
     if row[0] != asked.body_hash:
         raise ConflictError
     answer: dict[str, Any] = row[1]

@@ -96,6 +96,8 @@ class Released(NamedTuple):
     stages: list[str]
     # What a source sent and still cannot be read.
     still_aside: int = 0
+    # The last that was looked at, where there may be older ones.
+    last: UUID | None = None
 
 
 def put_aside(
@@ -164,13 +166,21 @@ def listing(
         return cur.execute(_MINE, values).fetchall()
 
 
-def release(conn: Connection[TupleRow], which: Which, *, limit: int) -> Released:
+def release(
+    conn: Connection[TupleRow],
+    which: Which,
+    *,
+    limit: int,
+    after: UUID | None = None,
+) -> Released:
     """Make it due again, and let a stage that its budget paused go on.
 
-    Many at once are bulk work: what comes in meanwhile does not wait for them.
+    The newest first, those `after` one that is named. Many at once are bulk work: what
+    comes in meanwhile does not wait for them.
     """
     # A message is not sent again; those there are must not take the room of entries.
-    found = listing(conn, which, limit=limit, messages=False)
+    found = listing(conn, which, limit=limit, after=after, messages=False)
+    last = found[-1].id if len(found) == limit else None
     work_class = rows.LIVE if which.id is not None else rows.BULK
     # Work before quarantine, as whoever puts aside takes its locks, and in order.
     found.sort(key=lambda row: (str(row.tenant), row.stage, str(row.entry_id)))
@@ -183,7 +193,7 @@ def release(conn: Connection[TupleRow], which: Which, *, limit: int) -> Released
     for stage in touched:
         outcomes.forgive(conn, stage)
     resumed = [stage for stage in touched if stages.resume(conn, stage)]
-    return Released(len(found), resumed, touched)
+    return Released(len(found), resumed, touched, last=last)
 
 
 def discard(conn: Connection[TupleRow], which: Which) -> Aside | None:

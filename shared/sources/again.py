@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.due.quarantine import Which
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.errors import LogchordError, MalformedEntryError
@@ -28,6 +29,7 @@ _WHICH: LiteralString = """
        AND (%(id)s::uuid IS NULL OR id = %(id)s)
        AND (%(source)s::text IS NULL OR source = %(source)s)
        AND (%(code)s::text IS NULL OR error ->> 'code' = %(code)s)
+       AND (%(after)s::uuid IS NULL OR id < %(after)s)
      ORDER BY id DESC
      LIMIT %(limit)s"""
 
@@ -37,22 +39,27 @@ class ReadAgain(NamedTuple):
 
     entries: list[UUID]
     still_aside: int
+    # The last that was looked at, where there may be older ones.
+    last: UUID | None = None
 
 
 def read_again(
     conn: Connection[TupleRow],
     settings: Settings,
-    tenant: str,
+    which: Which,
     stages: Sequence[str],
     *,
     limit: int,
-    aside_id: UUID | None = None,
-    source: str | None = None,
-    code: str | None = None,
+    after: UUID | None = None,
 ) -> ReadAgain:
-    """Store what can be read by now; the rest stays aside, as it was received."""
-    values = {"tenant": tenant, "id": aside_id, "source": source, "code": code}
-    found = conn.execute(_WHICH, {**values, "limit": limit}).fetchall()
+    """Store what can be read by now; the rest stays aside, as it was received.
+
+    The newest first, those `after` one that is named.
+    """
+    tenant = which.tenant
+    named = {"id": which.id, "source": which.source, "code": which.code}
+    values = {"tenant": tenant, **named, "after": after, "limit": limit}
+    found = conn.execute(_WHICH, values).fetchall()
     opened: dict[str, Opened | None] = {}
     drafts: list[EntryDraft] = []
     for one_id, name in found:
@@ -65,7 +72,8 @@ def read_again(
     for draft in drafts:
         rejected.forget(conn, tenant, draft.source, [draft.external_id])
     entries = [one.entry_id for one in saved]
-    return ReadAgain(entries, len(found) - len(drafts))
+    last = found[-1][0] if len(found) == limit else None
+    return ReadAgain(entries, len(found) - len(drafts), last)
 
 
 def _open(

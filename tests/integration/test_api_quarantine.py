@@ -15,9 +15,13 @@ import pytest
 
 from shared.access import keys
 from shared.due import quarantine, rows
+from shared.due.outcomes import Budget
+from shared.entries.adapter import RawItem
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
-from shared.errors import InternalError, MessageRejectedError
+from shared.errors import InternalError, MalformedEntryError, MessageRejectedError
+from shared.sources import rejected
+from shared.sources.rejected import Rejected
 from tests.fix_system import System
 from tests.integration.test_api_commands import Run, runner
 from tests.waiting import until
@@ -27,7 +31,8 @@ PutAside = Callable[..., list[str]]
 
 def done(released: int, resumed: list[str]) -> dict[str, Any]:
     """Return the answer to a release that left nothing aside."""
-    return {"released": released, "resumed": resumed, "still_aside": 0}
+    told = {"released": released, "resumed": resumed, "still_aside": 0}
+    return {**told, "complete": True, "next_cursor": None}
 
 
 @pytest.fixture
@@ -48,7 +53,8 @@ def put_aside(api: System, tenant: str, stage: str) -> PutAside:
             claims = rows.claim(conn, stage, limit=count, entry_ids=wanted)
             for claim in claims:
                 error = InternalError(technical="stub: bad release")
-                assert quarantine.put_aside(conn, claim, error)
+                # As many as are asked for, whatever a stage may put aside.
+                assert quarantine.put_aside(conn, claim, error, Budget(1e9, 10**6))
         return [str(claim.entry_id) for claim in claims]
 
     return put
@@ -158,10 +164,66 @@ def test_many_are_sent_again_as_bulk_work_and_their_stage_goes_on(
     first = operator.post("/v1/quarantine/retry", json=body).json()
     second = operator.post("/v1/quarantine/retry", json=body).json()
 
-    assert first == done(2, [stage])
-    assert second == done(1, [])
+    assert (first["released"], first["resumed"]) == (2, [stage])
+    assert (first["complete"], second) == (False, done(1, []))
     assert [kind for _, kind in due_of(api, stage)] == [rows.BULK] * 3
     assert len(listed(operator)) == 2
+
+
+def test_all_that_a_filter_names_is_sent_again_in_one_request(
+    api, operator, put_aside, stage
+):
+    # More than one commit takes.
+    ids = put_aside(1203)
+
+    answer = operator.post("/v1/quarantine/retry", json={"stage": stage})
+
+    assert (answer.status_code, answer.json()) == (202, done(1203, []))
+    assert [one for one, _ in due_of(api, stage)] == sorted(ids)
+    assert listed(operator) == []
+
+
+def test_an_answer_that_had_to_end_says_where_the_rest_begins(
+    operator, put_aside, stage
+):
+    put_aside(5)
+    address = "/v1/quarantine/retry"
+    first = operator.post(address, json={"stage": stage, "limit": 2}).json()
+    rest = {"stage": stage, "cursor": first["next_cursor"]}
+
+    other = operator.post(address, json={**rest, "source": "api"})
+    second = operator.post(address, json=rest).json()
+
+    assert (first["released"], first["complete"]) == (2, False)
+    assert (other.status_code, other.json()["error"]["code"]) == (400, "bad_cursor")
+    assert second == done(3, [])
+
+
+def test_items_that_cannot_be_read_stand_in_nobodys_way(
+    api, operator, logchord, tenant
+):
+    # The newest are as bad as they were; each commit looks at so few of them.
+    count, source = 120, f"sheets-{tenant}"
+    with psycopg.connect(api.database) as conn:
+        bad = [
+            Rejected(
+                RawItem(f"{number}", {"id": str(number)}),
+                MalformedEntryError("No time.", reason="time_missing"),
+            )
+            for number in range(count)
+        ]
+        assert rejected.keep(conn, tenant, source, bad) == count
+
+    told = operator.post("/v1/quarantine/retry", json={"source": source}).json()
+    first = logchord("quarantine", "retry", "--source", source, "--limit", "7")
+    whole = logchord("quarantine", "retry", "--source", source, "--json")
+
+    assert told == {**done(0, []), "still_aside": count}
+    assert first.stdout == "released 0\n"
+    assert "7 cannot be read" in first.stderr
+    assert "--limit has ended it here" in first.stderr
+    kept = {"released": 0, "resumed": [], "still_aside": count, "complete": True}
+    assert json.loads(whole.stdout) == kept
 
 
 def test_the_same_key_releases_once(api, operator, put_aside, stage):
@@ -177,7 +239,8 @@ def test_the_same_key_releases_once(api, operator, put_aside, stage):
 
     first, again, other = release(1), release(1), release(2)
 
-    assert first.json() == again.json() == done(1, [])
+    assert first.json() == again.json()
+    assert first.json()["released"] == 1
     assert again.headers["Idempotency-Replayed"] == "true"
     assert other.json()["error"]["code"] == "idempotency_conflict"
     assert len(due_of(api, stage)) == 1
@@ -290,7 +353,8 @@ def test_the_command_lists_shows_releases_and_discards(
     assert lines[0].startswith(f"{first}  {stage}  internal_error  api/e")
     assert re.search(r"technical +stub: bad release", shown.stdout)
     assert (discarded.returncode, discarded.stdout) == (0, "")
-    assert json.loads(one.stdout) == done(1, [])
+    told = {"released": 1, "resumed": [], "still_aside": 0, "complete": True}
+    assert json.loads(one.stdout) == told
     assert rest.stdout == "released 2\n"
     assert json.loads(none.stdout) == []
     assert len(due_of(api, stage)) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from shared.due.quarantine import Which
 from shared.postgres import connection
 from shared.settings_sources import SourceSettings
 from shared.sources import arrangement, rejected, runs
@@ -39,7 +40,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
     configure(runtime, str(path), timezone="Europe/Zurich")
     with connection(runtime.pool) as conn:
         read = read_again(
-            conn, runtime.settings, TENANT, ["metadata"], limit=10, source=NAME
+            conn, runtime.settings, Which(TENANT, source=NAME), ["metadata"], limit=10
         )
 
     assert (len(read.entries), read.still_aside) == (1, 1)
