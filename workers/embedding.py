@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.due.rows import Claim
-from shared.embedding import of_entry, skipping, tables
+from shared.embedding import covering, of_entry, skipping, tables
 from shared.embedding.of_entry import Embedded
 from shared.embedding.skipping import Reason
 from shared.entries.reading import Content
@@ -70,5 +70,7 @@ def _keep(ctx: Context, model: str, made: Sequence[Made]) -> None:
             # Of whom moved on meanwhile, a later attempt will say it.
             judged = [(one, why) for one, _, why in there if one.entry_id in locked]
             skipping.note(conn, model, tenant, judged)
+            cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]
+            covering.note(conn, model, tenant, cut)
         together.end(ctx, conn, claims)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -257,7 +257,8 @@ class EntryOut(BaseModel):
     visible_from: datetime | None
     flags: list[str] = Field(
         description="What is odd about it: with `text_cut` words at its end are not"
-        " found, with `plain_split` none is found by another form."
+        " found, with `plain_split` none is found by another form, with `vectors_cut`"
+        " its meaning is that of its beginning alone."
     )
     findings: dict[str, list[dict[str, Any]]] = Field(
         {},

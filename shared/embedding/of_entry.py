@@ -11,7 +11,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.embedding import vectors
-from shared.embedding.chunks import Chunk, cut
+from shared.embedding.chunks import MAX_CHUNKS, Chunk, cut
 from shared.embedding.encoders import Encoder, Vectors
 from shared.embedding.vectors import Made
 from shared.entries.reading import Content
@@ -23,6 +23,8 @@ class Embedded:
 
     chunks: list[Chunk]
     vectors: Vectors
+    # What follows the last chunk is in none.
+    is_cut: bool = False
 
 
 def nothing(encoder: Encoder) -> Embedded:
@@ -33,11 +35,14 @@ def nothing(encoder: Encoder) -> Embedded:
 def embed(content: Content, encoder: Encoder) -> Embedded:
     """Return the vectors of an entry's title and text; slow, and touches no table."""
     title = f"{content.title}\n" if content.title.strip() else ""
-    chunks = [] if content.deleted else cut(title + content.text, encoder)
+    text = title + content.text
+    chunks = [] if content.deleted else cut(text, encoder)
     if not chunks:
         return nothing(encoder)
     found = encoder.encode([chunk.text for chunk in chunks])
-    return Embedded([_in_text(chunk, len(title)) for chunk in chunks], found)
+    is_cut = len(chunks) == MAX_CHUNKS and chunks[-1].end < len(text)
+    placed = [_in_text(chunk, len(title)) for chunk in chunks]
+    return Embedded(placed, found, is_cut)
 
 
 def store(

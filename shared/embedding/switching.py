@@ -39,6 +39,7 @@ _END_WORK: LiteralString = """
         SELECT entry_id, stage FROM work WHERE stage = %(stage)s
          ORDER BY entry_id FOR UPDATE)"""
 _END_ASIDE: LiteralString = "DELETE FROM quarantine WHERE stage = %(stage)s"
+_END_CUT: LiteralString = "DELETE FROM embedding_cut WHERE model = %(model)s"
 _DROP: LiteralString = "DROP TABLE {table}"
 
 
@@ -88,6 +89,7 @@ def drop(
     stage = embed_stage(model)
     conn.execute(_END_WORK, {"stage": stage})
     conn.execute(_END_ASIDE, {"stage": stage})
+    conn.execute(_END_CUT, {"model": model})
     stages.resume(conn, stage)
     log.warning("model_dropped", model=model, table=found.table_name)
     return found

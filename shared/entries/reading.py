@@ -30,7 +30,12 @@ _CURRENT: LiteralString = """
            e.thread_id, e.reply_to, m.language, e.revision, e.doc_version,
            e.content_hash, e.deleted_at, e.text_flags, e.flags, e.origin, e.readers,
            e.visible_from,
-           CASE WHEN m.revision = e.revision THEN m.flags ELSE '{}' END AS read_flags,
+           CASE WHEN m.revision = e.revision THEN m.flags ELSE '{}' END
+           || CASE WHEN EXISTS (
+                  SELECT FROM embedding_cut c
+                   WHERE c.entry_id = e.id AND c.tenant = %(tenant)s
+                     AND c.revision = e.revision)
+              THEN '{vectors_cut}'::text[] ELSE '{}' END AS read_flags,
            (SELECT coalesce(jsonb_object_agg(w.stage, CASE
                        WHEN w.leased_until > now() THEN 'leased' ELSE 'due' END), '{}')
               FROM work w WHERE w.entry_id = e.id) AS due_stages,

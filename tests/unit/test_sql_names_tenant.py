@@ -45,6 +45,7 @@ FOR_EVERY_TENANT = {
     # A model is dropped for everybody.
     ("shared/embedding/switching.py", "_END_WORK"),
     ("shared/embedding/switching.py", "_END_ASIDE"),
+    ("shared/embedding/switching.py", "_END_CUT"),
     # Read anew whoever's it is; each keeps its tenant.
     ("shared/enrich/renewal.py", "_PAGE"),
     ("shared/enrich/renewal.py", "_LACKING"),

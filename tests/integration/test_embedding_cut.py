@@ -1,0 +1,67 @@
+"""A text of more chunks than are embedded says so, as long as it is so long."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access.scope import Scope
+from shared.broker import embed_stage
+from shared.embedding import switching, tables
+from shared.embedding.chunks import MAX_CHUNKS
+from shared.entries import reading
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from tests.fix_workers import MakeContext
+from workers.enhance import embed_entries
+
+TENANT, MODEL = "default", "hashing-384"
+LONG = "The klystron tripped again. " * 40_000
+
+
+def save(conn: Connection[TupleRow], name: str, text: str) -> UUID:
+    draft = EntryDraft("api", name, text)
+    stages = [embed_stage(MODEL)]
+    (saved,) = save_page(conn, TENANT, [draft], stages=stages, editor="test")
+    return saved.entry_id
+
+
+def flags(conn: Connection[TupleRow], entry_id: UUID) -> list[str]:
+    entry = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+    assert entry is not None
+    return entry.read_flags
+
+
+def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
+    make_context: MakeContext, database: str
+):
+    ctx = make_context(EMBEDDING_MODEL=MODEL)
+    with psycopg.connect(database, autocommit=True) as conn:
+        long, short = save(conn, "long", LONG), save(conn, "short", "Beam is back")
+        assert flags(conn, long) == []
+
+        embed_entries(ctx, MODEL)
+
+        assert (flags(conn, long), flags(conn, short)) == (["vectors_cut"], [])
+        model = tables.live(conn)
+        assert model is not None
+        held = conn.execute(
+            f"SELECT count(*), max(end_at) < %s FROM {model.table_name}"
+            " WHERE entry_id = %s",
+            (len(LONG), long),
+        ).fetchone()
+        assert held == (MAX_CHUNKS, True)
+
+        save(conn, "long", "Nothing but this")
+        save(conn, "short", LONG)
+        assert flags(conn, long) == []
+        embed_entries(ctx, MODEL)
+        assert (flags(conn, long), flags(conn, short)) == ([], ["vectors_cut"])
+
+        # Without the model there is nothing that could be cut.
+        conn.execute("UPDATE embedding_model SET live = false")
+        switching.drop(conn, MODEL)
+        assert flags(conn, short) == []
