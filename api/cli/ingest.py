@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import click
 
-from api.cli import http, output
+from api.cli import http, output, source_told
 from api.cli.output import CommandError
 
 if TYPE_CHECKING:
@@ -144,5 +144,7 @@ def _drain(client: httpx.Client, out: output.Output) -> None:
 
 
 def _told(run: dict[str, Any]) -> str:
+    if run.get("waiting"):
+        return f"queued, {source_told.waits(run['waiting'])}"
     parts = [f"{name} {run[name]}" for name in _COUNTED if run.get(name)]
     return ", ".join([f"seen {run['seen']}", *parts])

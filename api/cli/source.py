@@ -201,8 +201,22 @@ def list_runs(*, name: str, limit: int) -> None:
     for one in found:
         reason = (one["error"] or {}).get("message", "")
         started = one["started_at"] or "not yet"
-        line = f"{started}  {one['kind']:<9}  {one['state']:<7}  {_counts(one)}"
+        state = f"{one['kind']:<9}  {one['state']:<7}  {_counts(one)}"
+        line = f"{one['run_id']}  {started}  {state}"
         out.data(plain(f"{line}  {reason}").rstrip())
+
+
+@source.command()
+@click.argument("run_id")
+def cancel(*, run_id: str) -> None:
+    """End a run here and now; what it has stored stays."""
+    out = output.current()
+    with http.open_client(out) as client:
+        run = http.call(client, "DELETE", f"/v1/runs/{quote(run_id, safe='')}")
+    if out.as_json:
+        out.document(run)
+    else:
+        out.data(f"{run['source']} {run['kind']} {_counts(run)}")
 
 
 def _operate(name: str, what: str) -> None:
@@ -252,6 +266,8 @@ def _state(one: dict[str, Any]) -> str:
 def _counts(run: dict[str, Any]) -> str:
     named = ("added", "updated", "unchanged", "deleted", "quarantined", "rejected")
     told = ", ".join(f"{name} {run[name]}" for name in named if run.get(name))
+    if run.get("waiting"):
+        return f"{run['state']}: {source_told.waits(run['waiting'])}"
     return f"{run.get('state')}: seen {run.get('seen')}" + (f", {told}" if told else "")
 
 

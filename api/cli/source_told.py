@@ -47,3 +47,13 @@ def when(time: str, zone: str | None) -> str:
 def _zone(configured: str | None, guess: str | None) -> str:
     told = configured or "said by its times"
     return f"{told}; its times look like {guess}" if guess else told
+
+
+def waits(waiting: dict[str, Any]) -> str:
+    """Say what a run that is queued waits for."""
+    queue = waiting["queue"]
+    if not waiting["workers"]:
+        return f"no worker of the queue {queue} is alive"
+    if waiting["ahead"] is None:
+        return "its source is paused, or has it due later"
+    return f"{waiting['ahead']} before it, workers of {queue}: {waiting['workers']}"

@@ -15,8 +15,11 @@ from api.errors import documented
 from api.schemas.sources import RunOut, RunPage, RunState, run_out
 from shared.access.cursors import Binding
 from shared.errors import NotFoundError
+from shared.log import get_logger
 from shared.postgres import connection
-from shared.sources import runs
+from shared.sources import operate, runs, waiting
+
+log = get_logger()
 
 router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=DoorRoute)
 
@@ -52,10 +55,13 @@ def list_runs(
             state=state,
             after=after,
         )
+        queued = waiting.of(conn, found)
     page, more = found[:limit], len(found) > limit
     admin = scope.is_admin
     body = {
-        "items": [run_out(one, admin=admin) for one in page],
+        "items": [
+            run_out(one, admin=admin, waiting=queued.get(one.id)) for one in page
+        ],
         "next_cursor": (
             ctx.signer().make([str(page[-1].id)], binding) if more else None
         ),
@@ -71,11 +77,41 @@ def list_runs(
     dependencies=[Depends(needs("read"))],
 )
 def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
-    """Its counts, its window, and why it failed, if it did."""
+    """Its counts, its window, what it waits for, and why it failed, if it did."""
     scope = caller.scope
     with connection(ctx.pool) as conn:
         found = runs.one(conn, scope.tenant, run_id)
-    if found is None:
-        raise NotFoundError
-    body = run_out(found, admin=scope.is_admin)
+        if found is None:
+            raise NotFoundError
+        queued = waiting.of(conn, [found]).get(found.id)
+    body = run_out(found, admin=scope.is_admin, waiting=queued)
     return as_json(body)
+
+
+@router.delete(
+    "/{run_id}",
+    summary="Cancel one run",
+    response_model=RunOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def cancel_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """At once; what it has stored stays, and one that has ended stays as it is."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = operate.cancel(
+            conn,
+            scope.tenant,
+            run_id,
+            facility_timezone=ctx.settings.facility_timezone,
+            subject=scope.subject,
+        )
+    log.info(
+        "run_cancelled",
+        run_id=str(run_id),
+        source=found.source,
+        kind=found.kind,
+        state=found.state,
+        subject=scope.subject,
+    )
+    return as_json(run_out(found, admin=scope.is_admin))

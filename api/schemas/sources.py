@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -15,6 +16,7 @@ from shared.sources import loading
 from shared.sources.check import Checked
 from shared.sources.overview import SourceView
 from shared.sources.runs import IngestionRun
+from shared.sources.waiting import Waiting
 
 RunKind = Literal["tail", "reconcile", "backfill", "reparse"]
 RunState = Literal["queued", "running", "done", "partial", "failed"]
@@ -26,6 +28,16 @@ class Loose(BaseModel):
     """A body that may grow; clients ignore what they do not know."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class WaitingOut(Loose):
+    """What a run that is queued waits for."""
+
+    queue: str
+    ahead: int | None = Field(
+        description="Runs that are taken before it; null: it is not due now."
+    )
+    workers: int = Field(description="How many of the queue are alive.")
 
 
 class RunOut(Loose):
@@ -48,6 +60,9 @@ class RunOut(Loose):
     rejected: int
     quarantined: int
     error: dict[str, Any] | None
+    waiting: WaitingOut | None = Field(
+        None, description="Of a run that has not begun: what it waits for."
+    )
 
 
 class RunPage(Loose):
@@ -141,7 +156,9 @@ class ReloadOut(Loose):
     invalid: list[dict[str, str]]
 
 
-def run_out(one: IngestionRun, *, admin: bool) -> dict[str, Any]:
+def run_out(
+    one: IngestionRun, *, admin: bool, waiting: Waiting | None = None
+) -> dict[str, Any]:
     """Return a run; cursors and technical details for admins alone."""
     shown = {
         "run_id": str(one.id),
@@ -170,6 +187,7 @@ def run_out(one: IngestionRun, *, admin: bool) -> dict[str, Any]:
             )
         },
         "error": _error(one.error, admin=admin),
+        "waiting": asdict(waiting) if waiting else None,
     }
     if admin:
         shown |= {"cursor_before": one.cursor_before, "cursor_after": one.cursor_after}

@@ -89,6 +89,14 @@ _GIVE_BACK: LiteralString = """
     UPDATE source_schedule
        SET claim = NULL, leased_until = NULL, next_run_at = clock_timestamp()
      WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
+# Whoever has it finds its claim gone, and keeps nothing of its page.
+_TAKE_BACK: LiteralString = """
+    UPDATE source_schedule
+       SET claim = NULL, leased_until = NULL,
+           next_run_at = CASE WHEN %(wait)s::float8 IS NULL THEN 'infinity'
+               ELSE clock_timestamp() + make_interval(secs => %(wait)s::float8) END
+     WHERE source = %(source)s AND kind = %(kind)s
+    RETURNING cursor"""
 _BRING_FORWARD: LiteralString = """
     INSERT INTO source_schedule AS s (source, kind, every_seconds, next_run_at)
     VALUES (%(source)s, %(kind)s, %(every)s, clock_timestamp())
@@ -256,6 +264,16 @@ def give_back(conn: Connection[TupleRow], run: Run) -> bool:
 def rest(conn: Connection[TupleRow], run: Run) -> bool:
     """End the run for good; only somebody who asks for it brings it back."""
     return conn.execute(_REST, run.key).rowcount > 0
+
+
+def take_back(
+    conn: Connection[TupleRow], source: str, kind: str, *, wait_seconds: float | None
+) -> dict[str, Any] | None:
+    """Take a run from whoever has it; None as a wait leaves it at rest."""
+    values = {"source": source, "kind": kind, "wait": wait_seconds}
+    row = conn.execute(_TAKE_BACK, values).fetchone()
+    cursor: dict[str, Any] | None = row[0] if row else None
+    return cursor
 
 
 def bring_forward(

@@ -6,16 +6,17 @@ import hashlib
 import hmac
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import schedule
-from shared.errors import AccessError, ConflictError, NotFoundError
+from shared.errors import AccessError, ConflictError, IngestionError, NotFoundError
 from shared.settings_sources import SourceSettings
-from shared.sources import runs, state
-from shared.sources.runs import Asked
+from shared.sources import arrangement, runs, state
+from shared.sources.runs import Asked, IngestionRun
 from shared.sources.state import SourceState
 
 _DAY_SECONDS = 86_400.0
@@ -72,6 +73,47 @@ def trigger(
     anew = kind in {runs.BACKFILL, runs.REPARSE} and not asked.dry_run
     schedule.bring_forward(conn, name, kind, every_seconds=every, anew=anew)
     return run_id
+
+
+def cancel(
+    conn: Connection[TupleRow],
+    tenant: str,
+    run_id: UUID,
+    *,
+    facility_timezone: str,
+    subject: str,
+) -> IngestionRun:
+    """End a run here and now; what it has committed stays. Idempotent."""
+    found = runs.one(conn, tenant, run_id)
+    if found is None:
+        raise NotFoundError
+    # As a page's commit does, its row before the schedule's.
+    run = runs.find_open(conn, tenant, found.source, found.kind)
+    if run is None or run.id != run_id:
+        return found
+    now = datetime.now(UTC)
+    wait: float | None = None
+    standing = state.read(conn, tenant, run.source)
+    if run.is_dry:
+        wait = None if run.then is None else (run.then - now).total_seconds()
+    elif standing is not None:
+        wait = _next_wait(run, standing.settings, facility_timezone, now)
+    wait = wait if wait is None else max(0.0, wait)
+    cursor = schedule.take_back(conn, run.source, run.kind, wait_seconds=wait)
+    error = IngestionError(f"It was cancelled by {subject}.", reason="cancelled")
+    runs.end(conn, run, run.cursor_after if run.is_dry else cursor, error)
+    ended = runs.one(conn, tenant, run_id)
+    assert ended is not None
+    return ended
+
+
+def _next_wait(
+    run: IngestionRun, source: SourceSettings, facility_timezone: str, now: datetime
+) -> float | None:
+    """Return when its kind comes again; what was asked for once does not."""
+    if run.kind == runs.TAIL:
+        return arrangement.wait_seconds(run.source, source, facility_timezone, now)
+    return source.reconcile_every_seconds if run.kind == runs.RECONCILE else None
 
 
 def pause(conn: Connection[TupleRow], tenant: str, name: str, *, subject: str) -> None:

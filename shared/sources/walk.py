@@ -203,6 +203,10 @@ class Walk:
             if standing is None or standing.paused:
                 return None
             run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
+            seconds = means.settings.work.lease_seconds
+            if schedule.renew(conn, lease.claim, lease_seconds=seconds) == 0:
+                # Cancelled meanwhile: what begins now would be another run.
+                raise LeaseLostError
             source = self._source = standing.settings
         cursor = lease.cursor
         if run.is_dry:

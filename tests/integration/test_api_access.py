@@ -69,6 +69,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "POST /v1/sources/{source}/nudge": (OPEN, {}, 401),
     "GET /v1/runs": ("read", {}, 200),
     "GET /v1/runs/{run_id}": ("read", {}, 404),
+    "DELETE /v1/runs/{run_id}": ("admin", {}, 404),
     "POST /search": ("search", {"json": {"query": "x", "limit": 0}}, 422),
     "POST /v1/search/query": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/export": ("search", {"json": {"limit": 0}}, 422),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from shared.due import schedule
+from shared.due.quarantine import Which
 from shared.errors import ConflictError
 from shared.postgres import connection
 from shared.sources import operate, runs, state
 from shared.sources.again import read_again
+from shared.sources.intake import Intake, LeaseLostError
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
 from workers.adapters.kit.stub import StubEntry
@@ -137,8 +140,10 @@ def test_one_bad_item_costs_itself_and_is_kept_with_its_reason(runtime, olog):
 
     with connection(runtime.pool) as conn:
         # The same payload, read by the same parser: it stays where it is.
-        still = read_again(conn, runtime.settings, TENANT, ["metadata"], limit=10)
-    assert still == ([], 1)
+        still = read_again(
+            conn, runtime.settings, Which(TENANT), ["metadata"], limit=10
+        )
+    assert still == ([], 1, None)
     olog.edit(bad, text="Mended")
     mended = runtime.run(NAME)
     assert mended.added == 1
@@ -191,6 +196,71 @@ def test_kept_payloads_are_read_again_without_asking_the_source(runtime, olog):
 
     assert (run.seen, run.unchanged, run.updated) == (3, 3, 0)
     assert len(olog.requests()) == asked
+
+
+def cancel(runtime, run_id: UUID) -> runs.IngestionRun:
+    with connection(runtime.pool) as conn:
+        return operate.cancel(
+            conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
+        )
+
+
+@pytest.mark.requirement("U02")
+def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
+    runtime, olog, monkeypatch
+):
+    for number in range(1, 36):
+        olog.add(entry(number))
+    run_id = runtime.ask(NAME, runs.BACKFILL)
+    store, cancelled = Intake.store, []
+
+    def cancel_after_first(self, *args, **named):
+        counts = store(self, *args, **named)
+        if not cancelled:
+            cancelled.append(cancel(runtime, run_id))
+        return counts
+
+    monkeypatch.setattr(Intake, "store", cancel_after_first)
+    error = runtime.turn(NAME, runs.BACKFILL)
+
+    assert isinstance(error, LeaseLostError)
+    run = runtime.found(run_id)
+    assert (run, run.state, run.seen) == (cancelled[0], "partial", 10)
+    assert run.error is not None
+    assert run.error["details"]["reason"] == "cancelled"
+    assert len(runtime.texts(NAME)) == 10
+    assert cancel(runtime, run_id) == run
+    with connection(runtime.pool) as conn:
+        assert schedule.standing(conn, NAME)[runs.BACKFILL].next_run_at is None
+        found = state.read(conn, TENANT, NAME)
+    # Nobody has failed, and what is asked for again begins anew.
+    assert (found.failures, found.paused) == (0, None)
+    assert runtime.run(NAME, runs.BACKFILL).state == "done"
+    assert len(runtime.texts(NAME)) == 35
+
+
+def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
+    runtime, olog, monkeypatch
+):
+    olog.add(entry(1))
+    run_id = runtime.ask(NAME, runs.RECONCILE)
+    read, cancelled = state.read, []
+
+    def cancel_first(*args):
+        if not cancelled:
+            cancelled.append(run_id)
+            cancel(runtime, run_id)
+        return read(*args)
+
+    monkeypatch.setattr(state, "read", cancel_first)
+    error = runtime.turn(NAME, runs.RECONCILE)
+
+    assert isinstance(error, LeaseLostError)
+    assert runtime.found(run_id).state == "failed"
+    with connection(runtime.pool) as conn:
+        assert runs.find_open(conn, TENANT, NAME, runs.RECONCILE) is None
+        assert schedule.standing(conn, NAME)[runs.RECONCILE].next_run_at is not None
+    assert runtime.texts(NAME) == {}
 
 
 def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, olog):

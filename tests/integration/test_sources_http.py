@@ -137,6 +137,43 @@ def test_a_paused_source_is_left_alone_until_it_is_resumed(admin, olog):
     until(lambda: source(admin)["entries"] == before + 1, within_seconds=60)
 
 
+@pytest.mark.requirement("U02")
+def test_a_run_that_nobody_carries_out_waits_says_for_what_and_can_be_cancelled(
+    system, admin
+):
+    def of(run_id: str) -> dict[str, Any]:
+        found: dict[str, Any] = admin.get(f"/v1/runs/{run_id}").json()
+        return found
+
+    def ask() -> str | None:
+        answer = admin.post("/v1/sources/ring/trigger", json={"kind": "backfill"})
+        assert answer.status_code in {202, 409}, answer.text
+        run_id: str | None = answer.json().get("run_id")
+        return run_id
+
+    until(lambda: source(admin)["complete_from"], within_seconds=60)
+    with system.frozen("ingest"):
+        first = until(ask, within_seconds=60)
+        until(lambda: of(first)["waiting"]["workers"] == 0, within_seconds=60)
+        before = of(first)
+        assert (before["state"], before["error"]) == ("queued", None)
+        # From the database: at most the poll of the same source is due before it.
+        assert before["waiting"]["queue"] == "ingest"
+        assert before["waiting"]["ahead"] in {0, 1}
+
+        ended = admin.delete(f"/v1/runs/{first}").json()
+        assert (ended["state"], ended["waiting"]) == ("failed", None)
+        assert ended["error"]["details"]["reason"] == "cancelled"
+        second = until(ask, within_seconds=60)
+        assert of(second)["state"] == "queued"
+    until(lambda: of(second)["state"] == "done", within_seconds=60)
+    after = of(second)
+    assert after["seen"] >= after["unchanged"] > 0
+    assert after["heartbeat_at"] >= after["started_at"]
+    assert of(first) == admin.delete(f"/v1/runs/{first}").json()
+    assert of(first)["ended_at"] == ended["ended_at"]
+
+
 def test_a_signed_nudge_makes_the_tail_due_and_no_other_does(system, admin):
     body = b'{"event": "new"}'
 
