@@ -227,6 +227,12 @@ def _problem(view: SourceView) -> str | None:
             f" It is asked again{_at(view.next_run_at)}; look with"
             f" `logchord source check {name}`."
         )
+    if _is_at_rest(view):
+        return (
+            f"The source {name!r} is not read: its history was cancelled before it"
+            f" was here. `logchord source trigger {name} --kind backfill` begins it"
+            " again, and what is new comes after it."
+        )
     if standing.degraded:
         return f"The source {name!r}: {standing.degraded.get('message')}"
     quiet = view.since_success_seconds
@@ -237,6 +243,15 @@ def _problem(view: SourceView) -> str | None:
             " failed: see that a worker of the queue `ingest` and `upkeep` run."
         )
     return None
+
+
+def _is_at_rest(view: SourceView) -> bool:
+    """Tell whether neither what is new nor the walk that it waits for is ever due."""
+    waited_for = [view.standings.get(kind) for kind in (runs.TAIL, runs.BACKFILL)]
+    return all(
+        one is not None and one.next_run_at is None and not one.is_running
+        for one in waited_for
+    )
 
 
 def _paused(name: str, standing: SourceState) -> str:

@@ -8,13 +8,15 @@ from uuid import UUID
 
 import pytest
 
+from shared.access.scope import Scope
 from shared.due import schedule
 from shared.due.quarantine import Which
 from shared.errors import ConflictError
 from shared.postgres import connection
-from shared.sources import operate, runs, state
+from shared.sources import operate, overview, runs, state
 from shared.sources.again import read_again
 from shared.sources.intake import Intake, LeaseLostError
+from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
 from workers.adapters.kit.stub import StubEntry
@@ -237,6 +239,28 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     assert (found.failures, found.paused) == (0, None)
     assert runtime.run(NAME, runs.BACKFILL).state == "done"
     assert len(runtime.texts(NAME)) == 35
+
+
+def test_a_source_whose_first_reading_was_cancelled_says_how_it_is_begun(runtime):
+    lines = runtime.stub(JSONLinesStub)
+    lines.add_many([entry(1)])
+    runtime.configure("lines", lines)
+
+    def problem() -> str | None:
+        with connection(runtime.pool) as conn:
+            known = runtime.settings.sources
+            (view,) = overview.read(conn, Scope(TENANT, "anna"), known, "lines")
+        return view.problem
+
+    assert problem() is None
+    cancel(runtime, runtime.ask("lines", runs.BACKFILL))
+    told = problem()
+    assert told is not None
+    assert "logchord source trigger lines --kind backfill" in told
+
+    runtime.run("lines", runs.BACKFILL)
+    assert problem() is None
+    assert runtime.run("lines").state == "done"
 
 
 def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
