@@ -35,7 +35,7 @@ class _Asked:
 
 
 def read_again(ground: Ground, count: int) -> list[Rate]:
-    """Read a feed of so many entries, then ask its server again, with its validators."""
+    """Read a feed of so many entries, then ask again with its validators."""
     with _served(_Asked(count)) as (url, asked), closing(pool_of(ground)) as pool:
         source = SourceSettings.model_validate(
             {

@@ -214,7 +214,8 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     for number in range(1, 36):
         olog.add(entry(number))
     run_id = runtime.ask(NAME, runs.BACKFILL)
-    store, cancelled = Intake.store, []
+    store = Intake.store
+    cancelled: list[runs.IngestionRun] = []
 
     def cancel_after_first(self, *args, **named):
         counts = store(self, *args, **named)
@@ -235,6 +236,7 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     with connection(runtime.pool) as conn:
         assert schedule.standing(conn, NAME)[runs.BACKFILL].next_run_at is None
         found = state.read(conn, TENANT, NAME)
+    assert found is not None
     # Nobody has failed, and what is asked for again begins anew.
     assert (found.failures, found.paused) == (0, None)
     assert runtime.run(NAME, runs.BACKFILL).state == "done"
@@ -268,7 +270,8 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
 ):
     olog.add(entry(1))
     run_id = runtime.ask(NAME, runs.RECONCILE)
-    read, cancelled = state.read, []
+    read = state.read
+    cancelled: list[UUID] = []
 
     def cancel_first(*args):
         if not cancelled:

@@ -9,7 +9,7 @@ import pytest
 
 from shared.due import outcomes, quarantine, rows, stages
 from shared.due.outcomes import Budget
-from shared.due.quarantine import Which
+from shared.due.quarantine import Released, Which
 from shared.due.rows import MAX_STRIKES
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
@@ -221,7 +221,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (15,)
 
     released = quarantine.release(conn, Which(TENANT, stage=STAGE), limit=100)
-    assert released == (25, [STAGE], [STAGE], 0)
+    assert released == Released(25, [STAGE], [STAGE])
     conn.commit()
     done = 0
     conn.execute("UPDATE work SET due_at = now()")
