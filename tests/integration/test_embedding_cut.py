@@ -62,6 +62,7 @@ def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
         assert (flags(conn, long), flags(conn, short)) == ([], ["vectors_cut"])
 
         # Without the model there is nothing that could be cut.
-        conn.execute("UPDATE embedding_model SET live = false")
-        switching.drop(conn, MODEL)
+        tables.ensure_table(conn, "other", "other", 8)
+        switching.switch(conn, "other")
+        switching.drop(conn, MODEL, drain_seconds=0.0)
         assert flags(conn, short) == []
