@@ -270,11 +270,6 @@ def run_task(kind: str) -> str:
     return _TASK_OF_RUN.get(kind, POLL_SOURCE)
 
 
-def queue_of_run(kind: str) -> str:
-    """Return the queue whose workers carry out a kind of run."""
-    return QUEUE_OF[run_task(kind)]
-
-
 def send_run(app: Celery, source: str, kind: str) -> None:
     """Publish that a run of a source is due; raises when the broker is away."""
     name = run_task(kind)

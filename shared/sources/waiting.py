@@ -36,7 +36,7 @@ def of(
     if not queued:
         return {}
     due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
-    queues = {kind: broker.queue_of_run(kind) for kind in runs.KINDS}
+    queues = {kind: broker.QUEUE_OF[broker.run_task(kind)] for kind in runs.KINDS}
     standing = overview.by_queue(processes.listing(conn), queues.values())
     alive = {one.queue: one.alive for one in standing}
     told = {}
