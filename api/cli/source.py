@@ -198,6 +198,8 @@ def list_runs(*, name: str, limit: int) -> None:
     if out.as_json:
         out.document(found)
         return
+    if not found:
+        out.say(f"No run of {plain(name)} is known; `logchord source list` names them.")
     for one in found:
         reason = (one["error"] or {}).get("message", "")
         started = one["started_at"] or "not yet"

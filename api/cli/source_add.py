@@ -48,6 +48,7 @@ _MAPS = frozenset({"args.map", "args.columns"})
     metavar="FIELD=PLACE",
     help="Which column or key holds a field of an entry; several of one are joined.",
 )
+@click.option("--time-format", help="How its times are written, such as '%d/%m/%Y'.")
 @click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
 def add(  # noqa: PLR0913 - one for each option
     *,
@@ -60,6 +61,7 @@ def add(  # noqa: PLR0913 - one for each option
     ca_file: str | None,
     logbooks: tuple[str, ...],
     places: tuple[str, ...],
+    time_format: str | None,
     yes: bool,
 ) -> int:
     """Recognise the logbook at ADDRESS, check it, and write it into the configuration.
@@ -84,6 +86,8 @@ def add(  # noqa: PLR0913 - one for each option
         source["args"] = {**source.get("args", {}), "map": _map(places)}
     elif _MAPS.intersection(found.found.asks):
         raise CommandError(_unmapped(found), exit_code=output.USAGE)
+    if time_format:
+        source["args"] = {**source.get("args", {}), "time_format": time_format}
     if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
         timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
     if timezone:
@@ -246,7 +250,7 @@ def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
 
 
 def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
-    out.say(plain(f"This is {found.title}: {found.found.why}."))
+    out.say(plain(f"This is {found.title}: {found.found.why.rstrip('.')}."))
     for draft in checked.sample:
         time = draft.entry_time
         when = source_times.when(time, checked.timezone) if time else ""

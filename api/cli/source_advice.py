@@ -34,6 +34,11 @@ _NEXT: Mapping[str, str] = {
 _UNREAD: Mapping[str, str] = {
     "naive_time": "Say with --timezone which zone its times mean.",
 }
+_UNREAD_MAPPED: Mapping[str, str] = {
+    **_UNREAD,
+    "time_unreadable": "Say how its times are written, in the codes of strptime: such"
+    " as --time-format '%d/%m/%Y'. Else look whether --map names the right column.",
+}
 _MAPPED = (
     "Look at what --map names: `entry_time` and `text` or `title` are to stand in the"
     " columns or keys that are listed above, spelt as there."
@@ -61,4 +66,6 @@ def unrecognised(reason: str | None, place: Mapping[str, Any]) -> str:
 
 def unread(reason: str, *, is_mapped: bool) -> str:
     """Return the next step after answers of which no entry could be made."""
-    return _UNREAD.get(reason, _MAPPED if is_mapped else _OTHERWISE)
+    if is_mapped:
+        return _UNREAD_MAPPED.get(reason, _MAPPED)
+    return _UNREAD.get(reason, _OTHERWISE)

@@ -333,6 +333,22 @@ def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
     }
 
 
+def test_times_that_are_not_read_by_themselves_are_spelt_out(run, tmp_path):
+    sheet = tmp_path / "orders.csv"
+    sheet.write_text("Opened,Short text\n13/09/2023,Boom hose leaking\n", "utf-8")
+    mapped = ("--map", "text=Short text", "--map", "entry_time=Opened")
+    named = (str(sheet), "--name", "orders", "--timezone", "Australia/Perth", *mapped)
+
+    refused = run(*named)
+    done = run(*named, "--time-format", "%d/%m/%Y")
+
+    assert refused.returncode == 1
+    assert "'13/09/2023' is not a time" in refused.stderr
+    assert "--time-format '%d/%m/%Y'" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert "2023-09-13 00:00 AWST" in done.stderr
+
+
 def test_a_map_by_which_nothing_can_be_read_is_not_written_down(run, tmp_path):
     sheet = tmp_path / "orders.csv"
     sheet.write_text(SHEET, "utf-8")
