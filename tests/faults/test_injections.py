@@ -20,7 +20,8 @@ from tests.integration import injections
 from tests.integration.injections import BY_POSTGRES, FILTERS, STRINGS, found
 from tests.waiting import until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+# It measures nothing: it may take minutes beside what waits for minutes.
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(900)]
 
 # When a key was used is written from time to time.
 BY_THE_CLOCK = "SET last_used_at"
