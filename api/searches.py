@@ -171,7 +171,7 @@ class Searches:
                 raise SearchTimeoutError(
                     timeout_seconds=plan.deadline_ms / 1000, operation=plan.method
                 ) from exc
-        metrics.job_ended(finished.ending.state)
+        metrics.job_ended(finished.state)
         store = partial(finish.store, lambda: self._pool, sent.job, finished)
         self._in_background(store)
         if finished.error is not None:

@@ -6,11 +6,12 @@ import os
 import select
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg import Connection
+from psycopg.pq import PipelineStatus
 from psycopg.rows import TupleRow
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -84,9 +85,9 @@ def make_pool(
         max_size=size,
         timeout=wait_seconds,
         connection_class=Link,
-        # A connection that the server has killed is replaced before it is used.
+        # A connection that the server has killed is replaced before it is used. When it
+        # comes back nothing is done: with `reset` that would be left to a thread.
         check=_check,
-        reset=_given_back,
         # Given up soon and begun anew by whoever comes next: the pool's own pauses, of
         # one second and then two, would outlast the outage and whoever waits.
         reconnect_timeout=0.5,
@@ -127,13 +128,46 @@ def translated_errors() -> Iterator[None]:
 @contextmanager
 def connection(pool: Pool) -> Iterator[Connection[TupleRow]]:
     """Borrow a connection for one transaction; errors come out translated."""
+    with _borrowed(pool) as conn:
+        if conn.autocommit:
+            conn.autocommit = False
+        with conn:
+            yield conn
+
+
+@contextmanager
+def at_once(pool: Pool) -> Iterator[Connection[TupleRow]]:
+    """Borrow a connection for one transaction whose statements go out together.
+
+    Nobody waits before rows are fetched: what fails is raised there, or at the end of
+    the block. Say of each statement whether it is prepared: of one that was not reached
+    the driver would believe that it is.
+    """
+    with _borrowed(pool) as conn:
+        # What goes out before a sync is one transaction, with no BEGIN and COMMIT.
+        conn.autocommit = True
+        with conn.pipeline() as pipeline:
+            is_whole = False
+            try:
+                yield conn
+                is_whole = True
+            finally:
+                if not is_whole and pipeline.status is PipelineStatus.ON:
+                    # The sync at the end would keep what is written by now.
+                    with suppress(psycopg.Error):
+                        conn.execute("ROLLBACK", prepare=False)
+
+
+@contextmanager
+def _borrowed(pool: Pool) -> Iterator[Link]:
     with translated_errors(), patience.spend():
         conn = _taken(pool, patience.at_most(pool.timeout))
         try:
-            # The commit is within: it may be what takes too long.
-            with patience.watched(conn), conn:
+            # The end is within: it may be what takes too long.
+            with patience.watched(conn):
                 yield conn
         finally:
+            conn.idle_since = time.monotonic()
             pool.putconn(conn)
 
 
@@ -154,10 +188,6 @@ def _check(conn: Link) -> None:
         return
     with patience.watched(conn):
         ConnectionPool.check_connection(conn)
-
-
-def _given_back(conn: Link) -> None:
-    conn.idle_since = time.monotonic()
 
 
 def _is_silent(conn: Link) -> bool:

@@ -29,6 +29,7 @@ from shared.retrieval.installed import unit_of
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.retrieval.second_attempt import Paces
+from shared.vocabulary.present import Present
 from workers import metrics
 from workers.context import Context
 from workers.task import attempt as classified
@@ -118,7 +119,7 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
         lambda: ctx.cross_encoder,
     )
     finished = finish.finish(tools, job, plan, kept.outcomes)
-    metrics.job_ended(finished.ending.state)
+    metrics.job_ended(finished.state)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         finish.tell(ctx.redis, mailbox, job, finished)
@@ -143,6 +144,7 @@ def _tools(ctx: Context) -> Tools:
             speaks=lambda model: skipping.spoken(model, ctx.settings),
             told_dimension=lambda model: names.told_dimension(model, ctx.settings),
             sizes=Sizes(time.monotonic),
+            present=Present(time.monotonic),
         )
 
     return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

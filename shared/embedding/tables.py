@@ -90,7 +90,7 @@ _CREATE_TENANT: LiteralString = """
 def registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel | None:
     """Return a model's row, None if nothing was ever stored for it."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
-        return cursor.execute(_REGISTERED, {"model": model}).fetchone()
+        return cursor.execute(_REGISTERED, {"model": model}, prepare=True).fetchone()
 
 
 def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:

@@ -185,16 +185,19 @@ _NEAREST: LiteralString = """
 
 # Of few vectors the nearest are found without their entries, and only theirs are read,
 # one by one; `farthest` is up to where all that the caller may see have been read.
+# Behind the fence each distance is computed once: to order by it `+ 0`, it is twice.
 _NEAREST_OF_FEW: LiteralString = """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
            1 - n.distance AS cosine, e.source, e.kind, e.origin, e.entry_time,
            e.external_id, e.revision AS current,
            1 - max(n.distance) OVER () AS farthest
-      FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
-                   v.embedding <=> %(vector)s::halfvec AS distance
-              FROM {table} AS v
-             WHERE v.tenant = %(tenant)s
-             ORDER BY (v.embedding <=> %(vector)s::halfvec) + 0
+      FROM (SELECT o.entry_id, o.chunk, o.revision, o.start_at, o.end_at, o.distance
+              FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
+                           v.embedding <=> %(vector)s::halfvec AS distance
+                      FROM {table} AS v
+                     WHERE v.tenant = %(tenant)s
+                    OFFSET 0) AS o
+             ORDER BY o.distance
              LIMIT %(ahead)s) AS n
      CROSS JOIN LATERAL (
            SELECT e.source, e.kind, e.origin, e.entry_time, e.external_id, e.revision
@@ -261,7 +264,7 @@ def _best_chunks(
     for _ in range(MAX_ROUNDS):
         if order == _BY_INDEX:
             ef_search = min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, page))
-            conn.execute(_TUNE, {"ef_search": str(ef_search)})
+            conn.execute(_TUNE, {"ef_search": str(ef_search)}, prepare=True)
         asked = {**params, "page": page}
         rows = _nearest_of_few(conn, table, asked) if order == _EXACTLY else []
         if not rows:

@@ -32,12 +32,16 @@ _INSERT: LiteralString = """
     VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, %(state)s, %(request)s,
             %(plan)s, %(branches)s, %(ranked)s, %(error)s, %(created_at)s,
             %(deadline_at)s, clock_timestamp())
-    ON CONFLICT DO NOTHING"""
+    ON CONFLICT DO NOTHING
+    RETURNING id"""
+# Losing the last moments of this table in a crash costs replay alone.
+_SOON: LiteralString = "SELECT set_config('synchronous_commit', 'off', true)"
 _END: LiteralString = """
     UPDATE job
        SET state = %(state)s, branches = %(branches)s, ranked = %(ranked)s,
            error = %(error)s, cancelled = %(cancelled)s, ended_at = clock_timestamp()
-     WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL"""
+     WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL
+    RETURNING id"""
 _OVERDUE: LiteralString = """
     SELECT id, tenant, plan
       FROM job
@@ -62,10 +66,10 @@ def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
     """Store how a job ended, unless somebody has; True for whoever was first."""
     values = _values(job.job_id, job.tenant, ending)
     if job.submitted:
-        return conn.execute(_END, values).rowcount == 1
-    # Losing the last moments of this table in a crash costs replay alone.
-    conn.execute("SET LOCAL synchronous_commit = off")
-    return conn.execute(_INSERT, {**jobs.row_of(job), **values}).rowcount == 1
+        return conn.execute(_END, values, prepare=True).fetchone() is not None
+    conn.execute(_SOON, prepare=True)
+    given = {**jobs.row_of(job), **values}
+    return conn.execute(_INSERT, given, prepare=True).fetchone() is not None
 
 
 def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:

@@ -230,7 +230,12 @@ def keep(
         )
     missing = int(answer[0])
     stored = answer[1] if missing == 0 else []
-    return Kept(missing, {n: from_json(item) for n, item in enumerate(stored)})
+    told_by = {
+        # Its own need not be read back, unless one delivered before it was kept.
+        n: list(outcomes) if item == text else from_json(item)
+        for n, item in enumerate(stored)
+    }
+    return Kept(missing, told_by)
 
 
 @lru_cache(maxsize=4)

@@ -56,14 +56,16 @@ def _domain(hit: Fused, ordering: Ordering) -> float:
 
 def _scope(hit: Fused, kin: Mapping[str, Kin], ordering: Ordering) -> float:
     """Return the factor of what fits every part of the asking page's scope."""
+    wanted = {part: names for part, names in ordering.scope.items() if names}
+    if not wanted:
+        return 1.0
     has = {
         "kinds": {hit.shown.kind},
         "sources": {hit.shown.source},
         "logbooks": set(kin.get(hit.shown.entry_id, _ALONE).logbooks),
     }
-    wanted = {part: names for part, names in ordering.scope.items() if names}
     within = all(not has[part].isdisjoint(names) for part, names in wanted.items())
-    return _bounded(ordering.scope_factor) if wanted and within else 1.0
+    return _bounded(ordering.scope_factor) if within else 1.0
 
 
 def _pulls(
@@ -83,8 +85,11 @@ def _pulls(
         return [1.0] * len(fused)
     pulls = []
     for number, thread in enumerate(threads):
+        if not thread:
+            pulls.append(1.0)
+            continue
         others = [n for n in order if n != number and threads[n] == thread]
-        strongest = max((scores[n] for n in others), default=0.0) if thread else 0.0
+        strongest = max((scores[n] for n in others), default=0.0)
         pulls.append(_bounded(1.0 + (most - 1.0) * max(0.0, strongest) / best))
     return pulls
 

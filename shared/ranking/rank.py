@@ -22,6 +22,7 @@ SCORE_DECIMALS = 12
 LOGIT = "rerank_logit"
 # Of what scores too low, so many are remembered.
 MISSED = 3
+_ALONE = Kin()
 
 
 class _Scored(NamedTuple):
@@ -154,7 +155,7 @@ def _ranked(
     logit = facts.logits.get(shown.entry_id)
     after = min(scored.after[number], most) if logit is None else scored.after[number]
     score = round(calibration.clamped(after), SCORE_DECIMALS)
-    kin = facts.kin.get(shown.entry_id, Kin())
+    kin = facts.kin.get(shown.entry_id, _ALONE)
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
     if shown.entry_id in scored.moved:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from shared.embedding import feedback, vectors
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.ranking import fusion, rerank
 from shared.ranking.facts import UNREAD, Facts, Kin
@@ -28,12 +29,14 @@ log = get_logger()
 # So many of the best hits move the question, where it is moved.
 FED_BY = 3
 
+# As text, which is what they are compared with.
 _KIN: LiteralString = """
-    SELECT e.id, e.logbooks, e.thread_id, s.group_id, l.series_id
+    SELECT e.id::text, e.logbooks, e.thread_id::text, s.group_id::text,
+           l.series_id::text
       FROM entry e
       LEFT JOIN likeness l ON l.entry_id = e.id AND l.tenant = %(tenant)s
       LEFT JOIN shape s ON s.id = l.shape_id AND s.tenant = %(tenant)s
-     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
      LIMIT 5000"""
 
 
@@ -41,16 +44,18 @@ def read(
     pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], timeout_ms: int
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
-    ids = sorted({UUID(hit.entry_id) for one in branches for hit in one.hits})
+    ids = sorted({hit.entry_id for one in branches for hit in one.hits})
     if not ids or (plan.is_listing and not plan.by_thread):
         return Facts()
     if timeout_ms <= 0:
         return UNREAD
     try:
-        with connection(pool()) as conn:
+        with at_once(pool()) as conn:
             columns.limit_time(conn, timeout_ms, one_plan=True)
-            kin = _kin(conn, plan, ids)
-            return Facts(*_cosines(conn, plan, branches), kin)
+            given = {"ids": ids, "tenant": plan.scope.tenant}
+            kin = conn.execute(_KIN, given, prepare=True)
+            cosines = _cosines(conn, plan, branches)
+        return Facts(*cosines, _kin(kin.fetchall()))
     except DatabaseQueryError as exc:
         # The fused order stands: late facts are worth no late answer.
         log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
@@ -108,14 +113,8 @@ def _moves(plan: Plan, branches: Sequence[Outcome]) -> bool:
     return plan.ordering.feedback > 0 and len(plan.searching) > 1 and not is_exact
 
 
-def _kin(conn: Connection[Any], plan: Plan, ids: Sequence[UUID]) -> dict[str, Kin]:
-    given = {"ids": list(ids), "tenant": plan.scope.tenant}
-    rows = conn.execute(_KIN, given, prepare=True)
+def _kin(rows: Iterable[TupleRow]) -> dict[str, Kin]:
     return {
-        str(entry_id): Kin(_text(thread), _text(group), _text(series), tuple(logbooks))
+        entry_id: Kin(thread, group, series, tuple(logbooks))
         for entry_id, logbooks, thread, group, series in rows
     }
-
-
-def _text(one: UUID | None) -> str | None:
-    return None if one is None else str(one)

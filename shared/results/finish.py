@@ -22,7 +22,7 @@ from shared.jobs.closing import Ending
 from shared.jobs.job import Job
 from shared.jobs.outcome import MAILBOX_SECONDS, Outcome
 from shared.log import get_logger
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.results import beside, facts, paging, reranking
@@ -52,12 +52,17 @@ class Finished:
     error: LogchordError | None
 
     @property
+    def state(self) -> str:
+        """Return how the job ended."""
+        return "failed" if self.error else self.conclusion.state
+
+    @property
     def ending(self) -> Ending:
-        """Return what is stored of it."""
+        """Return what is stored of it; not before whoever waits is told."""
         error = self.error.body()["error"] if self.error else None
         told = (self.body or {}).get("stability_hash")
         return Ending(
-            "failed" if error else self.conclusion.state,
+            self.state,
             self.conclusion.branches,
             {**self.conclusion.window, "stability_hash": told},
             error,
@@ -141,7 +146,7 @@ def tell(client: redis.Redis, mailbox: str, job: Job, finished: Finished) -> Non
 def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> None:
     """Close the job in Postgres, once; the caller has its answer already."""
     try:
-        with connection(pool()) as conn:
+        with at_once(pool()) as conn:
             closing.close_job(conn, job, finished.ending)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A submitted job stays open and the finisher ends it; a direct one is told.

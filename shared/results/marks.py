@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from shared.query.compiled.question import Question
 from shared.query.compiled.terms import Clause, Leaf, OneOf, Places, leaves
+from shared.text import tokens
 from shared.text.facility import Facility
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.text.runs import Token
-from shared.text.tokens import scan
+from shared.text.tokens import Piece, Reader
 from shared.vocabulary.expand import UNSTEMMED
 
 # Of a text that is longer only the beginning is read again, or the part that is shown.
@@ -68,23 +69,44 @@ class Wanted:
     def marks(self, text: str, facility: Facility) -> list[Mark]:
         """Return what of the text was asked for, in order; never what is negated."""
         found: list[Mark] = []
-        for mark in self._found(text, scan(text, self._language, facility)):
+        for mark in self._found(text, tokens.reader(self._language, facility)):
             found.append(mark)
             if len(found) == MAX_MARKS:
                 break
         return sorted(found)
 
-    def _found(self, text: str, tokens: Iterable[Token]) -> Iterator[Mark]:
+    def _found(self, text: str, reader: Reader) -> Iterator[Mark]:
         if not self._idents and not self._phrases:
             return
         begun: list[_Begun] = []
-        for token in tokens:
+        for line in reader.lines(text):
+            at = line.at
+            for chunk, piece in zip(line.chunks, line.pieces, strict=True):
+                # Most of a text is not asked for, and is not looked at word by word.
+                if begun or self._begins_in(piece):
+                    begun = yield from self._found_in(text, piece, at, begun)
+                at += len(chunk) + 1
+
+    def _begins_in(self, piece: Piece) -> bool:
+        """Tell whether anything that was asked for begins there, or is found there."""
+        if not self._phrases.keys().isdisjoint(piece.terms):
+            return True
+        return piece.has_idents and any(
+            ident in self._idents for token in piece.tokens for ident in token.idents
+        )
+
+    def _found_in(
+        self, text: str, piece: Piece, at: int, begun: list[_Begun]
+    ) -> Generator[Mark, None, list[_Begun]]:
+        """Yield what is found there, and return what has begun by its end."""
+        for one_there in piece.tokens:
+            token = one_there.moved(at)
             for ident in token.idents:
                 part = self._idents.get(ident)
                 if part is not None:
                     yield _of_ident(text, token, ident, part)
             starts = self._phrases.get(token.term, ())
-            begun += [_Begun(phrase, token.start, 0) for phrase in starts]
+            begun = [*begun, *(_Begun(phrase, token.start, 0) for phrase in starts)]
             going: list[_Begun] = []
             for one in begun:
                 if token.term not in one.phrase.places[one.found]:
@@ -94,6 +116,7 @@ class Wanted:
                 else:
                     going.append(one._replace(found=one.found + 1))
             begun = going
+        return begun
 
 
 def merged(marks: Sequence[Mark]) -> list[tuple[int, int]]:

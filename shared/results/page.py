@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.ranking.fold import Run
 from shared.ranking.ranked import Ranked
@@ -45,7 +45,7 @@ def read_page(
         return []
     gone: set[str] = set()
     rows: dict[str, Row] = {}
-    with connection(pool()) as conn:
+    with at_once(pool()) as conn:
         while True:
             near = _first(runs, gone, plan.limit + SPARE)
             page = near[: plan.limit]
@@ -56,9 +56,9 @@ def read_page(
             found = hydrate(conn, ids, plan.scope, timeout_ms)
             rows |= {str(entry_id): row for entry_id, row in found.items()}
             gone |= asked - rows.keys()
-        behind = similar.counts(conn, plan, page)
-        shown = [rows[item.entry_id] for item in page]
-        values = superseded.read(conn, plan, shown)
+    behind = similar.counts(pool, plan, page)
+    shown = [rows[item.entry_id] for item in page]
+    values = superseded.read(pool, plan, shown)
     return [
         Shown(
             item,

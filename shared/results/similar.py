@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, LiteralString
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, LiteralString
 from uuid import UUID
 
-from psycopg import Connection
-
-from shared.entries.narrowing import NARROWED
+from shared.entries.narrowing import NARROWED, narrows
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import translated_errors
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.ranking.ranked import Ranked
 from shared.retrieval import columns
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
 
 log = get_logger()
 
@@ -24,8 +25,7 @@ MOST = 1000
 TIMEOUT_MS = 100
 
 # Only what the caller may see, and what the filters let through.
-_COUNTS: LiteralString = (
-    """
+_OF_EACH: LiteralString = """
     SELECT p.entry_id, m.others
       FROM unnest(%(ids)s::uuid[], %(groups)s::uuid[], %(series)s::uuid[])
            AS p (entry_id, group_id, series_id)
@@ -47,16 +47,16 @@ _COUNTS: LiteralString = (
                       AND e.deleted_at IS NULL
                       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
                       AND (e.readers IS NULL OR e.readers && %(principals)s)
-                      AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
-    + NARROWED
-    + """
+                      AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+_COUNTED: LiteralString = """
                     LIMIT %(most)s) AS visible) AS m
      LIMIT 1000"""
-)
+_PLAINLY: LiteralString = _OF_EACH + _COUNTED
+_FILTERED: LiteralString = _OF_EACH + NARROWED + _COUNTED
 
 
 def counts(
-    conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
+    pool: Callable[[], Pool], plan: Plan, items: Sequence[Ranked]
 ) -> dict[str, int]:
     """Return how many others each hit stands for; hits that have no like are absent.
 
@@ -73,12 +73,14 @@ def counts(
         "series": [item.series_id for item in alike],
         "most": MOST,
     }
+    # What filters is planned anew, and most of the planning is for filters.
+    is_plain = not narrows(plan.filters.params)
+    statement = _PLAINLY if is_plain else _FILTERED
     try:
-        with translated_errors(), conn.transaction():
-            # The page was read by one plan for all: what filters is planned anew.
-            columns.limit_time(conn, TIMEOUT_MS)
-            rows = conn.execute(_COUNTS, given).fetchall()
+        with at_once(pool()) as conn:
+            columns.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
+            rows = conn.execute(statement, given, prepare=is_plain)
     except DatabaseQueryError as exc:
         log.warning("likes_not_counted", code=exc.error_code, technical=exc.technical)
         return {}
-    return {str(entry_id): others for entry_id, others in rows if others}
+    return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -6,21 +6,23 @@ the caller may see: whatever else there is, they are not told of.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString, NamedTuple
+from typing import TYPE_CHECKING, LiteralString, NamedTuple
 from uuid import UUID
 
-from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.postgres import translated_errors
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.retrieval import columns
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
 
 log = get_logger()
 
@@ -105,14 +107,16 @@ class Values(NamedTuple):
 NONE = Values()
 
 
-def read(conn: Connection[Any], plan: Plan, rows: Sequence[Row]) -> dict[UUID, Values]:
+def read(
+    pool: Callable[[], Pool], plan: Plan, rows: Sequence[Row]
+) -> dict[UUID, Values]:
     """Return it by entry, of those that have any; of none if it takes too long."""
     ids = [row.entry_id for row in rows if row.states_values]
     if not ids:
         return {}
     given = {**plan.scope.params, "ids": ids, "most": MOST}
     try:
-        with translated_errors(), conn.transaction():
+        with at_once(pool()) as conn:
             columns.limit_time(conn, TIMEOUT_MS, one_plan=True)
             with conn.cursor(row_factory=class_row(Other)) as cur:
                 found = cur.execute(_VALUES, given, prepare=True).fetchall()

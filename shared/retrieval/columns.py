@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 from psycopg.rows import class_row
 
 from shared.entries import identity
@@ -98,14 +98,23 @@ def of(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
     """Return what may be shown of these entries; rights, filters and NOT applied."""
-    if not ids:
-        return {}
+    return by_id(asked(conn, params, ids)) if ids else {}
+
+
+def asked(
+    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
+) -> Cursor[Columns]:
+    """Ask for the same; the rows are read from the cursor, and may be read later."""
     is_plain = are_plain(params)
     statement = _PLAINLY_OF_THESE if is_plain else _OF_THESE
-    with conn.cursor(row_factory=class_row(Columns)) as cur:
-        # What filters is planned each time, as far as it narrows.
-        rows = cur.execute(statement, {"ids": list(ids), **params}, prepare=is_plain)
-        return {row.id: row for row in rows}
+    cur = conn.cursor(row_factory=class_row(Columns))
+    # What filters is planned each time, as far as it narrows.
+    return cur.execute(statement, {"ids": list(ids), **params}, prepare=is_plain)
+
+
+def by_id(rows: Iterable[Columns]) -> dict[UUID, Columns]:
+    """Return what was asked for, by entry."""
+    return {row.id: row for row in rows}
 
 
 def are_plain(params: Mapping[str, Any]) -> bool:

@@ -29,13 +29,14 @@ from shared.retrieval import (
     counts,
     facet_rows,
     gone,
+    os_asking,
     os_bm25,
     questions,
     threads,
 )
 from shared.retrieval.counts import MAX_VALUES, Counted
 from shared.retrieval.module import Ask, Found, Lexicon, SearchToolDescriptor, Tools
-from shared.retrieval.os_bm25 import Query
+from shared.retrieval.os_asking import Query
 from shared.retrieval.questions import Asked
 from shared.text import facts
 
@@ -210,7 +211,7 @@ def _answered(
         "query": query,
         **({"aggs": aggregations} if aggregations else {}),
     }
-    return os_bm25.answered(work.ask, tools, body)
+    return os_asking.answered(work.ask, tools, body)
 
 
 def _query(ask: Ask, question: Question, lost: Sequence[UUID]) -> Query:

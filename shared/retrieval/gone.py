@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
@@ -40,6 +40,12 @@ def since(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> list[UUID]:
     """Return what the caller lost since the index was up to date, the newest first."""
+    return [row[0] for row in asked(conn, scope, watermark, most)]
+
+
+def asked(
+    conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
+) -> Cursor[TupleRow]:
+    """Ask for the same; the rows are read from the cursor, and may be read later."""
     values = {**scope.params, "since": watermark, "most": most}
-    rows: list[TupleRow] = conn.execute(_SINCE, values, prepare=True).fetchall()
-    return [row[0] for row in rows]
+    return conn.execute(_SINCE, values, prepare=True)

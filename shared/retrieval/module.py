@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shared.query.plan import Plan
     from shared.retrieval.freshness import Freshness
     from shared.retrieval.query_vectors import QueryVectors
+    from shared.vocabulary.present import Present
 
 
 class Lexicon(Protocol):
@@ -37,6 +38,10 @@ class Lexicon(Protocol):
     def facility(self) -> Facility:
         """The facility's own names and words."""
 
+    @property
+    def present(self) -> Present | None:
+        """The words that entries were seen to have; None: looked up each time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ground:
@@ -44,6 +49,7 @@ class Ground:
 
     pool: Pool
     facility: Facility
+    present: Present | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,8 @@ class Tools:
     told_dimension: Callable[[str], int | None] = lambda _: None
     # How many vectors a tenant has; None: counted each time.
     sizes: Sizes | None = None
+    # Words that nobody need look up; None: each of them is.
+    present: Present | None = None
     # Of modules of other packages, by their name.
     circuits: Circuits = field(default_factory=Circuits)
 

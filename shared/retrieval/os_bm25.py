@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.errors import LogchordError, OpenSearchError
 from shared.jobs.outcome import CIRCUIT_OPEN
-from shared.opensearch import client as opensearch
-from shared.opensearch import mapping
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.compiled.question import Guard, Question
 from shared.retrieval import (
     columns,
     gone,
     narrowings,
+    os_asking,
     os_conditions,
     questions,
     threads,
@@ -31,13 +29,9 @@ from shared.retrieval.questions import Asked
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
-if TYPE_CHECKING:
-    from opensearchpy import OpenSearch
-
-Query = dict[str, Any]
+Query = os_asking.Query
 Hits = list[tuple[Columns, float]]
-# What it takes to read the columns of the hits, and to say that time is over.
-_COLUMNS_SECONDS = 0.02
+Scores = dict[UUID, float]
 
 
 def search(ask: Ask, tools: Tools) -> Found:
@@ -50,8 +44,21 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped=CIRCUIT_OPEN)
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
 
+    early: dict[Question, Callable[[], os_asking.Answer]] = {}
+
     def found_by(question: Question) -> Hits:
-        return _found_by(ask, tools, asked, question, as_of)
+        if question == asked.question and asked.is_long:
+            # What is asked next when this finds nothing, as is likely, goes with it.
+            both = (question, asked.question.relaxed())
+            bodies = [body(ask, one) for one in both]
+            answers = os_asking.answered_together(ask, tools, bodies)
+            early.update(zip(both, answers, strict=True))
+        told = early.get(question)
+        if told is None:
+            answer = os_asking.answered(ask, tools, body(ask, question))
+        else:
+            answer = told()
+        return _found_by(ask, tools, asked, question, as_of, _scores(answer))
 
     found, notes = questions.first_found(ask, asked, "os_bm25", found_by)
     tenant = ask.plan.scope.tenant
@@ -60,79 +67,52 @@ def search(ask: Ask, tools: Tools) -> Found:
 
 
 def _found_by(
-    ask: Ask, tools: Tools, asked: Asked, question: Question, as_of: datetime
+    ask: Ask,
+    tools: Tools,
+    asked: Asked,
+    question: Question,
+    as_of: datetime,
+    scores: Scores,
 ) -> Hits:
     """Return the hits with their scores; what the caller lost takes no place."""
-    scores = _asked(ask, tools, question)
     if not scores:
         return []
     params = asked.params
-    with connection(tools.pool) as conn:
+    with at_once(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms, one_plan=True)
-        lost = gone.since(conn, ask.plan.scope, as_of)
-        if scores.keys().isdisjoint(lost):
-            if not columns.are_plain(params):
-                columns.limit_time(conn, ask.budget_ms)
-            return _shown(conn, params, scores)
+        unheard = gone.asked(conn, ask.plan.scope, as_of)
+        rows = _shown(conn, ask, params, scores)
+    lost = [row[0] for row in unheard.fetchall()]
+    if scores.keys().isdisjoint(lost):
+        return _scored(rows, scores)
     # Left out here and not only afterwards: they have taken the place of others.
-    scores = _asked(ask, tools, question, lost)
-    with connection(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms)
-        return _shown(conn, params, scores)
+    scores = _scores(os_asking.answered(ask, tools, body(ask, question, lost)))
+    if not scores:
+        return []
+    with at_once(tools.pool) as conn:
+        columns.limit_time(conn, ask.budget_ms, one_plan=True)
+        rows = _shown(conn, ask, params, scores)
+    return _scored(rows, scores)
 
 
 def _shown(
-    conn: Connection[Any], params: Mapping[str, Any], scores: Mapping[UUID, float]
-) -> Hits:
-    known = columns.of(conn, params, list(scores))
-    return [(row, scores[row.id]) for row in known.values()]
+    conn: Connection[Any],
+    ask: Ask,
+    params: Mapping[str, Any],
+    scores: Mapping[UUID, float],
+) -> Cursor[Columns]:
+    if not columns.are_plain(params):
+        columns.limit_time(conn, ask.budget_ms)
+    return columns.asked(conn, params, list(scores))
 
 
-def _asked(
-    ask: Ask, tools: Tools, question: Question, lost: Sequence[UUID] = ()
-) -> dict[UUID, float]:
-    """Return the scores by entry."""
-    hits = answered(ask, tools, body(ask, question, lost))["hits"]["hits"]
+def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:
+    return [(row, scores[row.id]) for row in rows.fetchall()]
+
+
+def _scores(answer: os_asking.Answer) -> Scores:
+    hits = answer["hits"]["hits"]
     return {UUID(hit["_id"]): float(hit["_score"]) for hit in hits}
-
-
-def answered(ask: Ask, tools: Tools, query: Query) -> dict[str, Any]:
-    """Return what OpenSearch answers in time; every failure is told to the circuit."""
-    client = tools.opensearch()
-    if client is None:
-        raise OpenSearchError("This system runs without OpenSearch.")
-    seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
-    try:
-        answer = _send(client, tools.index, query, seconds)
-    except OpenSearchError as exc:
-        if exc.retriable and not ask.again:
-            # A branch counts once, however often it asks.
-            tools.circuit.failed()
-        if exc.details.get("timed_out"):
-            message = "OpenSearch did not answer in time."
-            raise LogchordError(message, code="branch_timeout") from exc
-        raise
-    tools.circuit.succeeded()
-    return answer
-
-
-def _send(
-    client: OpenSearch, index: str, query: Query, seconds: float
-) -> dict[str, Any]:
-    with opensearch.translated_errors():
-        answer: dict[str, Any] = client.search(
-            index=mapping.read_alias(index),
-            body=query,
-            params={"request_timeout": seconds},
-        )
-    if answer["timed_out"] or answer["_shards"]["failed"]:
-        # A part of the index has not answered: its hits are missing, not absent.
-        raise OpenSearchError(
-            "OpenSearch answered for a part of its index only.",
-            technical=str(answer["_shards"])[:500],
-            details={"timed_out": answer["timed_out"]},
-        )
-    return answer
 
 
 def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:

@@ -16,7 +16,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import Diagnostic
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.query.compiled import expanding, question, tsquery
+from shared.query.compiled import expanding, question, terms, tsquery
 from shared.query.compiled.question import Question
 from shared.query.compiled.words import Known
 from shared.query.plan import Plan
@@ -28,6 +28,9 @@ from shared.vocabulary import expand
 log = get_logger()
 
 T = TypeVar("T")
+
+# All words of so long a question stood together for 9 of 225 questions of Cranfield.
+_LONG_WORDS = 6
 
 _SAID = {
     "fuzzy_fallback": "No entry has all the words as they are spelt; these have words "
@@ -50,6 +53,15 @@ class Asked:
     def keeps_all(self) -> bool:
         """Whether nothing is excluded, by words or by fields."""
         return not self.question.kept().guards
+
+    @property
+    def is_long(self) -> bool:
+        """Whether so many words are asked for that hardly any entry has them all."""
+        if self.plan.any_word:
+            return False
+        words = (terms.plain_words(guard.condition) for guard in self.question.guards)
+        # Of the language that leaves most of them out as words that join others.
+        return min(words, default=0) >= _LONG_WORDS
 
     @property
     def params(self) -> dict[str, Any]:
@@ -127,12 +139,20 @@ def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
 
 
 def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Known:
+    tenant = ask.plan.scope.tenant
+    if lexicon.present is not None:
+        words = lexicon.present.others(tenant, words)
+    if not words:
+        return {}
     try:
-        return _looked_up(ask, lexicon, words)
+        found = _looked_up(ask, lexicon, words)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # Nothing was found so far, and that was found out: no branch fails for this.
         log.warning("spellings_not_looked_up", code=exc.error_code)
         return {}
+    if lexicon.present is not None:
+        lexicon.present.note(tenant, found)
+    return found
 
 
 def _compiled(plan: Plan, lexicon: Lexicon, known: Known) -> Question:

@@ -12,7 +12,7 @@ from shared.embedding.encoders import Vectors
 from shared.embedding.vectors import EmbeddingModel, Near
 from shared.errors import ConfigurationError
 from shared.jobs.outcome import Candidate, Diagnostic
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.language import wording
 from shared.retrieval import columns, questions
 from shared.retrieval.columns import Columns
@@ -51,7 +51,7 @@ def search(ask: Ask, tools: Tools) -> Found:
     notes = _notes_on_length(tools, model, vector)
     asked = questions.kept_of(ask, tools, "semantic")
     as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
-    with connection(tools.pool) as conn:
+    with at_once(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, tools, model)
         hits = _nearest(conn, ask, tools, model, floor, vector, asked)

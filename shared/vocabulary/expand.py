@@ -117,7 +117,11 @@ _EXPAND: LiteralString = """
            AND char_length(l.surface)
                BETWEEN char_length(a.word) - a.most AND char_length(a.word) + a.most
          ORDER BY alike DESC, l.surface
-         LIMIT %(candidates)s) t"""
+         LIMIT %(candidates)s) t
+    UNION ALL
+    SELECT w.no, '', '', 1::real
+      FROM want w
+     WHERE w.kind = 'typo' AND NOT EXISTS (SELECT FROM absent a WHERE a.no = w.no)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ class Expansion:
     spellings: tuple[str, ...] = ()
     # There were more than it may stand for.
     capped: bool = False
+    # A word that entries have as it is spelt: it stands for itself.
+    is_known: bool = False
 
 
 def expand(
@@ -270,6 +276,8 @@ def _spelt(want: Want, rows: Iterable[TupleRow]) -> Expansion:
     most = spelling.tolerance(word)
     ranked = set()
     for _, found, alike in rows:
+        if not found:
+            return Expansion(is_known=True)
         distance = spelling.distance(word, found, most)
         if distance:
             ranked.add((distance, -alike, found))

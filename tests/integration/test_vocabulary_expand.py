@@ -74,11 +74,15 @@ class Model:
                 stems.setdefault(language, set()).add(stem(word, language))
         return stems, {one for one in self.idents if matches(one)}
 
-    def typo(self, word: str) -> list[str]:
+    def has(self, word: str) -> bool:
         forms = {(name, stem(word, name)) for name in LANGUAGES}
         stems = {(name, stem(known, name)) for name, known in self.words}
         surfaces = {known for _, known in self.words}
-        if word in surfaces or forms & stems or word in self.idents:
+        return word in surfaces or bool(forms & stems) or word in self.idents
+
+    def typo(self, word: str) -> list[str]:
+        surfaces = {known for _, known in self.words}
+        if self.has(word):
             return []
         most = 2 if len(word) >= 6 else 1
         near = {known: apart(word, known) for known in surfaces}
@@ -137,6 +141,7 @@ def test_misspelt_words_are_replaced_as_a_reading_of_everything_says(conn, model
     replaced = 0
     for word, got in zip(words, found, strict=True):
         assert list(got.spellings) == model.typo(word), word
+        assert got.is_known == model.has(word), word
         replaced += bool(got.spellings)
     assert 50 < replaced < 390, replaced
 

@@ -85,6 +85,37 @@ def test_what_was_asked_for_is_marked_and_what_is_negated_is_not(
     assert marked(text, query) == expected
 
 
+WORDS = ("valv", "pump", "magnet", "arc")
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(WORDS), st.sampled_from((" ", "\n", ", ", " - ", "  "))
+        ),
+        max_size=12,
+    ),
+    st.lists(
+        st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), min_size=1, max_size=6
+    ),
+)
+def test_every_phrase_is_marked_wherever_its_words_follow_each_other(
+    said: list[tuple[str, str]], phrases: list[list[str]]
+) -> None:
+    text = "".join(f"{word}{blank}" for word, blank in said)
+    placed = [(one[0], one.start(), one.end()) for one in re.finditer("[a-z]+", text)]
+    expected = set()
+    for phrase in phrases:
+        for first in range(len(placed) - len(phrase) + 1):
+            there = placed[first : first + len(phrase)]
+            if [word for word, _, _ in there] == phrase:
+                expected.add((there[0][1], there[-1][2]))
+    query = " OR ".join(f'"{" ".join(phrase)}"' for phrase in phrases)
+    question = compiled(grammar.parse(query).tree)
+    found = Wanted(question, "en").marks(text, PLAIN)
+    assert {(one.start, one.end) for one in found} == expected
+
+
 def test_a_text_is_compared_in_its_own_language() -> None:
     text = "Die Kühlwasserpumpen wurden getauscht"
     assert marked(text, "kuehlwasserpumpe", "de") == (

@@ -224,6 +224,17 @@ def is_plain(condition: Condition) -> TypeGuard[Clause]:
     return isinstance(condition, Clause) and not condition.is_exact
 
 
+def plain_words(condition: Condition) -> int:
+    """Return how many plain words stand side by side, all of which are asked for."""
+    match condition:
+        case All(parts, is_loose=True):
+            return sum(map(is_plain, parts))
+        case All(parts) | AnyOf(parts):
+            return max(map(plain_words, parts), default=0)
+        case _:
+            return 0
+
+
 def _is_state(condition: Condition) -> bool:
     return is_plain(condition) and joining.is_state(condition.word or "")
 

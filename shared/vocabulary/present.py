@@ -1,0 +1,40 @@
+"""Words that entries had a moment ago: none is misspelt, so none is looked up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+
+from shared.vocabulary.expand import Expansion, Want
+
+# Of a word whose last entry goes, the spellings near it are tried so much later.
+KEPT_SECONDS = 60.0
+_KEPT_WORDS = 10_000
+
+
+class Present:
+    """The words of each tenant that were looked up and found, safe between threads."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until: dict[tuple[str, str], float] = {}
+
+    def others(self, tenant: str, wanted: Sequence[Want]) -> list[Want]:
+        """Return those of the words that may be misspelt, for all that is known."""
+        now = self._clock()
+        with self._lock:
+            return [
+                want
+                for want in wanted
+                if self._until.get((tenant, want.text), now) <= now
+            ]
+
+    def note(self, tenant: str, found: Mapping[Want, Expansion]) -> None:
+        """Keep what the vocabulary was seen to have."""
+        until = self._clock() + KEPT_SECONDS
+        known = [want.text for want, one in found.items() if one.is_known]
+        with self._lock:
+            if len(self._until) + len(known) > _KEPT_WORDS:
+                self._until.clear()
+            self._until.update({(tenant, text): until for text in known})

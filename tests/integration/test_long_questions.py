@@ -1,0 +1,132 @@
+"""A long question is asked twice at once: as it stands, and by any of its words."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from opensearchpy import OpenSearch
+
+from shared.query.plan import Limits, Question, make_plan
+from shared.retrieval import attempt, questions
+from shared.retrieval.attempt import Branch
+from shared.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
+from shared.retrieval.installed import module
+from shared.retrieval.module import Ask, Found, Tools
+from shared.vocabulary.present import Present
+from tests.integration.fix_engines import ANYBODY, Logbook, Text
+
+LONG = "why was there not enough cooling water flow at night"
+NEVER = 100
+QUESTIONS = (
+    LONG,
+    "the cooling water pump tripped at noon today",
+    "the coling watter pump tripped at noon today",
+    "the cooling water pump tripped at noon -leak today",
+    "HCM03 cooling water pump flow enough magnet",
+    '"cooling water" flow enough magnet pump night',
+    "cooling AND water AND flow AND enough AND night",
+    "giraffe zebra okapi gnu antelope springbok",
+    "pump",
+)
+
+
+class Noting:
+    """The client as it is, with what was asked of it."""
+
+    def __init__(self, client: OpenSearch) -> None:
+        self._client = client
+        self.asked: list[str] = []
+
+    def search(self, **given: Any) -> Any:
+        self.asked.append("search")
+        return self._client.search(**given)
+
+    def msearch(self, **given: Any) -> Any:
+        self.asked.append("msearch")
+        return self._client.msearch(**given)
+
+
+@pytest.fixture
+def written(logbook: Logbook) -> Logbook:
+    logbook.write(
+        [
+            Text("all", "The cooling water pump tripped at noon today"),
+            Text("leak", "At noon today the cooling water pump tripped: a leak"),
+            Text("flow", "Water flow too low at night"),
+            Text("name", "HCM03 was replaced, not enough cooling"),
+            Text("closed", "Cooling water flow enough at night", readers=("ben",)),
+        ]
+    )
+    return logbook
+
+
+def found(query: str, tools: Tools) -> Found:
+    plan = make_plan(Question(query, mode="keyword"), ANYBODY, Limits())
+    result: Found = module("os_bm25").execute(Ask.lasting(plan, 5.0), tools)
+    return replace(result, as_of=None)
+
+
+def test_asking_ahead_and_knowing_words_change_no_answer(
+    written: Logbook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = written.tools()
+    knowing = replace(tools, present=Present(time.monotonic))
+    statuses = set()
+    for query in QUESTIONS:
+        with monkeypatch.context() as patched:
+            patched.setattr(questions, "_LONG_WORDS", NEVER)
+            expected = found(query, tools)
+        # The second time all words that there are were looked up by the first.
+        for one in (tools, knowing, knowing):
+            assert found(query, one) == expected, query
+        codes = [note.code for note in expected.diagnostics]
+        statuses.add((bool(expected.hits), *codes))
+    assert statuses >= {
+        (True,),
+        (True, "fuzzy_fallback"),
+        (True, "relaxed_to_any_term"),
+        (False,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        (LONG, ["msearch"]),
+        ("the cooling water pump tripped at noon today", ["msearch"]),
+        ("the coling watter pump tripped at noon today", ["msearch", "search"]),
+        ("pump", ["search"]),
+    ],
+    ids=["by any word", "by all words", "misspelt", "short"],
+)
+def test_a_long_question_asks_the_index_once(
+    written: Logbook, query: str, asked: list[str]
+) -> None:
+    client = Noting(written.client)
+    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    assert found(query, tools).hits
+    assert client.asked == asked
+
+
+def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
+    written: Logbook,
+) -> None:
+    circuit = Circuit(time.monotonic)
+    tools = replace(written.tools(), index="absent", circuit=circuit)
+    told = {}
+    for query in ("pump", LONG):
+        plan = make_plan(Question(query, mode="keyword"), ANYBODY, Limits())
+        branch = Branch(plan, "os_bm25", time.time() + 5, time.time)
+        first, second = attempt.carry_out(branch, lambda: tools)
+        told[query] = first.status, first.error_code, first.retriable
+        assert second.status == "ok"
+    assert told["pump"] == told[LONG]
+    assert told[LONG][0] == "error"
+    # Each was tried again where there was time for it, and counted once.
+    for _ in range(OPENS_AFTER_FAILURES - len(told)):
+        assert circuit.allows()
+        circuit.failed()
+    assert not circuit.allows()
