@@ -302,6 +302,7 @@ def _ordering(settings: Settings) -> Ordering:
         rerank=reranking.enabled,
         feedback=reranking.feedback,
         by_model=reranking.enabled and is_named,
+        late=reranking.model == cross_encoders.LATE,
         model_window=reranking.window,
         model_timeout_ms=reranking.timeout_ms,
         temperature=reranking.temperature,

@@ -28,7 +28,9 @@ from rich.table import Table
 from bench import quality_engines
 from bench.quality_engines import Collection, Engines
 from shared.access.scope import Scope
+from shared.embedding import encoders
 from shared.embedding.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
+from shared.embedding.late import LateInteraction
 from shared.jobs.outcome import Outcome
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import fold
@@ -53,6 +55,7 @@ ALONE = ("os_bm25", "pg_fts", "semantic")
 # On one collection what ships may lose so much, in the mean nothing (spec 3.7).
 MAY_LOSE = 0.005
 QUICK_QUESTIONS = 30
+LATE, UNHURRIED_SECONDS = "hybrid, late interaction", 600.0
 SCOPE = Scope(quality_engines.TENANT, "bench")
 SECONDS = 20.0
 
@@ -107,12 +110,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print a table, keep the numbers as JSON; a failed gate ends with 1."""
     asked = _options(arguments)
     report = Report([], {}, {}, {})
+    late = _late() if asked.late else None
     for name in asked.collection or COLLECTIONS:
         began = time.perf_counter()
         most = QUICK_QUESTIONS if asked.quick else None
         collection = quality_engines.read(asked.data / name, most)
         with quality_engines.filled(collection) as engines:
-            runs, cosines = _runs(collection, engines)
+            runs, cosines = _runs(collection, engines, late)
         report.found.extend(
             Found(name, way, _measured(collection, run)) for way, run in runs.items()
         )
@@ -134,7 +138,7 @@ Run = dict[str, list[str]]
 
 
 def _runs(
-    collection: Collection, engines: Engines
+    collection: Collection, engines: Engines, late: LateInteraction | None
 ) -> tuple[dict[str, Run], list[float]]:
     """Return the order of every way, and the cosine of every relevant pair."""
     runs: dict[str, Run] = defaultdict(dict)
@@ -148,6 +152,8 @@ def _runs(
             BASE: _fused(english, model),
             **_ours(engines, question),
         }
+        if late is not None:
+            ways[LATE] = _read_late(collection, engines, question, late)
         for way, order in ways.items():
             runs[way][number] = order[:RETURNED]
         cosines = engines.cosines(question)
@@ -171,6 +177,29 @@ def _ours(engines: Engines, question: str) -> dict[str, list[str]]:
     ours = [*first[:SHIPPED], *(one for one in rest if one not in first[:SHIPPED])]
     unranked = _order(fused, _told(fused, engines), engines)
     return {**found, "hybrid, not reranked": unranked, OURS: ours}
+
+
+def _read_late(
+    collection: Collection, engines: Engines, question: str, late: LateInteraction
+) -> list[str]:
+    """Return the shipped order, its best compared with the question piece by piece."""
+    plan = _plan(question, SHIPPED)
+    told = _told(plan, engines)
+    heard = [outcome for branch in told.values() for outcome in branch]
+    known = facts.read(lambda: engines.pool, plan, heard, int(SECONDS * 1000))
+    best = conclude(plan, told, known).ranked[: plan.ordering.model_window]
+    texts = [collection.texts[engines.names[one.entry_id]] or "-" for one in best]
+    read = late.logits(question, texts, UNHURRIED_SECONDS)
+    ids = [one.entry_id for one in best]
+    known = replace(known, logits=dict(zip(ids, read, strict=True)))
+    by_pieces = replace(plan.ordering, by_model=True, late=True)
+    ranked = conclude(replace(plan, ordering=by_pieces), told, known).ranked
+    return [engines.names[run[0].entry_id] for run in fold.runs(ranked)]
+
+
+def _late() -> LateInteraction:
+    cache = Settings.load({}).cache
+    return LateInteraction(encoders.folder_of(cache, encoders.TOKENS))
 
 
 def _plan(question: str, limit: int) -> Plan:
@@ -274,6 +303,9 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=DATA, help="the collections")
     parser.add_argument(
         "--collection", action="append", help="only this one; may be given again"
+    )
+    parser.add_argument(
+        "--late", action="store_true", help="late interaction, too: minutes more"
     )
     parser.add_argument(
         "--no-keep", dest="keep", action="store_false", help="write no JSON"

@@ -114,7 +114,8 @@ class RerankingSettings(Section):
     model: str = Field(
         "cross-encoder/ms-marco-MiniLM-L-6-v2",
         description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "
-        "`api.providers`; what is neither is not installed.",
+        "`api.providers`; `late`: late interaction, by the shipped encoder; what is "
+        "none of these is not installed.",
     )
     window: int = Field(
         50, ge=1, le=200, description="So many of the best are read by the model."

@@ -158,7 +158,10 @@ class Context:
         """The model that reranks; whoever asks first loads it."""
         settings = self.settings
         make = functools.partial(
-            cross_encoders.load, settings.reranking, settings.api.providers
+            cross_encoders.load,
+            settings.reranking,
+            settings.api.providers,
+            settings.cache,
         )
         return self._resources.once("cross_encoder", make)  # type: ignore[no-any-return]
 

@@ -49,12 +49,14 @@ class Warm:
         self._load([model])
 
     def begin_reranking(self) -> None:
-        """Load the cross-encoder of a folder, if one is named; an endpoint's is there.
+        """Load the model that reads hits, if one is named; an endpoint's is there.
 
         The first search after a start has no time to spare for that.
         """
         reranking = self._ctx.settings.reranking
-        if reranking.enabled and cross_encoders.is_folder(reranking.model):
+        model = reranking.model
+        is_ours = model == cross_encoders.LATE or cross_encoders.is_folder(model)
+        if reranking.enabled and is_ours:
             error = attempt(self._read_once)
             if error is not None:
                 log.warning("cross_encoder_not_loaded", code=error.error_code)

@@ -60,7 +60,6 @@ _FILTER: JsonDict = {
         },
     ]
 }
-_RERANKS_LATER = ("late",)
 _MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 
@@ -142,8 +141,10 @@ class SearchRequest(BaseModel):
     similarity_threshold: Share | None = Field(
         None, description="Lowest cosine of the search by meaning."
     )
-    rerank: Literal["linear", "model"] | StrictBool | None = Field(
-        None, description="False: the fused order stands; `model`: a cross-encoder."
+    rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
+        None,
+        description="False: the fused order stands; `model`: a cross-encoder; `late`: "
+        "piece by piece.",
     )
     scope: SearchScope | None = Field(
         None, description="What the page that asks is about: a bias, never a filter."
@@ -188,12 +189,6 @@ class SearchRequest(BaseModel):
                     module_name="scope.devices",
                     available=["kinds", "logbooks", "sources"],
                 )
-            if name == "rerank" and value in _RERANKS_LATER:
-                raise ModuleNotEnabledError(
-                    f"The rerank {value!r} is not built in yet.",
-                    module_name="rerank",
-                    available=["linear", "model"],
-                )
             if name in _NEUTRAL:
                 _refuse_unbuilt(name, value)
                 continue
@@ -237,8 +232,10 @@ class SearchRequest(BaseModel):
             scope = self.scope.model_dump(exclude_defaults=True)
             door.check_tree(scope, "scope")
             given["scope"] = scope
-        if isinstance(self.rerank, str):  # Either may be refused.
-            given |= {"rerank": True, "by_model": self.rerank == "model"}
+        if isinstance(self.rerank, str):  # Each may be refused.
+            given |= {"rerank": True, "by_model": self.rerank != "linear"}
+        if self.rerank in {"late", "model"}:
+            given["late"] = self.rerank == "late"
         return given
 
 

@@ -15,13 +15,14 @@ from onnxruntime.quantization import QuantType, quantize_dynamic
 from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
 from shared.embedding import graph, stored, weights
-from shared.embedding.encoders import BUILT_IN
+from shared.embedding.encoders import BUILT_IN, TOKENS
 from shared.embedding.weights import Weights
 from shared.errors import ConfigurationError
 
 # The model reads 256 pieces, of which two mark the beginning and the end.
 MAX_TOKENS = 254
-INT8, FP32 = MODELS = BUILT_IN
+INT8, FP32 = BUILT_IN
+MODELS = (*BUILT_IN, TOKENS)
 
 Progress = Callable[[str, int, int], None]
 
@@ -89,9 +90,10 @@ def _fill(folder: Path, model: str, source: Weights, progress: Progress) -> None
     progress("checking the weights", 0, 4)
     source.check()
     progress("building the graph", 1, 4)
-    built = graph.build(weights.read_safetensors(source.safetensors))
+    tensors = weights.read_safetensors(source.safetensors)
+    built = graph.build(tensors, with_tokens=model == TOKENS)
     progress("writing the model", 2, 4)
-    if model == INT8:
+    if model != FP32:
         _quantize(built, folder / stored.GRAPH_FILE)
     else:
         onnx.save(built, folder / stored.GRAPH_FILE)

@@ -1,4 +1,7 @@
-"""Cross-encoders: how well a text answers a question, read together, as a logit."""
+"""Models that read question and text: a cross-encoder both together, as a logit.
+
+Late interaction reads each by itself and compares their pieces: by the shipped model.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from shared.embedding import encoders
 from shared.embedding.encoders import FOLDER_PREFIX
 from shared.errors import ModuleNotEnabledError
 
@@ -14,13 +18,15 @@ if TYPE_CHECKING:
     from shared.settings_sections import ProviderSettings
 
 _FOLDERS = (FOLDER_PREFIX, "/", "~", ".")
+# Where a setting names a model: late interaction with the shipped encoder's own pieces.
+LATE = "late"
 
 
 class CrossEncoder(Protocol):
     """What reads a question and a text together; safe to share between threads."""
 
     def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
-        """Return one finite logit a text within the time, or raise."""
+        """Return one finite number a text within the time, or raise."""
 
 
 def is_folder(model: str) -> bool:
@@ -29,15 +35,21 @@ def is_folder(model: str) -> bool:
 
 
 def is_named(model: str, providers: Mapping[str, ProviderSettings]) -> bool:
-    """Tell whether a setting names a cross-encoder that there can be."""
-    return is_folder(model) or model.partition(":")[0] in providers
+    """Tell whether a setting names a model that there can be."""
+    return model == LATE or is_folder(model) or model.partition(":")[0] in providers
 
 
 def load(
-    settings: RerankingSettings, providers: Mapping[str, ProviderSettings]
+    settings: RerankingSettings,
+    providers: Mapping[str, ProviderSettings],
+    cache: Path,
 ) -> CrossEncoder:
-    """Return the cross-encoder of a folder, or a provider's."""
+    """Return the cross-encoder of a folder, or a provider's, or late interaction."""
     model = settings.model
+    if model == LATE:
+        from shared.embedding.late import LateInteraction
+
+        return LateInteraction(encoders.folder_of(cache, encoders.TOKENS))
     provider, _, name = model.partition(":")
     if provider in providers:
         from shared.embedding.rerank_endpoint import EndpointCrossEncoder

@@ -26,6 +26,8 @@ ALIASES = {
     "sentence-transformers/all-MiniLM-L6-v2": DEFAULT_MODEL,
 }
 BUILT_IN = (DEFAULT_MODEL, "all-MiniLM-L6-v2-fp32")
+# The first of them with a vector for each piece of a text; nothing is stored by it.
+TOKENS = f"{DEFAULT_MODEL}-tokens"
 # What each was trained for.
 LANGUAGES = dict.fromkeys(BUILT_IN, ("en",))
 # The cosine below which at most 5 % of what was judged relevant lies.
@@ -131,13 +133,18 @@ def load_encoder(
 
     if name.startswith((FOLDER_PREFIX, "/", "~", ".")):
         return OnnxEncoder(Path(name.removeprefix(FOLDER_PREFIX)).expanduser())
-    folder = stored.folder_of(cache, name)
+    return OnnxEncoder(folder_of(cache, name))
+
+
+def folder_of(cache: Path, model: str) -> Path:
+    """Return where a built-in model is, made now if it is not there."""
+    folder = stored.folder_of(cache, model)
     if stored.manifest_of(folder) is None:
         # onnx costs 1.3 s and 60 MB to import, and is needed once in a cache's life.
         from shared.embedding import convert
 
-        folder = convert.ensure(cache, name)
-    return OnnxEncoder(folder)
+        folder = convert.ensure(cache, model)
+    return folder
 
 
 def checked(

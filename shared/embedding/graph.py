@@ -55,18 +55,21 @@ class _Drawing:
         return output
 
 
-def build(tensors: Tensors) -> ModelProto:
-    """Return the checked fp32 graph: ids and mask in, one unit vector a text out."""
+def build(tensors: Tensors, *, with_tokens: bool = False) -> ModelProto:
+    """Return the checked fp32 graph: ids and mask in, one unit vector a text out.
+
+    With tokens a vector for each of its pieces comes out besides.
+    """
     drawing = _Drawing()
     hidden = _embeddings(drawing, tensors)
     bias = _mask_bias(drawing)
     for number in range(LAYERS):
         hidden = _layer(drawing, tensors, number, hidden, bias)
     _pool(drawing, hidden)
-    return _model(drawing)
+    return _model(drawing, hidden if with_tokens else None)
 
 
-def _model(drawing: _Drawing) -> ModelProto:
+def _model(drawing: _Drawing, tokens: str | None) -> ModelProto:
     shape = ["batch", "length"]
     inputs = [
         helper.make_tensor_value_info(name, TensorProto.INT64, shape)
@@ -75,6 +78,9 @@ def _model(drawing: _Drawing) -> ModelProto:
     outputs = [
         helper.make_tensor_value_info("vector", TensorProto.FLOAT, ["batch", WIDTH])
     ]
+    if tokens is not None:
+        wide: list[str | int | None] = [*shape, WIDTH]
+        outputs.append(helper.make_tensor_value_info(tokens, TensorProto.FLOAT, wide))
     graph = helper.make_graph(
         drawing.nodes,
         "all-MiniLM-L6-v2",

@@ -23,8 +23,10 @@ class Ordering:
     rerank: bool = True
     # How far it moves the question towards its best hits; 0: not at all.
     feedback: float = FEEDBACK
-    # Whether a cross-encoder reads the best of them, and how many.
+    # Whether a model reads the best of them, and how many.
     by_model: bool = False
+    # Whether that compares pieces (late interaction), and is no cross-encoder.
+    late: bool = False
     model_window: int = 50
     model_timeout_ms: int = 1000
     # T: sigmoid(logit / T) is shown.
@@ -54,6 +56,10 @@ class Ordering:
     strict: bool = False
     # None: what the module's settings say.
     similarity_threshold: float | None = None
+
+    def reads(self, late: object) -> bool:
+        """Tell whether a model reads hits, of the kind asked for; None: of any."""
+        return self.by_model and late in {None, self.late}
 
 
 SHIPPED = Ordering()

@@ -335,8 +335,8 @@ def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
     if asked.get("rerank") and not limits.ordering.rerank:
         message = "Reranking is switched off here (`reranking.enabled`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
-    if asked.get("by_model") and not limits.ordering.by_model:
-        message = "No cross-encoder is installed here (`reranking.model`)."
+    if asked.get("by_model") and not limits.ordering.reads(asked.get("late")):
+        message = "No such model is installed here (`reranking.model`)."
         raise ModuleNotEnabledError(message, module_name="rerank", available=["linear"])
     # Unasked, a model reads what several branches have found.
     by_model = limits.ordering.by_model and branches > 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from math import inf
 from typing import NamedTuple
@@ -18,8 +19,10 @@ from shared.ranking.ranked import Beyond, Order, Ranked, Suppressed
 from shared.ranking.rerank import COSINE, MOVED, anchored, linear
 
 SCORE_DECIMALS = 12
-# What a model says of a hit that it has read.
-LOGIT = "rerank_logit"
+# What a model says of a hit that it has read: a cross-encoder; piece by piece.
+LOGIT, LIKENESS = "rerank_logit", "late_interaction"
+# Scores from 0 to 1, which can be halved with a likeness; sums of places cannot.
+_SHARED_SCALES = frozenset({"linear_map", "cosine_map", "bm25_saturating"})
 # Of what scores too low, so many are remembered.
 MISSED = 3
 _ALONE = Kin()
@@ -49,8 +52,12 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     wanted = ordering.rerank and len(plan.searching) > 1
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)
+    if ordering.late and scored.map not in _SHARED_SCALES:
+        facts = replace(facts, logits={})
     read = [hit.shown.entry_id in facts.logits for hit in fused]
-    if any(read):
+    if any(read) and ordering.late:
+        scored = _by_pieces(scored, fused, facts)
+    elif any(read):
         scored = _by_model(scored, fused, facts, ordering.temperature)
     exact = {one.name for one in searched if one.exact}
     shown = [hit.shown for hit in fused]
@@ -70,7 +77,8 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest)
         for n in places
     ]
-    kept, left_out, suppressed = _cut(items, plan, by_model=any(read))
+    by_model = any(read) and not ordering.late
+    kept, left_out, suppressed = _cut(items, plan, by_model=by_model)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
     share = 1.0 if plan.is_listing else ordering.source_share
@@ -133,6 +141,24 @@ def _by_model(
     return scored._replace(before=before, after=after)
 
 
+def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored:
+    """Return the scores, half of them by how like each text is, piece by piece.
+
+    Any two texts are somewhat alike: the likest counts as much as the best score.
+    """
+    before, after = list(scored.before), list(scored.after)
+    read = {
+        number: facts.logits[hit.shown.entry_id]
+        for number, hit in enumerate(fused)
+        if hit.shown.entry_id in facts.logits
+    }
+    shift = max(read.values()) - max(before[number] for number in read)
+    for number, likeness in read.items():
+        before[number] = (before[number] + likeness - shift) / 2
+        after[number] = before[number] * factors.product(scored.factors[number])
+    return scored._replace(before=before, after=after)
+
+
 def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
     """Return the calibrated scores of the one branch that was planned."""
     return [
@@ -160,8 +186,9 @@ def _ranked(
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
     if shown.entry_id in scored.moved:
         scores = {**scores, MOVED: scored.moved[shown.entry_id]}
+    late = plan.ordering.late
     if logit is not None:
-        scores = {**scores, LOGIT: logit}
+        scores = {**scores, LIKENESS if late else LOGIT: logit}
     trusted: Confidence = "none"
     listed = plan.is_listing
     if not listed:
@@ -179,7 +206,7 @@ def _ranked(
         scores=scores,
         span=shown.span,
         source=shown.source,
-        calibration=scored.map if logit is None else "rerank_sigmoid",
+        calibration=scored.map if logit is None or late else "rerank_sigmoid",
         confidence=trusted,
         factors=scored.factors[number],
         fused=scored.before[number],
@@ -218,7 +245,7 @@ def _cut(
 def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:
     """Say what this order lacks, and why; equal questions may differ by that alone."""
     if facts.unread_because:
-        said = f"No cross-encoder has read the results: {facts.unread_because}."
+        said = f"No model has read the results: {facts.unread_because}."
         code = "rerank_skipped"
     elif wanted and not reranked:
         why = (

@@ -49,7 +49,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 def _rerank(ordering: Ordering) -> str:
     if ordering.by_model:
-        return "model"
+        return "late" if ordering.late else "model"
     return "linear" if ordering.rerank else "none"
 
 

@@ -1,4 +1,4 @@
-"""The best hits read by a cross-encoder, in the time that is left; never more."""
+"""The best hits read by a model, in the time that is left; never more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shared.postgres import connection
 from shared.query.language import wording
 from shared.query.plan import Plan
 from shared.ranking.facts import Facts
-from shared.ranking.rank import LOGIT
+from shared.ranking.rank import LIKENESS, LOGIT
 from shared.results import highlights
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
@@ -46,11 +46,12 @@ def read(
     """Return the facts with what a model says of the best hits, or why it does not."""
     if not plan.ordering.by_model or plan.is_listing:
         return known
+    unit = LIKENESS if plan.ordering.late else LOGIT
     query = wording.wanted_text(plan.tree).strip()
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
     if encoder is None or seconds <= 0:
         why = "there was no time for it"
-        unread = Outcome(RERANK, "skipped", LOGIT, reason=DEADLINE)
+        unread = Outcome(RERANK, "skipped", unit, reason=DEADLINE)
         return replace(known, unread_because=why, unread=unread)
     began = time.monotonic()
     ends = began + seconds
@@ -66,7 +67,7 @@ def read(
         failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
         why = "it was late" if late else f"it failed ({exc.error_code})"
         unread = replace(
-            failure(RERANK, LOGIT, exc),
+            failure(RERANK, unit, exc),
             # Nothing is missing from the answer: it stands in another order.
             status="skipped",
             reason=DEADLINE if late else failed,

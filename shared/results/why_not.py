@@ -23,7 +23,7 @@ from shared.postgres import connection
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.fold import Run
-from shared.ranking.rank import LOGIT
+from shared.ranking.rank import LIKENESS, LOGIT
 from shared.ranking.ranked import Beyond, Order, Ranked
 from shared.results import gates, narrowed, stored
 from shared.results.gates import Asking, Kept
@@ -33,6 +33,8 @@ SECONDS = 2.0
 # What may mend itself is told before what will not.
 _PASSING = ("not_indexed", "not_embedded", "branch_failed")
 _FURTHEST = ("outside_candidates", "below_similarity", "no_match")
+# What a model says of a hit that it has read.
+_READ = frozenset({LOGIT, LIKENESS})
 
 _SEEN: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at
@@ -200,7 +202,7 @@ def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot 
     if place <= plan.limit:
         said = f"It is in the answer, at place {place}."
         return WhyNot("returned", said, entry_id, place)
-    if LOGIT not in first.scores and _is_by_model(order):
+    if _has_read(order) and not _READ & first.scores.keys():
         return replace(_unread(plan, place), entry_id=entry_id, rank=place)
     by_score = _place_by_score(runs, first)
     if by_score <= plan.limit:
@@ -235,7 +237,7 @@ def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
     if found.unread:
         return _unread(plan, found.place)
     least = ordering.min_relevance_score
-    if least is None and _is_by_model(order):
+    if least is None and _has_read(order, LOGIT):
         least = ordering.least_by_model
     if least is not None and score < least:
         said = f"It scored {score:.4f}; {least:.4f} is needed."
@@ -258,8 +260,11 @@ def _unread(plan: Plan, place: int | None) -> WhyNot:
     return WhyNot("outside_rerank_window", said, value=place, limit=most)
 
 
-def _is_by_model(order: Order) -> bool:
-    return any(LOGIT in item.scores for item in (*order.items, *order.missed))
+def _has_read(order: Order, *units: str) -> bool:
+    """Tell whether a model has read any of the hits, by what it says of them."""
+    wanted = frozenset(units) or _READ
+    found = (*order.items, *order.missed)
+    return any(wanted & item.scores.keys() for item in found)
 
 
 def _of_now(entry: _Entry, job: StoredJob) -> WhyNot:

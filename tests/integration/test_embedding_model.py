@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from shared.embedding import convert, encoders, stored, weights
 from shared.embedding.chunks import cut
+from shared.embedding.late import LateInteraction
 from shared.embedding.onnx_encoder import OnnxEncoder
 from shared.embedding.weights import Tensors
 from shared.errors import ConfigurationError
@@ -212,3 +213,18 @@ def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:
     assert fact in chunks[-1].text
     query, *vectors = encoder.encode(["magnet too hot", *(c.text for c in chunks)])
     assert int(np.argmax([query @ vector for vector in vectors])) == len(chunks) - 1
+
+
+def test_late_interaction_is_by_the_same_model_and_finds_what_is_said_alike(
+    model_cache: Path, encoder: OnnxEncoder
+) -> None:
+    folder = encoders.folder_of(model_cache, encoders.TOKENS)
+    late = LateInteraction(folder)
+    for question, answer in PARAPHRASES:
+        same, alike, other = late.logits(question, [question, answer, UNRELATED], 10.0)
+        assert same == pytest.approx(1.0, abs=1e-3)
+        assert same > alike > other
+    # The vectors of whole texts are what they were.
+    asked = [question for question, _ in PARAPHRASES]
+    vectors = OnnxEncoder(folder).encode(asked)
+    np.testing.assert_allclose(vectors, encoder.encode(asked), atol=1e-3)

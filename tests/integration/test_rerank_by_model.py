@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,7 +65,7 @@ def server() -> Iterator[Script]:
 def endpoint(server: Script, **fields: Any) -> CrossEncoder:
     given = ProviderSettings(base_url=server.url, api_key=SecretStr("sesame"))
     settings = RerankingSettings(model="here:tiny", **fields)
-    return cross_encoders.load(settings, {"here": given})
+    return cross_encoders.load(settings, {"here": given}, Path())
 
 
 @dataclass
@@ -232,7 +233,7 @@ def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
 def test_a_model_that_is_not_there_is_a_branch_that_was_skipped(world, tmp_path):
     named = RerankingSettings(model=f"onnx:{tmp_path}")
 
-    body = world.ask(lambda: cross_encoders.load(named, {}))
+    body = world.ask(lambda: cross_encoders.load(named, {}, Path()))
 
     assert len(names(body)) == 3
     (told,) = branch_of(body)

@@ -1,4 +1,4 @@
-"""A cross-encoder small enough to be made by a test."""
+"""Models that read question and text, small enough to be made by a test."""
 
 from __future__ import annotations
 
@@ -39,6 +39,32 @@ def save(folder: Path, limit: int = 8, classes: int = 1) -> Path:
         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "n"])],
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, None)],
         [table, axes],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    model.ir_version = 9
+    onnx.save(model, str(folder / "model.onnx"))
+    return folder
+
+
+# Of each word a vector, of any length.
+PIECES = {"[UNK]": (0.0, 0.0), "beam": (2.0, 0.0), "dump": (0.0, 0.5)}
+PIECES |= {"valve": (0.6, 0.8)}
+
+
+def save_pieces(folder: Path) -> Path:
+    """Write a graph that gives a vector for each word of a text."""
+    numbers = {word: number for number, word in enumerate(PIECES)}
+    tokenizer = Tokenizer(models.WordLevel(numbers, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    rows = np.array(list(PIECES.values()), dtype=np.float32)
+    wide = [1, "n", rows.shape[1]]
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["pieces"])],
+        "pieces",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "n"])],
+        [helper.make_tensor_value_info("pieces", TensorProto.FLOAT, wide)],
+        [numpy_helper.from_array(rows, "table")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
     model.ir_version = 9

@@ -19,7 +19,7 @@ from tests.unit.pair_graph import save
 
 
 def load(folder: Path) -> CrossEncoder:
-    return cross_encoders.load(RerankingSettings(model=f"onnx:{folder}"), {})
+    return cross_encoders.load(RerankingSettings(model=f"onnx:{folder}"), {}, folder)
 
 
 @pytest.mark.parametrize("classes", [1, 2], ids=["one-logit", "two-classes"])
@@ -52,6 +52,6 @@ def test_a_folder_without_a_model_is_refused_by_its_setting(tmp_path: Path) -> N
     with pytest.raises(ConfigurationError, match="holds no whole model"):
         load(tmp_path)
     with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
-        cross_encoders.load(RerankingSettings(), {})
+        cross_encoders.load(RerankingSettings(), {}, tmp_path)
     assert not cross_encoders.is_named(RerankingSettings().model, {})
     assert cross_encoders.is_named(f"onnx:{tmp_path}", {})

@@ -583,5 +583,5 @@ def test_a_model_is_asked_where_there_is_one_and_several_branches_or_a_wish() ->
     assert not by_model("hybrid", rerank=True, by_model=False)
     assert not by_model("hybrid", rerank=False)
     assert not by_model("hybrid", installed=False)
-    with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
+    with pytest.raises(ModuleNotEnabledError, match="No such model"):
         by_model("hybrid", installed=False, rerank=True, by_model=True)
