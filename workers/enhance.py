@@ -23,7 +23,7 @@ from workers.task import Ids, attempt, task
 log = get_logger()
 
 # Where few wait, little is lost with a worker; of a backlog each may take more.
-METADATA_BATCH, METADATA_MOST = 8, 64
+METADATA_BATCH, METADATA_MOST = 8, 32
 EMBED_BATCH, EMBED_MOST = 8, 32
 
 

@@ -90,6 +90,8 @@ class Told:
     # Of what the stage reads of an entry; of all of it there is no mark.
     inputs: bytes = b""
     facts: Sequence[Fact] = ()
+    # The facts as both engines compare them.
+    terms: Sequence[str] = ()
     people: str = ""
     found: Sequence[dict[str, Any]] = ()
     # What of it is searched.
@@ -124,7 +126,7 @@ def store(
             "version": one.version,
             "inputs": f"\\x{one.inputs.hex()}",
             "facts": [_as_json(fact) for fact in one.facts],
-            "terms": terms_of(one.facts),
+            "terms": one.terms,
             "people": one.people,
             "found": one.found,
             "words": one.words,

@@ -224,12 +224,16 @@ def _store_current(
     current: Mapping[UUID, Extracted],
 ) -> None:
     """Keep what was found in entries, whose rows are locked."""
+    terms = {
+        one: findings.terms_of(found.known.facts) for one, found in current.items()
+    }
     told = [
         Told(
             one,
             revisions[one],
             found.facts_version,
             facts=found.known.facts,
+            terms=terms[one],
             people=found.known.people,
         )
         for one, found in current.items()
@@ -243,22 +247,21 @@ def _store_current(
             "entry_id": str(one),
             "revision": revisions[one],
             "is_told_anew": one in told_anew,
-            **_row(found, others.get(one, [])),
+            **_row(found, [*terms[one], *others.get(one, [])]),
         }
         for one, found in current.items()
     ]
     conn.execute(_STORE, {"tenant": tenant, "rows": json.dumps(rows)}, prepare=False)
 
 
-def _row(found: Extracted, terms_of_others: Sequence[str]) -> dict[str, Any]:
+def _row(found: Extracted, terms: Sequence[str]) -> dict[str, Any]:
     analysis = found.analysis
-    terms = findings.lexemes([*findings.terms_of(found.known.facts), *terms_of_others])
     return {
         "language": found.language,
         "version": found.version,
         "stream": analysis.stream,
         "idents": analysis.idents,
-        "tsv": f"{analysis.tsvector_literal} {terms}",
+        "tsv": f"{analysis.tsvector_literal} {findings.lexemes(terms)}",
         "plain": analysis.plain,
         "entities": found.entities,
         "flags": found.flags,

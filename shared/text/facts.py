@@ -97,6 +97,9 @@ def size(value: str) -> float | None:
 
 def comparable(text: str) -> str:
     """Return a text in lower case, without accents, its blanks made one each."""
+    if text.isascii():
+        # Nothing to take apart: most are, and there are many.
+        return " ".join(text.lower().split())
     apart = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(c for c in apart if not unicodedata.combining(c))
     return " ".join(bare.split())

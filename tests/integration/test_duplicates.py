@@ -16,7 +16,7 @@ import pytest
 
 from shared.due import rows as due
 from shared.enrich import metadata
-from shared.enrich.duplicates import likeness, placing, unlike
+from shared.enrich.duplicates import groups, likeness, placing, unlike
 from shared.enrich.duplicates.likeness import pattern_of, shape_of
 from shared.enrich.duplicates.placing import Placed
 from shared.enrich.duplicates.series import GAP
@@ -318,3 +318,19 @@ def test_what_is_shown_is_right_although_nobody_looked(conn):
         shown = alike.shown(conn, TENANT, ids)
 
         assert {one: TOLD[one] for one in ids} == {one: shown.get(one) for one in ids}
+
+
+def test_a_shape_that_is_kept_has_the_bands_that_it_would_be_given(conn):
+    luck = random.Random(3)
+    texts = [" ".join(luck.choices(WORDS, k=size)) for size in (14, 30, 200)]
+    for number, text in enumerate(texts):
+        save(conn, f"{number}", text)
+    said = conn.execute(_SAID, {"tenant": TENANT}).fetchall()
+    shapes = [shape for row in said if (shape := shape_of(row[1]))]
+
+    kept_shapes = groups.may_be_alike(conn, TENANT, shapes)
+
+    assert kept_shapes is not None
+    found = {one.digest: one.bands for one in kept_shapes}
+    assert found == {one.digest: one.bands for one in shapes}
+    assert len(found) == len(texts)

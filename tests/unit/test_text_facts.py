@@ -333,3 +333,10 @@ def test_tables_and_shifts_that_say_nonsense_are_refused(
     path.write_text(said, "utf-8")
     with pytest.raises(ConfigurationError, match=told):
         facility.load(path)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_what_needs_no_taking_apart_is_compared_as_beside_what_does(text: str) -> None:
+    beside = facts.comparable(f"{text} é")
+
+    assert f"{facts.comparable(text)} e".strip() == beside

@@ -30,10 +30,10 @@ _MAX_OF_MANY = 1000
 _MAX_REGROUPED = 2000
 
 _KNOWN: LiteralString = """
-    SELECT id, group_id, runs, marks FROM shape
+    SELECT id, group_id, runs, marks, bands FROM shape
      WHERE tenant = %(tenant)s AND digest = %(digest)s"""
 _SHARES_A_BAND: LiteralString = """
-    SELECT id, group_id, runs, marks FROM shape
+    SELECT id, group_id, runs, marks, bands FROM shape
      WHERE tenant = %(tenant)s AND bands && %(bands)s
        AND id IS DISTINCT FROM %(but)s::uuid
      LIMIT %(limit)s"""
@@ -64,7 +64,7 @@ _IS_USED: LiteralString = """
     SELECT EXISTS (SELECT FROM likeness
                     WHERE tenant = %(tenant)s AND shape_id = %(id)s)"""
 _NEIGHBOURS: LiteralString = """
-    SELECT s.id, s.group_id, s.runs, s.marks
+    SELECT s.id, s.group_id, s.runs, s.marks, s.bands
       FROM shape_link l
       JOIN shape s ON s.id = CASE WHEN l.one = %(id)s THEN l.other ELSE l.one END
      WHERE l.tenant = %(tenant)s AND s.tenant = %(tenant)s
@@ -93,10 +93,11 @@ class _Known:
     group_id: UUID
     runs: list[int]
     marks: list[int]
+    bands: list[int]
 
     @property
     def shape(self) -> Shape:
-        return Shape(tuple(self.runs), tuple(self.marks))
+        return Shape(tuple(self.runs), tuple(self.marks), tuple(self.bands))
 
 
 def join(

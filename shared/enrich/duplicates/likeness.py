@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import islice
@@ -42,6 +42,8 @@ class Shape:
     # In order, as Postgres keeps them: 32 bits with a sign.
     runs: tuple[int, ...]
     marks: tuple[int, ...]
+    # Where it was found before, as they are kept.
+    kept_bands: tuple[int, ...] = field(default=(), compare=False)
 
     @cached_property
     def run_set(self) -> frozenset[int]:
@@ -59,6 +61,8 @@ class Shape:
     @cached_property
     def bands(self) -> list[int]:
         """Return the bands of the MinHash; alike texts share one."""
+        if self.kept_bands:
+            return list(self.kept_bands)
         bins = _filled(_least_of_each_bin(self.runs))
         return [
             _hashed(f"{number} {bins[at : at + _ROWS_A_BAND]}", 8)
