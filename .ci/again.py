@@ -1,4 +1,4 @@
-"""Run the few tests that failed once more, by themselves, and say what came of it.
+"""Run the files of the few tests that failed once more, and say what came of it.
 
 Experiments on real servers have bounds in seconds, and a machine of many may stand
 still for one. What fails again is wrong; so is whatever failed without a server, and
@@ -28,7 +28,10 @@ def main() -> int:
         print(f"not run again: {refusal}", file=sys.stderr)
         return 1
     print(f"again, by itself: {', '.join(failed)}", flush=True)
-    command = [".ci/test", f"--junit-xml={RESULTS}", *failed]
+    # The whole file in its order: what its neighbours spoil is to fail again.
+    files = sorted({one.partition("::")[0] for one in failed})
+    options = [f"--junit-xml={RESULTS}", "--randomly-seed=last"]
+    command = [".ci/test", *options, *files]
     done = subprocess.run(command, cwd=ROOT, check=False)
     if done.returncode == 0:
         print(f"failed beside others, passed by itself: {', '.join(failed)}")

@@ -48,7 +48,8 @@ app.conf.worker_enable_remote_control = kind.remote_control
 # Those that make vectors, of entries or of questions.
 _EMBEDDING_KINDS = ("search", "search-bulk", "embed")
 _growth = Growth(settings.worker_memory_mb)
-_ready = Warm(resources, loaded=_growth.allow)
+resources.allow = _growth.allow
+_ready = Warm(resources)
 _reporter: list[Reporter] = []
 
 
@@ -92,7 +93,7 @@ def _on_ready(**_: Any) -> None:
         gc.collect()
         gc.freeze()
         turns.take_short_turns()
-        _growth.begin()
+        _growth.watch()
     try:
         port = metrics.serve(settings.metrics_port)
     except OSError as exc:

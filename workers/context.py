@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -60,6 +61,8 @@ class Resources:
         self.kind = kind
         # What ends this process when a thread of its pool hangs for good.
         self.on_hung: Callable[[], None] | None = None
+        # What does not take the memory of a model for growth.
+        self.allow: Callable[[], AbstractContextManager[None]] = nullcontext
         self._lock = threading.RLock()
         self._made: dict[str, Any] = {}
 
@@ -72,6 +75,15 @@ class Resources:
                 if made is None:
                     made = self._made[name] = make()
         return made
+
+    def model(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make a model once per process; it is as large as it is."""
+
+        def make_allowed() -> Any:
+            with self.allow():
+                return make()
+
+        return self.once(name, make_allowed)
 
     def facility(self) -> Facility:
         """Return what the facility's file says of its own words."""
@@ -151,7 +163,7 @@ class Context:
         settings = self.settings
         providers = settings.api.providers
         make = functools.partial(load_encoder, model, settings.cache, providers)
-        return self._resources.once(f"encoder:{model}", make)  # type: ignore[no-any-return]
+        return self._resources.model(f"encoder:{model}", make)  # type: ignore[no-any-return]
 
     @property
     def cross_encoder(self) -> CrossEncoder:
@@ -163,7 +175,7 @@ class Context:
             settings.api.providers,
             settings.cache,
         )
-        return self._resources.once("cross_encoder", make)  # type: ignore[no-any-return]
+        return self._resources.model("cross_encoder", make)  # type: ignore[no-any-return]
 
     @property
     def facility(self) -> Facility:

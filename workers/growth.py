@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psutil
 
@@ -21,33 +23,53 @@ _LOOK_SECONDS = 5.0
 
 
 class Growth:
-    """Watches over what a process has taken since it was ready, models not counted."""
+    """Watches over what a process has taken since it was ready, models not counted.
+
+    Else one that loads a large model late would end, and the next one, too.
+    """
 
     def __init__(self, most_megabytes: int) -> None:
         self._most = most_megabytes * _MEGABYTE
         self._process = psutil.Process()
         self._before = 0
+        # Held while a model is loaded: half of one is no growth either.
+        self._lock = threading.Lock()
 
-    def begin(self) -> None:
-        """Watch from now on: what this process needs to do anything is there."""
-        self.allow()
+    def start(self) -> None:
+        """Count from now on: what this process needs to do anything is there."""
+        self._before = self._held()
+
+    def watch(self) -> None:
+        """Have a thread look at it until the end."""
+        self.start()
         threading.Thread(target=self._watch, name="growth", daemon=True).start()
 
-    def allow(self) -> None:
-        """Take what has been taken so far for what a process of its kind needs.
+    @contextmanager
+    def allow(self) -> Iterator[None]:
+        """Let the process grow by what it takes within."""
+        with self._lock:
+            before = self._held()
+            try:
+                yield
+            finally:
+                self._before += max(0, self._held() - before)
 
-        Else one that loads a large model late would end, and the next one, too.
-        """
-        self._before = self._process.memory_info().rss
+    def is_too_large(self) -> bool:
+        """Tell whether it has grown by more than it may."""
+        with self._lock:
+            return self._held() - self._before > self._most
 
     def _watch(self) -> None:
         pause = threading.Event()
-        while (now := self._process.memory_info().rss) - self._before <= self._most:
+        while not self.is_too_large():
             pause.wait(_LOOK_SECONDS)
         log.warning(
             "worker_grown",
-            megabytes=now // _MEGABYTE,
-            at_start=self._before // _MEGABYTE,
+            megabytes=self._held() // _MEGABYTE,
+            allowed=(self._before + self._most) // _MEGABYTE,
         )
         # As its supervisor would: what is in hand is ended, nothing more is begun.
         os.kill(os.getpid(), signal.SIGTERM)
+
+    def _held(self) -> int:
+        return int(self._process.memory_info().rss)

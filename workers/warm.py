@@ -13,8 +13,6 @@ from workers.context import Context, Resources, database_url
 from workers.task import attempt
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
@@ -27,11 +25,8 @@ _READ_SECONDS = 10.0
 class Warm:
     """Loads what the registry wants warm, aside from all work."""
 
-    def __init__(
-        self, resources: Resources, *, loaded: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, resources: Resources) -> None:
         self._ctx = Context(resources, {})
-        self._tell = loaded
         self._loaded: set[str] = set()
         self._loading: threading.Thread | None = None
 
@@ -77,7 +72,6 @@ class Warm:
             error = attempt(self._prove, model)
             if error is None:
                 self._loaded.add(model)
-                self._tell()
             else:
                 log.warning("model_not_loaded", model=model, code=error.error_code)
 
