@@ -103,8 +103,10 @@ def _bare(site: Site, known: list[Document], *, size: int) -> float:
     """Write the same documents to an index of the same mapping by the bare client."""
     client = site.ctx.opensearch
     assert client is not None
-    client.indices.delete(index=_BARE, params={"ignore_unavailable": "true"})
-    client.indices.create(index=_BARE, body=mapping.body())
+    patient = {"request_timeout": _PATIENT_SECONDS}
+    ignore = {"ignore_unavailable": "true"}
+    client.indices.delete(index=_BARE, params={**ignore, **patient})
+    client.indices.create(index=_BARE, body=mapping.body(), params=patient)
     actions: Iterator[dict[str, Any]] = (
         {"_index": _BARE, "_id": str(one.entry_id), "_source": one.body}
         for one in known
