@@ -92,7 +92,7 @@ class Page:
             return [_unchanged(self.known[one.identity]) for one in news]
         alone = self._lock_sources(news)
         changed += self._insert(fresh)
-        self._edit(changed)
+        self._edit(changed, alone)
         self.revised = self._new_revisions()
         fetch = self._add_revisions()
         gone = {one for source in alone for one in self._link(source)}
@@ -116,9 +116,10 @@ class Page:
             if row is not None and step is Step.NOTHING:
                 continue
             names = appearing.setdefault(one.draft.source, [])
-            if row is None or row.deleted:
-                names.append(one.draft.external_id)
             # Whoever may read it may be shown it as a parent, which is no revision.
+            # A reply may have come since the look: asked again under the lock.
+            if row is None or row.deleted or step >= Step.ASIDE:
+                names.append(one.draft.external_id)
             was_linked = row is not None and row.thread_id is not None
             may_link = row is None or step is Step.REVISION
             if (was_linked and step >= Step.ASIDE) or (
@@ -149,13 +150,14 @@ class Page:
         )
         return [draft for draft in others if draft.identity in self.known]
 
-    def _edit(self, changed: Sequence[EntryDraft]) -> None:
+    def _edit(self, changed: Sequence[EntryDraft], alone: Sequence[str]) -> None:
         if not changed:
             return
+        shown = self._replies(changed, alone)
         # What is not there any more was purged since the look.
         ids = [self.known.pop(draft.identity).id for draft in changed]
         # Only now nobody else can change them: compare again.
-        self.known |= stored.lock(self.conn, self.tenant, ids)
+        self.known |= stored.lock(self.conn, self.tenant, {*ids, *shown})
         for draft in changed:
             one = self._news(draft)
             step = self._step(one)
@@ -171,6 +173,29 @@ class Page:
             self.tenant,
             [(edit.row.id, edit.news) for edit in self.edits if not edit.told],
         )
+        replies.tell_anew(self.conn, self.tenant, shown)
+
+    def _replies(
+        self, changed: Sequence[EntryDraft], alone: Sequence[str]
+    ) -> list[UUID]:
+        """Return what replies to those of these that others may see from now on.
+
+        They are locked with the page's own rows, in one order of ids.
+        """
+        ours = [draft for draft in changed if draft.source in alone]
+        if not ours:
+            return []
+        # Nobody else writes to these sources by now; since the look somebody may have.
+        self.known |= stored.find(
+            self.conn, self.tenant, [draft.identity for draft in ours]
+        )
+        parents = [
+            row.id
+            for draft in ours
+            if not (row := self.known[draft.identity]).is_shown_as(draft)
+            and self._step(self._news(draft)) >= Step.ASIDE
+        ]
+        return replies.to(self.conn, self.tenant, parents)
 
     def _new_revisions(self) -> list[Revised]:
         found = [Revised(key, 1, one) for key, one in self.made.items()]
@@ -189,19 +214,13 @@ class Page:
         )
 
     def _link(self, source: str) -> list[UUID]:
-        """Write links and threads of one source; return what is superseded by now.
-
-        Whose parent is shown to others than before is told anew.
-        """
+        """Write links and threads of one source; return what is superseded by now."""
         drafts = {
             one.entry_id: one.news.draft
             for one in self.revised
             if one.news.draft.source == source
         }
         self._thread(source, drafts)
-        told = [one.row for one in self.edits if one.told and one.row.thread_id]
-        parents = [row.id for row in told if row.source == source]
-        replies.tell_anew(self.conn, self.tenant, parents)
         old = links.superseded(self.conn, self.tenant, source, drafts)
         return graves.bury(self.conn, self.tenant, old, reason=SUPERSEDED)
 

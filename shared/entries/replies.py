@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-# What was in other logbooks once may be told again for nothing; never the other way.
+_TO: LiteralString = """
+    SELECT DISTINCT l.entry_id
+      FROM entry p
+      JOIN entry_link l ON l.tenant = p.tenant AND l.source = p.source
+                       AND l.target = p.external_id AND l.kind = 'reply'
+     WHERE p.tenant = %(tenant)s AND p.id = ANY(%(parents)s)
+     ORDER BY l.entry_id
+     LIMIT 1000000"""
+# What is new in this transaction, or deleted, stays so.
 _TELL: LiteralString = """
     UPDATE entry e
        SET change = CASE WHEN e.changed_xid = pg_current_xact_id()
                            OR e.deleted_at IS NOT NULL
                          THEN e.change ELSE 'access' END,
            changed_xid = pg_current_xact_id()
-      FROM (SELECT r.id
-              FROM entry p
-              JOIN entry_link l ON l.tenant = p.tenant AND l.source = p.source
-                               AND l.target = p.external_id AND l.kind = 'reply'
-              JOIN entry r ON r.id = l.entry_id
-             WHERE p.tenant = %(tenant)s AND p.id = ANY(%(parents)s)
-               AND (p.change = 'access' OR NOT p.past_logbooks <@ p.logbooks)
-             ORDER BY r.id
-               FOR NO KEY UPDATE OF r) AS replies
-     WHERE e.id = replies.id AND e.tenant = %(tenant)s"""
+     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)"""
 
 
-def tell_anew(conn: Connection[TupleRow], tenant: str, parents: Iterable[UUID]) -> None:
-    """Have the replies told again of those of these whose readers are others now.
+def to(conn: Connection[TupleRow], tenant: str, parents: Iterable[UUID]) -> list[UUID]:
+    """Return the entries that reply to these, in order of their ids."""
+    values = {"tenant": tenant, "parents": sorted(parents)}
+    if not values["parents"]:
+        return []
+    return [row[0] for row in conn.execute(_TO, values)]
 
-    The parents were written in this transaction, and their source is ours alone
-    meanwhile (`links.lock`). It is no revision.
+
+def tell_anew(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:
+    """Have these told again to whoever keeps a copy; it is no revision.
+
+    The caller has locked them.
     """
-    ids = sorted(parents)
     if ids:
-        conn.execute(_TELL, {"tenant": tenant, "parents": ids})
+        conn.execute(_TELL, {"tenant": tenant, "ids": list(ids)})

@@ -27,7 +27,7 @@ _KNOWN: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
            e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id, e.thread_key
+           e.thread_id, e.thread_key, e.readers, e.visible_from, e.logbooks
       FROM json_array_elements(%(identities)s::json) AS asked
       JOIN entry e ON e.source = asked ->> 0 AND e.external_id = asked ->> 1
      WHERE e.tenant = %(tenant)s"""
@@ -37,7 +37,7 @@ _LOCKED: LiteralString = """
     SELECT e.id, e.source, e.external_id, e.revision, e.content_hash, e.access_hash,
            e.entry_time, e.deleted_at IS NOT NULL, e.delete_reason, e.version,
            e.source_modified_at, e.stamp, e.parsed_by, e.missing_since IS NOT NULL,
-           e.thread_id, e.thread_key
+           e.thread_id, e.thread_key, e.readers, e.visible_from, e.logbooks
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
@@ -63,6 +63,18 @@ class Stored(NamedTuple):
     missing: bool
     thread_id: UUID | None
     thread_key: str | None
+    readers: list[str] | None = None
+    visible_from: datetime | None = None
+    logbooks: Sequence[str] = ()
+
+    def is_shown_as(self, draft: EntryDraft) -> bool:
+        """Tell whether the same people may see it as it would be by this draft."""
+        ours, theirs = self.readers, draft.readers
+        if (ours is None) != (theirs is None) or {*(ours or ())} != {*(theirs or ())}:
+            return False
+        if self.visible_from != draft.visible_from:
+            return False
+        return {*self.logbooks} == {*draft.logbooks}
 
 
 class Step(IntEnum):
@@ -127,7 +139,7 @@ def find(
 
 
 def lock(
-    conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
+    conn: Connection[TupleRow], tenant: str, ids: Iterable[UUID]
 ) -> dict[Identity, Stored]:
     """Keep these as they are until the transaction ends, and return how they are."""
     values = {"tenant": tenant, "ids": sorted(ids)}

@@ -236,27 +236,29 @@ def test_a_reply_is_told_again_when_others_may_see_its_parent(
     push(caller, external_id="reply", logbook="RF", reply_to="parent")
     push(caller, external_id="other", logbook="RF", reply_to="reply")
     narrow = keyed("RF")
-    after = read(narrow, "/v1/changes")["next_after"]
+    after = ""
 
     def told() -> dict[str, str | None]:
         nonlocal after
-        news = read(narrow, f"/v1/changes?after={after}")
+        # Any older transaction of the server holds the feed back for a while.
+        news = read(narrow, f"/v1/changes?wait_ms=20000&after={after}")
         after = news["next_after"]
         shown = [one["entry"] for one in news["items"] if one["entry"]]
         return {one["external_id"]: one["reply_to"] for one in shown}
 
+    until(lambda: "other" in told(), within_seconds=60, what="the first three")
     push(caller, **{**parent, **closed})
     assert told() == {"reply": None}
     push(caller, **{**parent, **opened})
     assert told() == {"parent": None, "reply": "parent"}
     # Of an edit that nobody reads another way, no reply tells.
     push(caller, **{**parent, **opened, "tags": ["trip"]})
-    assert told().keys() - {"reply"} == {"parent"}
+    assert told() == {"parent": None}
 
 
 @pytest.mark.requirement("U35")
 def test_a_reply_is_told_again_when_the_time_of_its_parent_has_come(caller):
-    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    soon = datetime.now(UTC) + timedelta(seconds=6)
     push(caller, external_id="parent", visible_from=soon.isoformat())
     push(caller, external_id="reply", reply_to="parent")
     heard: dict[str, list[str | None]] = {}
@@ -272,7 +274,7 @@ def test_a_reply_is_told_again_when_the_time_of_its_parent_has_come(caller):
                 told.append(one["entry"]["reply_to"])
         return "parent" in heard
 
-    until(is_told, within_seconds=10, what="the end of the embargo")
+    until(is_told, within_seconds=30, what="the end of the embargo")
     assert heard == {"parent": [None], "reply": [None, "parent"]}
 
 
