@@ -35,7 +35,12 @@ Page = list[Shown]
 
 
 def read_page(
-    pool: Callable[[], Pool], plan: Plan, runs: Sequence[Run], timeout_ms: int
+    pool: Callable[[], Pool],
+    plan: Plan,
+    runs: Sequence[Run],
+    timeout_ms: int,
+    *,
+    with_values: bool = True,
 ) -> Page:
     """Return the first hits with their rows; what is gone gives way to the next.
 
@@ -58,7 +63,7 @@ def read_page(
             gone |= asked - rows.keys()
     behind = similar.counts(pool, plan, page)
     shown = [rows[item.entry_id] for item in page]
-    values = superseded.read(pool, plan, shown)
+    values = superseded.read(pool, plan, shown) if with_values else {}
     return [
         Shown(
             item,

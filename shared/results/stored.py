@@ -172,10 +172,11 @@ def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
         return plan, [], False
     branches = branches_of(stored)
     runs = fold.runs(order_of(reader, stored, plan, branches).items)
-    page = read_page(reader.pool, replace(plan, limit=len(runs)), runs, READ_MS)
+    whole = replace(plan, limit=len(runs))
+    # No file says which of its values are the newest.
+    page = read_page(reader.pool, whole, runs, READ_MS, with_values=False)
     found_all = under(plan, branches) and not is_cut(plan, branches)
-    whole = stored.state == "done" and found_all
-    return plan, page, whole
+    return plan, page, stored.state == "done" and found_all
 
 
 def _listed(

@@ -6,6 +6,7 @@ the caller may see: whatever else there is, they are not told of.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,24 +29,33 @@ log = get_logger()
 
 # Of the page's time: without this, an answer is one too.
 TIMEOUT_MS = 100
-# So many values of one entry are looked after.
-MOST = 32
+# So many statements of the same are looked through, either way: some report every hour.
+MOST = 200
 
-# Whoever states a value of the same, and may be seen.
-_OTHERS: LiteralString = """
-            SELECT q.value, q.said_at, e.id, e.source, e.external_id
-              FROM entry_quantity q
-              JOIN entry e ON e.id = q.entry_id
-             WHERE q.tenant = %(tenant)s AND q.device = s.device
-               AND q.parameter = s.parameter AND q.dimension = s.dimension
-               AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (e.readers IS NULL OR e.readers && %(principals)s)
-               AND (e.visible_from IS NULL OR e.visible_from <= now())"""
-_LAST: LiteralString = """
-             ORDER BY q.said_at DESC, q.entry_id DESC, q.place DESC
-             LIMIT 1"""
+# Whoever states a value of the same, by now: a wrong clock is not the newest for ever.
+_OF_THE_SAME: LiteralString = """
+           SELECT q.entry_id, q.place, q.value, q.said_at
+             FROM entry_quantity q
+            WHERE q.tenant = %(tenant)s AND q.device = s.device
+              AND q.parameter = s.parameter AND q.dimension = s.dimension
+              AND q.said_at <= now()"""
+_NEWEST_FIRST: LiteralString = """
+            ORDER BY q.said_at DESC, q.entry_id DESC, q.place DESC
+            LIMIT %(most)s"""
+_SINCE: LiteralString = _OF_THE_SAME + " AND q.said_at > s.said_at" + _NEWEST_FIRST
+_BEFORE: LiteralString = _OF_THE_SAME + " AND q.said_at < s.said_at" + _NEWEST_FIRST
+# Who may be seen, and whose newest revision says so.
+_SEEN: LiteralString = """
+             JOIN entry e ON e.id = c.entry_id
+             JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
+            WHERE e.tenant = %(tenant)s AND m.tenant = %(tenant)s
+              AND e.deleted_at IS NULL
+              AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
+              AND (e.readers IS NULL OR e.readers && %(principals)s)
+              AND (e.visible_from IS NULL OR e.visible_from <= now())"""
 # Of several values of the same that an entry states, the last one is what it says.
+# Where nobody of those looked through may be seen, there may be a newer one still:
+# then nothing is said to be replaced.
 _VALUES: LiteralString = (
     """
     SELECT s.entry_id, s.device, s.parameter, s.dimension, s.value AS stated,
@@ -54,19 +64,37 @@ _VALUES: LiteralString = (
       FROM (SELECT DISTINCT ON (q.entry_id, q.device, q.parameter, q.dimension)
                    q.entry_id, q.device, q.parameter, q.dimension, q.value, q.said_at
               FROM entry_quantity q
+              JOIN entry e ON e.id = q.entry_id
+              JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
              WHERE q.tenant = %(tenant)s AND q.entry_id = ANY (%(ids)s)
-               AND q.device IS NOT NULL AND q.place <= %(most)s
+               AND e.tenant = %(tenant)s AND m.tenant = %(tenant)s
+               AND q.device IS NOT NULL AND q.said_at <= now()
              ORDER BY q.entry_id, q.device, q.parameter, q.dimension, q.place DESC) AS s
-      LEFT JOIN LATERAL ("""  # noqa: S608
-    + _OTHERS
-    + " AND q.said_at > s.said_at"
-    + _LAST
-    + """) AS n ON true
-      LEFT JOIN LATERAL ("""
-    + _OTHERS
-    + " AND n.id IS NULL AND q.said_at < s.said_at AND q.value <> s.value"
-    + _LAST
-    + """) AS p ON true
+      LEFT JOIN LATERAL (
+           SELECT c.value, c.said_at, e.id, e.source, e.external_id
+             FROM ("""  # noqa: S608
+    + _SINCE
+    + """) AS c"""
+    + _SEEN
+    + """
+            ORDER BY c.said_at DESC, c.entry_id DESC, c.place DESC
+            LIMIT 1) AS n ON true
+      LEFT JOIN LATERAL (
+           SELECT c.value, c.said_at, e.id, e.source, e.external_id
+             FROM (SELECT DISTINCT ON (l.said_at, l.entry_id)
+                          l.entry_id, l.value, l.said_at
+                     FROM ("""
+    + _BEFORE
+    + """) AS l
+                    ORDER BY l.said_at DESC, l.entry_id DESC, l.place DESC) AS c"""
+    + _SEEN
+    + """
+              AND n.id IS NULL AND c.value <> s.value
+              AND (SELECT count(*) FROM ("""
+    + _SINCE
+    + """) AS since) < %(most)s
+            ORDER BY c.said_at DESC, c.entry_id DESC
+            LIMIT 1) AS p ON true
      CROSS JOIN LATERAL (
            SELECT coalesce(n.value, p.value) AS value,
                   coalesce(n.said_at, p.said_at) AS said_at,
@@ -123,12 +151,11 @@ def read(
     except DatabaseQueryError as exc:
         log.warning("values_not_compared", code=exc.error_code, technical=exc.technical)
         return {}
+    older: dict[UUID, list[Other]] = defaultdict(list)
+    newest: dict[UUID, list[Other]] = defaultdict(list)
+    for one in found:
+        (older if one.is_older else newest)[one.entry_id].append(one)
     return {
-        entry_id: Values(
-            tuple(one for one in found if one.entry_id == entry_id and one.is_older),
-            tuple(
-                one for one in found if one.entry_id == entry_id and not one.is_older
-            ),
-        )
+        entry_id: Values(tuple(older[entry_id]), tuple(newest[entry_id]))
         for entry_id in {one.entry_id for one in found}
     }

@@ -26,19 +26,37 @@ _NO_VALUE = frozenset({"time"})
 # Of such words no parameter is made: they say that there is a value now.
 _SAYING = (
     "a an and at is was were are be been to of on in for from with the it its we "
-    "about approximately roughly around again back up down then now still already "
+    "about approximately roughly around again back then now still already "
     "just only new set reset put turned brought kept left running runs run stands "
-    "stood moved went changed change raised increased lowered decreased reduced "
-    "adjusted restored ramped tuned reads read reading shows showed measured found "
+    "stood went restored tuned reads read reading shows showed measured found "
     "has had value auf ist war jetzt von gesetzt steht der die das"
 )
-# A value behind one of these is a bound or a difference.
+# So much is what has changed, and no value, unless one of the others stands between.
+_CHANGING = (
+    "up down change changed raise raised raising increase increased increasing lower "
+    "lowered lowering decrease decreased decreasing reduce reduced reducing adjusted "
+    "moved shifted stepped ramped rose fell dropped drop geandert verandert erhoht "
+    "gesenkt abgesenkt verringert reduziert hoch runter"
+)
+_REACHING = "to from at is are was were now reads shows measured set auf von ist war"
+# What was so before the value that is said already.
+_EARLIER = "from was were had von war"
+# A value behind one of these is a bound, a difference, another one, or no more so.
 _BOUNDING = (
     "by between within below above over under than less more least most max maximum "
     "min minimum limit limits threshold tolerance tolerances not never no if until "
-    "every per after before unless should would could"
+    "every per after before unless should would could or oder previously formerly "
+    "instead rather unter uber um bis zwischen mindestens hochstens maximal minimal "
+    "nicht nie kein keine pro vorher zuvor statt"
 )
-_NO_PARAMETER = frozenset(_SAYING.split())
+# So are those behind a sign; that of an arrow is none.
+_SIGNS = re.compile(
+    r"[<\u2264\u2265\u00b1\u2213~\u2248\u2260]|(?<![-=])>|\+/?[-\u2212]"
+)
+_CHANGES = frozenset(_CHANGING.split())
+_REACHES = frozenset(_REACHING.split())
+_WAS = frozenset(_EARLIER.split())
+_NO_PARAMETER = frozenset(_SAYING.split()) | _CHANGES
 _NO_STATEMENT = frozenset(_BOUNDING.split())
 
 
@@ -97,7 +115,8 @@ def _of(
     if before is not None and follows:
         begin = before.end
     said = [word for word, _, _ in words(text[begin : one.start])]
-    if not device or not _NO_STATEMENT.isdisjoint(said):
+    # A sign of its own may stand first in the number: `+-0.1 A`.
+    if not device or _is_none(said) or _SIGNS.search(text, begin, one.start + 1):
         return one
     told = [word for word in said if word not in _NO_PARAMETER][-_WORDS:]
     if told or before is None or not follows:
@@ -107,8 +126,22 @@ def _of(
         return one
     # From one value to the other: of the same, unless it is another kind of value.
     is_same = before.dimension == one.dimension
+    if is_same and not _WAS.isdisjoint(said):
+        return one
     parameter = before.parameter if is_same else one.dimension
     return replace(one, device=device, parameter=parameter)
+
+
+def _is_none(said: Sequence[str]) -> bool:
+    """Whether what is said before a number makes it a bound, or by how much."""
+    if not _NO_STATEMENT.isdisjoint(said):
+        return True
+    for word in reversed(said):
+        if word in _REACHES:
+            return False
+        if word in _CHANGES:
+            return True
+    return False
 
 
 def _last(named: Sequence[_Named], begin: int, end: int) -> _Named | None:

@@ -45,6 +45,8 @@ ENCODER = HashingEncoder()
 SIGNER = Signer(b"test", 60)
 ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
 ELSEWHERE = Scope("elsewhere", "anna")
+# Long, for whatever else the machine does.
+READ_MS = 10_000
 CLOCK = Clock(zone="Europe/Berlin")
 
 
@@ -86,13 +88,13 @@ class Asking:
     def conclude(self, plan: Plan, told: dict[int, list[Outcome]]) -> Conclusion:
         """Return how the search ends."""
         heard: Sequence[Outcome] = [one for branch in told.values() for one in branch]
-        return conclude(plan, told, facts.read(lambda: self.pool, plan, heard, 1000))
+        return conclude(plan, told, facts.read(lambda: self.pool, plan, heard, READ_MS))
 
     def answer(self, plan: Plan, told: dict[int, list[Outcome]]) -> dict[str, Any]:
         """Return the body that a caller gets."""
         ended = self.conclude(plan, told)
-        page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), 1000)
-        said = beside.read(lambda: self.pool, plan, ended, page, PLAIN, 1000)
+        page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), READ_MS)
+        said = beside.read(lambda: self.pool, plan, ended, page, PLAIN, READ_MS)
         return render(plan, uuid7(), ended, page, {}, told=said)
 
     def ended(

@@ -58,11 +58,12 @@ def test_of_two_branches_the_late_one_is_a_timeout_and_the_other_answers(
     admin: httpx.Client, mode: str, slow: str
 ) -> None:
     fault = f"branch={slow};delay_ms=60000"
-    answer, took = asked(admin, fault, mode=mode, deadline_ms=1000)
+    # Long enough for the other one, with a lane of tests beside.
+    answer, took = asked(admin, fault, mode=mode, deadline_ms=3000)
     told = answer.json()
     assert (answer.status_code, told["state"]) == (200, "partial")
     found = statuses(told["branches"])
     late = {"os_bm25", "pg_fts"} if slow == "keyword" else {"semantic"}
     assert {name for name in found if found[name] == "timeout"} <= late
     assert "timeout" in found.values()
-    assert took < 1.0 + GRACE_SECONDS
+    assert took < 3.0 + GRACE_SECONDS

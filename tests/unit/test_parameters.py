@@ -58,6 +58,29 @@ def stated(text: str) -> list[tuple[str, str, float]]:
         ("QF1 current stays below 3 A", []),
         ("QF1 stays between 3 A and 5 A", []),
         ("Raised QF1 by 0.2 A", []),
+        ("QF1 current 3.2 A \u00b1 0.1 A", [("qf 1", "current", 3.2)]),
+        ("QF1 current 3.2 A +/- 0.1 A", [("qf 1", "current", 3.2)]),
+        ("QF1 current 3.2 A +-0.1 A", [("qf 1", "current", 3.2)]),
+        ("QF1 current 3.2 \u00b1 0.1 A", []),
+        ("QF1 current < 5 A", []),
+        ("QF1 current >5 A", []),
+        ("QF1 current \u2264 5 A", []),
+        ("QF1 current up 0.2 A", []),
+        ("QF1 current increased 0.2 A", []),
+        ("QF1 Strom unter 5 A", []),
+        ("QF1 Strom um 0.2 A", []),
+        ("QF1 current 3 A or 4 A", [("qf 1", "current", 3.0)]),
+        # What it was before is not what it is.
+        ("QF1 current 3 A (was 2.8 A)", [("qf 1", "current", 3.0)]),
+        ("QF1 current down to 3 A from 3.5 A", [("qf 1", "current", 3.0)]),
+        ("QF1 current was 8 A", [("qf 1", "current", 8.0)]),
+        # A change that says to what.
+        ("QF1 current ramped up to 3 A", [("qf 1", "current", 3.0)]),
+        ("QF1 raised, now at 3 A", [("qf 1", "current", 3.0)]),
+        (
+            "QF1 current 3 A -> 3.2 A",
+            [("qf 1", "current", 3.0), ("qf 1", "current", 3.2)],
+        ),
         ("QF1 tripped 5 minutes ago", []),
         ("beam current 300 mA", []),
     ],
@@ -68,7 +91,7 @@ def test_a_text_states_values_of_its_devices(
     assert stated(text) == values
 
 
-@given(st.text(alphabet="QF1 HCM03 3.2A \n.;seto by", max_size=200))
+@given(st.text(alphabet="QF1 HCM03 3.2A \n.;seto by<>+-~\u00b1up", max_size=200))
 def test_any_text_keeps_its_quantities(text: str) -> None:
     for device, parameter, _ in stated(text):
         assert device
