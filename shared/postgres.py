@@ -77,6 +77,9 @@ def make_pool(
         f"-c statement_timeout={statement_timeout_ms}"
         f" -c lock_timeout={lock_timeout_ms}"
         f" -c idle_in_transaction_session_timeout={idle_timeout_ms}"
+        # Of a host that is gone the server learns in time as well.
+        " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=3"
+        " -c tcp_keepalives_count=3"
         f" -c default_transaction_read_only={'on' if read_only else 'off'}"
     )
     pool: Pool = ConnectionPool(
@@ -146,16 +149,31 @@ def at_once(pool: Pool) -> Iterator[Connection[TupleRow]]:
     with _borrowed(pool) as conn:
         # What goes out before a sync is one transaction, with no BEGIN and COMMIT.
         conn.autocommit = True
-        with conn.pipeline() as pipeline:
-            is_whole = False
-            try:
+        is_whole = False
+        try:
+            with _undone_unless_ended(conn):
                 yield conn
-                is_whole = True
-            finally:
-                if not is_whole and pipeline.status is PipelineStatus.ON:
-                    # The sync at the end would keep what is written by now.
-                    with suppress(psycopg.Error):
-                        conn.execute("ROLLBACK", prepare=False)
+            is_whole = True
+        finally:
+            if not is_whole:
+                # What was not reached, and what has gone with a rollback: the driver
+                # believes of both that they are prepared.
+                with suppress(psycopg.Error):
+                    conn.execute("DEALLOCATE ALL", prepare=False)
+
+
+@contextmanager
+def _undone_unless_ended(conn: Link) -> Iterator[None]:
+    with conn.pipeline() as pipeline:
+        is_ended = False
+        try:
+            yield
+            is_ended = True
+        finally:
+            if not is_ended and pipeline.status is PipelineStatus.ON:
+                # The sync at the end would keep what is written by now.
+                with suppress(psycopg.Error):
+                    conn.execute("ROLLBACK", prepare=False)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -73,6 +73,27 @@ def test_what_was_written_before_a_failure_is_not_kept(pool: Pool) -> None:
         kept = conn.execute("SELECT number FROM note ORDER BY number", prepare=True)
     assert kept.fetchall() == [(1,), (2,)]
     assert limit_after(pool) == ("4s", "4s")
+
+
+def raised_within(pool: Pool) -> None:
+    with pytest.raises(ZeroDivisionError):
+        left_by_an_exception(pool, "SELECT 1")
+
+
+def refused_within(pool: Pool) -> None:
+    with pytest.raises(DatabaseQueryError):
+        together(pool, "SELECT 1 / (random() * 0)::int", "SELECT 3")
+
+
+@pytest.mark.parametrize("fail", [raised_within, refused_within])
+def test_what_is_prepared_is_prepared_after_any_ending(
+    pool: Pool, fail: Callable[[Pool], None]
+) -> None:
+    for _ in range(3):
+        together(pool, "SELECT 1", "SELECT 2")
+        fail(pool)
+        for _ in range(3):
+            together(pool, "SELECT 1", "SELECT 2", "SELECT 3")
 
 
 def test_what_takes_too_long_is_ended_by_the_limit_that_went_before_it(
