@@ -55,6 +55,7 @@ _SIGNS = re.compile(
 )
 _CHANGES = frozenset(_CHANGING.split())
 _REACHES = frozenset(_REACHING.split())
+_ARTICLES = frozenset({"the", "der", "die", "das", "den"})
 _WAS = frozenset(_EARLIER.split())
 _NO_PARAMETER = frozenset(_SAYING.split()) | _CHANGES
 _NO_STATEMENT = frozenset(_BOUNDING.split())
@@ -110,11 +111,13 @@ def _of(
     begin = _sentence(text, one.start)
     near = _last(named, begin, one.start)
     device = near.device if near else only
+    # `Raised QF1 0.2 A`: what is done may stand before the device.
+    done = _done(text[begin : near.start]) if near else []
     begin = near.end if near else begin
     follows = before is not None and before.start >= begin
     if before is not None and follows:
-        begin = before.end
-    said = [word for word, _, _ in words(text[begin : one.start])]
+        begin, done = before.end, []
+    said = done + [word for word, _, _ in words(text[begin : one.start])]
     # A sign of its own may stand first in the number: `+-0.1 A`.
     if not device or _is_none(said) or _SIGNS.search(text, begin, one.start + 1):
         return one
@@ -142,6 +145,12 @@ def _is_none(said: Sequence[str]) -> bool:
         if word in _CHANGES:
             return True
     return False
+
+
+def _done(lead: str) -> list[str]:
+    """Return the word right before a device if it says that something changes."""
+    said = [word for word, _, _ in words(lead) if word not in _ARTICLES]
+    return [word for word in said[-1:] if word in _CHANGES]
 
 
 def _last(named: Sequence[_Named], begin: int, end: int) -> _Named | None:

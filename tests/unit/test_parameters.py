@@ -66,6 +66,13 @@ def stated(text: str) -> list[tuple[str, str, float]]:
         ("QF1 current >5 A", []),
         ("QF1 current \u2264 5 A", []),
         ("QF1 current up 0.2 A", []),
+        ("Raised QF1 0.2 A", []),
+        ("Lowered the QF1 current 0.2 A", []),
+        ("Raised the QF1 current to 3 A", [("qf 1", "current", 3.0)]),
+        (
+            "QF1 at 3 A, raised QD2 0.2 A and QF3 to 4 A",
+            [("qf 1", "current", 3.0), ("qf 3", "current", 4.0)],
+        ),
         ("QF1 current increased 0.2 A", []),
         ("QF1 Strom unter 5 A", []),
         ("QF1 Strom um 0.2 A", []),
