@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from api.context import ApiContext, CallerInfo
     from api.pushes import Verdict
     from shared.access.scope import Scope
+    from shared.entries.draft import EntryDraft
     from shared.entries.reading import Entry
 
 _PLAIN = (
@@ -88,19 +89,22 @@ def put(
     draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
     with connection(ctx.pool) as conn:
         entry = reading.named(conn, scope, *name)
-        if entry is not None:
-            # Also without `If-Match`: the parent that stays is the one it has then.
-            entry = _as_held(conn, scope, entry)
         if if_match is not None:
-            if entry is None:
+            held = entry and _held(conn, scope, entry)
+            if held is None:
                 message = "There is no entry of this name yet."
                 raise InvalidRequestError(message, code="revision_mismatch")
-            if entry.deleted_at is not None:
-                raise GoneError
-            _check_match(entry, if_match)
-        if entry is not None and entry.deleted_at is None:
-            draft = replace_fields(draft, **_out_of_sight(conn, scope, entry, body))
-        saved = pushes.store_one(ctx, conn, scope, draft)
+            _check_match(held, if_match)
+            saved = _put(ctx, conn, scope, held, draft, body)
+        else:
+            # Most meet nobody: the source is ours alone only where somebody came first.
+            with conn.transaction() as first:
+                saved = _put(ctx, conn, scope, entry, draft, body)
+                first.force_rollback = has_met = _has_met(entry, saved)
+            if has_met:
+                links.lock(conn, scope.tenant, draft.source)
+                entry = reading.named(conn, scope, *name)
+                saved = _put(ctx, conn, scope, entry, draft, body)
     pushes.after_commit(ctx, [saved])
     return pushes.of_one(scope.tenant, saved)
 
@@ -151,6 +155,27 @@ def _addressed(body: EntryIn, source: str, external_id: str) -> dict[str, Any]:
             message = f"{name} is another than that of the address."
             raise InvalidRequestError.field(name, "another_entry", message)
     return body.model_dump() | of_address
+
+
+def _put(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entry: Entry | None,
+    draft: EntryDraft,
+    body: EntryIn,
+) -> Saved:
+    kept: dict[str, Any] = {}
+    if entry is not None and entry.deleted_at is None:
+        kept = _out_of_sight(conn, scope, entry, body)
+    return pushes.store_one(ctx, conn, scope, replace_fields(draft, **kept))
+
+
+def _has_met(entry: Entry | None, saved: Saved) -> bool:
+    """Tell whether another wrote it since the look: its parent may be another, too."""
+    if saved.status != "updated":
+        return False
+    return entry is None or saved.revision > entry.revision + 1
 
 
 def _out_of_sight(
@@ -211,19 +236,14 @@ def _saved(
 
 def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
     """Return the entry as it is now and stays until the transaction ends."""
-    entry = _as_held(conn, scope, found)
-    if entry is not None and entry.deleted_at is not None:
-        raise GoneError
-    return entry
-
-
-def _as_held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
-    """Return it the same way, also when it is deleted."""
     # In the order in which a page takes them, and alone from the start: two that
     # shared the source and both wanted it alone would wait for each other.
     links.lock(conn, scope.tenant, found.source)
     writable.hold(conn, scope, found.entry_id)
-    return reading.current(conn, scope, found.entry_id)
+    entry = reading.current(conn, scope, found.entry_id)
+    if entry is not None and entry.deleted_at is not None:
+        raise GoneError
+    return entry
 
 
 def _check_match(entry: Entry, if_match: str | None) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString
+from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/v1/changes", tags=["entries"], route_class=DoorRoute)
 
+T = TypeVar("T")
+
 _POLL_SECONDS = (0.1, 0.25, 0.5)
+# A place behind an embargo is told whole, however many replies it has.
+_AT_ONCE = 1000
 # What concerns others is looked past within one request, up to here.
 _LOOKS = 20
 # Of whole texts in one answer: a hundred of a megabyte take the API eight hundred.
@@ -120,7 +124,11 @@ class _Feed:
                 told = self._next(conn, place, limit=most)
             if self._whole:
                 read = self._entries(conn, told, whole=True)
-            found = bodies(self._ctx, conn, self._scope, list(read.values()))
+            found = [
+                body
+                for some in _slices(list(read.values()))
+                for body in bodies(self._ctx, conn, self._scope, some)
+            ]
         entries = {body["entry_id"]: body for body in found}
         tenant = self._scope.tenant
         items = [
@@ -153,10 +161,18 @@ class _Feed:
         self, conn: Connection[TupleRow], told: Told, *, whole: bool = False
     ) -> dict[UUID, reading.Entry]:
         wanted = [one.entry_id for one in told.changes if one.visible]
-        return reading.some(conn, self._scope, wanted, whole=whole)
+        read: dict[UUID, reading.Entry] = {}
+        for ids in _slices(wanted):
+            read |= reading.some(conn, self._scope, ids, whole=whole)
+        return read
 
     def _signer(self) -> Signer:
         return Signer(self._ctx.secret(), _FOREVER_SECONDS)
+
+
+def _slices(several: list[T]) -> Iterator[list[T]]:
+    for start in range(0, len(several), _AT_ONCE):
+        yield several[start : start + _AT_ONCE]
 
 
 def _fitting(told: Told, read: Mapping[UUID, reading.Entry]) -> int:

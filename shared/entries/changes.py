@@ -25,6 +25,17 @@ _LOOKED_AT = 1000
 _NOW: LiteralString = "SELECT epoch, now() FROM installation"
 _BEGIN = UUID(int=0)
 
+# Up to when a page looks for what may be seen by now; nothing: all of it is looked at.
+_UNTIL: LiteralString = """
+    SELECT max(next.visible_from)
+      FROM (SELECT e.visible_from
+              FROM entry e
+             WHERE e.tenant = %(tenant)s
+               AND e.visible_from > %(at)s AND e.visible_from <= now()
+             ORDER BY e.visible_from
+             LIMIT %(looked_at)s) AS next
+    HAVING count(*) = %(looked_at)s"""
+
 # What the caller was not told because its time had not come; nobody writes when it has.
 # Those of one moment come together, so that the moment is a place. Their replies show
 # them as parents from then on.
@@ -34,7 +45,7 @@ _UNVEILED: LiteralString = """
            true AS visible, false AS was_visible
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.visible_from > %(at)s AND e.visible_from <= now()
+       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s
        AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
@@ -46,7 +57,7 @@ _UNVEILED: LiteralString = """
                        AND l.target = e.external_id AND l.kind = 'reply'
       JOIN entry r ON r.id = l.entry_id
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.visible_from > %(at)s AND e.visible_from <= now()
+       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s
        AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
        AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
        AND r.tenant = %(tenant)s AND r.deleted_at IS NULL
@@ -157,9 +168,14 @@ def since(
     row = conn.execute(_NOW).fetchone()
     epoch, now = row or (0, None)
     place = after if after.epoch == epoch else Place(epoch)
-    told = _unveiled(conn, scope, place, limit) if place.at else []
-    if len(told) >= limit:
-        return Told(told, place._replace(at=told[-1].changed_at), more=True)
+    told: list[Change] = []
+    if place.at is not None and now is not None:
+        until = _until(conn, scope, place)
+        told = _unveiled(conn, scope, place, until or now, limit)
+        if len(told) >= limit:
+            return Told(told, place._replace(at=told[-1].changed_at), more=True)
+        if until is not None:
+            return Told(told, place._replace(at=until), more=True)
     place = place._replace(at=now)
     for one in (found := _looked_at(conn, scope, place)):
         if len(told) >= limit:
@@ -170,10 +186,16 @@ def since(
     return Told(told, place, more=len(found) == _LOOKED_AT)
 
 
+def _until(conn: Connection[TupleRow], scope: Scope, place: Place) -> datetime | None:
+    values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
+    row = conn.execute(_UNTIL, values).fetchone()
+    return row[0] if row else None
+
+
 def _unveiled(
-    conn: Connection[TupleRow], scope: Scope, place: Place, limit: int
+    conn: Connection[TupleRow], scope: Scope, place: Place, until: datetime, limit: int
 ) -> list[Change]:
-    values = {**scope.params, **_params(place), "limit": limit}
+    values = {**scope.params, **_params(place), "until": until, "limit": limit}
     with conn.cursor(row_factory=class_row(Change)) as cur:
         return cur.execute(_UNVEILED, values).fetchall()
 

@@ -13,6 +13,9 @@ import psycopg
 import pytest
 
 from shared.access.keys import create_key
+from shared.entries import links
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
 from tests.fix_system import System
 from tests.integration.written import field_of, push, read, verdict
 from tests.waiting import until
@@ -279,18 +282,20 @@ def test_a_reply_is_told_again_when_the_time_of_its_parent_has_come(caller):
 
 
 @pytest.mark.requirement("P10", "U21")
+@pytest.mark.parametrize("there", [True, False], ids=["edited", "made"])
 def test_a_parent_that_comes_while_an_entry_is_put_by_its_name_stays(
-    caller, keyed, api: System
+    caller, keyed, api: System, tenant: str, *, there: bool
 ):
     push(caller, external_id="hidden", logbook="Operations")
-    made = push(caller, external_id="reply", logbook="RF", text="first")
+    if there:
+        push(caller, external_id="reply", logbook="RF", text="first")
     narrow = keyed("RF")
-    name_it = "UPDATE entry SET reply_to = 'hidden' WHERE id = %s"
+    meanwhile = EntryDraft("api", "reply", "m", logbooks=("RF",), reply_to="hidden")
     waits = """SELECT count(*) FROM pg_stat_activity
                 WHERE datname = current_database() AND wait_event_type = 'Lock'"""
     with ThreadPoolExecutor(1) as pool:
         with psycopg.connect(api.database) as other:
-            other.execute(name_it, [made["entry_id"]])
+            save_page(other, tenant, [meanwhile], stages=[], editor="test")
             body = {"text": "second", "logbook": "RF"}
             put = pool.submit(narrow.put, "/e/api/reply", json=body)
             with psycopg.connect(api.database, autocommit=True) as looking:
@@ -300,9 +305,21 @@ def test_a_parent_that_comes_while_an_entry_is_put_by_its_name_stays(
 
                 until(is_waiting, within_seconds=10, what="the write")
 
-        assert verdict(put.result())[1] == "updated"
-    shown = read(caller, f"/v1/entries/{made['entry_id']}")
+        assert verdict(put.result())[1:] == ("updated", 3 if there else 2)
+    shown = named(caller, "reply").json()
     assert (shown["text"], shown["reply_to"]) == ("second", "hidden")
+
+
+def test_an_entry_is_put_by_its_name_beside_a_page_of_the_same_source(
+    caller, api: System, tenant: str
+):
+    push(caller, external_id="mine", text="first")
+    with psycopg.connect(api.database) as page:
+        links.share(page, tenant, "api")
+
+        put = caller.put("/e/api/mine", json={"text": "second"})
+
+    assert verdict(put) == (200, "updated", 2)
 
 
 def test_a_merge_keeps_the_links_it_does_not_name(caller, keyed):

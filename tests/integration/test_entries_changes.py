@@ -163,6 +163,35 @@ def test_what_may_be_seen_from_now_on_is_told_although_nobody_wrote(conn):
     assert copy.entries == stored(conn, ANYONE)
 
 
+@pytest.mark.requirement("U35")
+def test_a_long_backlog_of_ended_embargoes_is_told_step_by_step(conn):
+    hidden = datetime.now(UTC) + timedelta(hours=1)
+    copy = Copy(conn, limit=100)
+    parents = [draft(f"parent {n}", visible_from=hidden) for n in range(1200)]
+    answers = [draft(f"reply {n}", reply_to=f"parent {n}") for n in range(50, 1200, 50)]
+    save(conn, *parents, *answers)
+    assert copy.read() == [("created", one.external_id) for one in answers]
+
+    # Each had a time of its own, some of them the same.
+    conn.execute(
+        "UPDATE entry SET visible_from = now() - interval '1 minute'"
+        " + split_part(external_id, ' ', 2)::integer / 2 * interval '1 millisecond'"
+        " WHERE visible_from IS NOT NULL"
+    )
+    conn.commit()
+    assert copy.place.at is not None
+    began = copy.place.at - timedelta(hours=1)
+    copy.place = copy.place._replace(at=began)
+    first = changes.since(conn, ANYONE, copy.place, limit=5000)
+
+    assert (len(first.changes), first.more) == (1000 + 19, True)
+    heard = copy.read()
+    assert sorted(heard) == sorted(
+        ("access", one.external_id) for one in (*parents, *answers)
+    )
+    assert len(copy.entries) == len(parents) + len(answers)
+
+
 def test_after_a_restored_backup_the_feed_begins_anew(conn):
     copy = Copy(conn)
     save(conn, draft("1"))
