@@ -25,6 +25,9 @@ LATE = "late"
 class CrossEncoder(Protocol):
     """What reads a question and a text together; safe to share between threads."""
 
+    # Whether it says likenesses, piece by piece, and no logits.
+    late: bool
+
     def logits(self, query: str, texts: Sequence[str], seconds: float) -> list[float]:
         """Return one finite number a text within the time, or raise."""
 

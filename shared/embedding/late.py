@@ -19,6 +19,8 @@ _OF_PIECES = 3
 class LateInteraction:
     """A model that gives a vector for each piece of a text; one text at a time."""
 
+    late = True
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._tokenizer, self._session = opened(folder, "reranking.model")

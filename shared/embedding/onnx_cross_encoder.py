@@ -21,6 +21,8 @@ _CLASSES = 2
 class OnnxCrossEncoder:
     """A folder with `model.onnx` and `tokenizer.json`, one pair at a time."""
 
+    late = False
+
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._tokenizer, self._session = opened(folder, "reranking.model")

@@ -22,6 +22,8 @@ _OK = 200
 class EndpointCrossEncoder:
     """Asks a server how well texts answer; safe to share between threads."""
 
+    late = False
+
     def __init__(
         self, provider: str, name: str, settings: ProviderSettings, *, are_logits: bool
     ) -> None:

@@ -61,5 +61,11 @@ class Ordering:
         """Tell whether a model reads hits, of the kind asked for; None: of any."""
         return self.by_model and late in {None, self.late}
 
+    @property
+    def legal(self) -> list[str]:
+        """Return what a request may name as `rerank`."""
+        read = "late" if self.late else "model"
+        return ["linear", read] if self.by_model else ["linear"]
+
 
 SHIPPED = Ordering()

@@ -331,18 +331,18 @@ def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> No
 
 
 def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
-    asked = dict(question.ordering)
-    if asked.get("rerank") and not limits.ordering.rerank:
+    asked, ours = dict(question.ordering), limits.ordering
+    if asked.get("rerank") and not ours.rerank:
         message = "Reranking is switched off here (`reranking.enabled`)."
         raise ModuleNotEnabledError(message, module_name="rerank")
-    if asked.get("by_model") and not limits.ordering.reads(asked.get("late")):
+    if asked.get("by_model") and not ours.reads(asked.get("late")):
         message = "No such model is installed here (`reranking.model`)."
-        raise ModuleNotEnabledError(message, module_name="rerank", available=["linear"])
+        raise ModuleNotEnabledError(message, module_name="rerank", available=ours.legal)
     # Unasked, a model reads what several branches have found.
-    by_model = limits.ordering.by_model and branches > 1
+    by_model = ours.by_model and branches > 1
     if asked.get("rerank") is False:
         by_model = False
-    ordering = replace(limits.ordering, by_model=by_model)
+    ordering = replace(ours, by_model=by_model)
     return replace(ordering, **asked)  # type: ignore[arg-type]
 
 

@@ -22,7 +22,7 @@ SCORE_DECIMALS = 12
 # What a model says of a hit that it has read: a cross-encoder; piece by piece.
 LOGIT, LIKENESS = "rerank_logit", "late_interaction"
 # Scores from 0 to 1, which can be halved with a likeness; sums of places cannot.
-_SHARED_SCALES = frozenset({"linear_map", "cosine_map", "bm25_saturating"})
+SHARED_SCALES = frozenset({"linear_map", "cosine_map", "bm25_saturating"})
 # Of what scores too low, so many are remembered.
 MISSED = 3
 _ALONE = Kin()
@@ -52,7 +52,7 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     wanted = ordering.rerank and len(plan.searching) > 1
     reranked = wanted and facts.in_time and any(one.vector for one in searched)
     scored = _scored(fused, searched, facts, plan, reranked=reranked)
-    if ordering.late and scored.map not in _SHARED_SCALES:
+    if ordering.late and scored.map not in SHARED_SCALES:
         facts = replace(facts, logits={})
     read = [hit.shown.entry_id in facts.logits for hit in fused]
     if any(read) and ordering.late:
@@ -154,8 +154,11 @@ def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored
     }
     shift = max(read.values()) - max(before[number] for number in read)
     for number, likeness in read.items():
-        before[number] = (before[number] + likeness - shift) / 2
-        after[number] = before[number] * factors.product(scored.factors[number])
+        half = (before[number] + likeness - shift) / 2
+        weight = factors.product(scored.factors[number])
+        before[number] = half
+        # What counts less is further down below 0, too, where the unlikest are.
+        after[number] = half * weight if half > 0 else half / weight
     return scored._replace(before=before, after=after)
 
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.error_codes import Category
-from shared.errors import LogchordError
+from shared.errors import LogchordError, ModuleNotEnabledError
 from shared.jobs.outcome import DEADLINE, RERANK, Outcome, failure
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.language import wording
 from shared.query.plan import Plan
 from shared.ranking.facts import Facts
-from shared.ranking.rank import LIKENESS, LOGIT
+from shared.ranking.rank import LIKENESS, LOGIT, SHARED_SCALES
 from shared.results import highlights
 from shared.results.conclusion import conclude
 from shared.results.hydrate import hydrate
@@ -59,7 +59,12 @@ def read(
         texts = _texts(pool, plan, arrived, known, seconds, facility)
         if not texts:
             return known
-        logits = encoder().logits(query, list(texts.values()), ends - time.monotonic())
+        reader = encoder()
+        if reader.late is not plan.ordering.late:
+            # The setting was changed since: what this one says is on another scale.
+            message = "The model that reads here is not of the kind that was planned."
+            raise ModuleNotEnabledError(message, module_name="rerank")
+        logits = reader.logits(query, list(texts.values()), ends - time.monotonic())
     except LogchordError as exc:
         # The order of before stands: a better one is worth no failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
@@ -92,6 +97,9 @@ def _texts(
     order = conclude(replace(plan, ordering=uncut, window=wide), arrived, known).order
     items = order.items[: plan.ordering.model_window]
     if not items:
+        return {}
+    if plan.ordering.late and items[0].calibration not in SHARED_SCALES:
+        # A likeness would move nothing there: the time for it is saved.
         return {}
     with connection(pool()) as conn:
         ids = [UUID(item.entry_id) for item in items]

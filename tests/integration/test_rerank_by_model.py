@@ -20,6 +20,7 @@ from shared.embedding import cross_encoders, of_entry
 from shared.embedding.cross_encoders import CrossEncoder
 from shared.embedding.encoders import HashingEncoder
 from shared.embedding.in_use import InUse
+from shared.embedding.late import LateInteraction
 from shared.embedding.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries import reading
@@ -42,7 +43,7 @@ from shared.settings_search import RerankingSettings
 from shared.settings_sections import ProviderSettings
 from shared.uuid7 import uuid7
 from tests.integration.rerank_server import Script, serving
-from tests.unit.pair_graph import save
+from tests.unit.pair_graph import save, save_pieces
 from workers.context import Context, Resources
 from workers.warm import Warm
 
@@ -227,6 +228,47 @@ def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
 
     assert told["reason"] == told["error_code"] == DatabaseConnectionError.code
     assert server.asked == []
+
+
+@pytest.mark.parametrize("planned", ["late", "model"])
+def test_what_a_model_of_the_other_kind_says_is_not_taken(
+    world, server, tmp_path, planned
+):
+    late = planned == "late"
+    loaded = endpoint(server) if late else LateInteraction(save_pieces(tmp_path))
+
+    body = world.ask(lambda: loaded, late=late)
+
+    assert names(body) == names(world.ask(None, by_model=False))
+    (told,) = branch_of(body)
+    assert (told["status"], told["reason"]) == ("skipped", "no_model")
+    assert told["error_code"] == "module_not_enabled"
+    assert {one["calibration"] for one in body["results"]} == {"linear_map"}
+    assert server.asked == []
+
+
+def test_likenesses_that_would_move_nothing_are_not_computed(
+    world, tmp_path, monkeypatch
+):
+    late = LateInteraction(save_pieces(tmp_path))
+    (read,) = {
+        one["calibration"] for one in world.ask(lambda: late, late=True)["results"]
+    }
+    assert read == "linear_map"
+
+    def away(_: str) -> None:
+        raise EmbeddingOutageError
+
+    def passages(*_: object) -> None:
+        raise AssertionError
+
+    world.tools = replace(world.tools, encoder=away)
+    monkeypatch.setattr(reranking, "hydrate", passages)
+    body = world.ask(lambda: late, late=True)
+
+    assert {one["calibration"] for one in body["results"]} == {"fused_minmax"}
+    assert (body["reranked"], branch_of(body)) == (False, [])
+    assert "no vector" in skipped(body)[0]
 
 
 @pytest.mark.requirement("S1-23")

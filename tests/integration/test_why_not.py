@@ -238,6 +238,8 @@ def test_what_stands_behind_its_thread_is_collapsed_into_who_stands_for_it(
 
 def test_what_a_model_had_no_place_to_read_is_told(logbook: Asking) -> None:
     class Reading:
+        late = False
+
         def logits(
             self, query: str, texts: Sequence[str], seconds: float
         ) -> list[float]:

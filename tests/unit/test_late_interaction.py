@@ -70,6 +70,23 @@ def test_a_sum_of_places_is_not_halved_with_a_likeness() -> None:
     assert names(rank(found, likest, plan_of())) == ["a", "b"]
 
 
+@pytest.mark.parametrize("likeness", [0.2, 0.74])
+def test_what_a_machine_wrote_never_stands_above_what_is_as_like(
+    likeness: float,
+) -> None:
+    weak = words(
+        hit("best", 4.6),
+        hit("machine", 1.6, origin="machine"),
+        hit("person", 1.6),
+    )
+    plan = plan_of("keyword", rerank=True, by_model=True, late=True)
+    read = {"best": 0.75, "machine": likeness, "person": likeness}
+    order = rank([weak], Facts(logits=read), plan)
+    # With 0.2 half of the score is below 0: a factor below 1 would lift it there.
+    assert names(order) == ["best", "person", "machine"]
+    assert all(item.relevance_score >= 0 for item in order.items)
+
+
 def test_one_branch_alone_can_be_read_piece_by_piece() -> None:
     plan = plan_of("keyword", rerank=True, by_model=True, late=True)
     found = [words(hit("a", 9.0), hit("b", 8.0))]
@@ -84,8 +101,9 @@ def test_what_reads_is_what_the_setting_names() -> None:
     assert (ours.by_model, ours.late) == (True, True)
     assert cross_encoders.is_named(LATE, {})
     assert plan_of().ordering.late
-    for asked, installed in ((True, False), (False, True)):
+    for asked, installed, legal in ((True, False, "model"), (False, True, "late")):
         limits = Limits(ordering=Ordering(by_model=True, late=installed))
         said = {"rerank": True, "by_model": True, "late": asked}
-        with pytest.raises(ModuleNotEnabledError):
+        with pytest.raises(ModuleNotEnabledError) as caught:
             make_plan(Question("beam", mode="hybrid", ordering=said), ANNA, limits)
+        assert caught.value.details["available"] == ["linear", legal]
