@@ -33,6 +33,7 @@ class _Patience:
 
 
 _of_this_request: ContextVar[_Patience | None] = ContextVar("patience", default=None)
+_for_a_link: ContextVar[float] = ContextVar("for_a_link", default=math.inf)
 
 
 def begin(seconds: float = REQUEST_SECONDS) -> None:
@@ -45,8 +46,19 @@ def begin(seconds: float = REQUEST_SECONDS) -> None:
 
 def at_most(seconds: float) -> float:
     """Return how long may be waited for a connection."""
+    seconds = min(seconds, _for_a_link.get())
     left = _of_this_request.get()
     return seconds if left is None else max(0.0, min(seconds, left.seconds))
+
+
+@contextmanager
+def hurried(seconds: float) -> Iterator[None]:
+    """Within this block, wait no longer for a connection: for what can be left out."""
+    token = _for_a_link.set(seconds)
+    try:
+        yield
+    finally:
+        _for_a_link.reset(token)
 
 
 @contextmanager

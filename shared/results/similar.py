@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, LiteralString
 from uuid import UUID
 
+from shared import patience
 from shared.entries.narrowing import NARROWED, narrows
-from shared.errors import DatabaseQueryError
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import at_once
 from shared.query.plan import Plan
@@ -21,7 +22,8 @@ log = get_logger()
 
 # A series that is longer is told to be so long at least.
 MOST = 1000
-# Of the page's time: a count is worth no answer that comes too late.
+# Of the page's time, for a connection and again for the count: neither is worth an
+# answer that comes too late.
 TIMEOUT_MS = 100
 
 # Only what the caller may see, and what the filters let through.
@@ -77,10 +79,10 @@ def counts(
     is_plain = not narrows(plan.filters.params)
     statement = _PLAINLY if is_plain else _FILTERED
     try:
-        with at_once(pool()) as conn:
+        with patience.hurried(TIMEOUT_MS / 1000), at_once(pool()) as conn:
             columns.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
             rows = conn.execute(statement, given, prepare=is_plain)
-    except DatabaseQueryError as exc:
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("likes_not_counted", code=exc.error_code, technical=exc.technical)
         return {}
     return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -15,7 +15,8 @@ from uuid import UUID
 
 from psycopg.rows import class_row
 
-from shared.errors import DatabaseQueryError
+from shared import patience
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import at_once
 from shared.query.plan import Plan
@@ -144,11 +145,11 @@ def read(
         return {}
     given = {**plan.scope.params, "ids": ids, "most": MOST}
     try:
-        with at_once(pool()) as conn:
+        with patience.hurried(TIMEOUT_MS / 1000), at_once(pool()) as conn:
             columns.limit_time(conn, TIMEOUT_MS, one_plan=True)
             with conn.cursor(row_factory=class_row(Other)) as cur:
                 found = cur.execute(_VALUES, given, prepare=True).fetchall()
-    except DatabaseQueryError as exc:
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
         log.warning("values_not_compared", code=exc.error_code, technical=exc.technical)
         return {}
     older: dict[UUID, list[Other]] = defaultdict(list)

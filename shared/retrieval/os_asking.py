@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 # What it takes to read the columns of the hits, and to say that time is over.
 _COLUMNS_SECONDS = 0.02
+# Of the time, what is given to a question that is asked ahead.
+_NEXT_SHARE = 0.5
 
 
 def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
@@ -35,20 +37,31 @@ def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
     return _whole(ask, tools, lambda: _sent(ask, tools, send))
 
 
-def answered_together(
-    ask: Ask, tools: Tools, queries: Sequence[Query]
-) -> list[Callable[[], Answer]]:
-    """Return what each answer is once it is needed: one that is not fails nobody."""
+def answered_with_next(
+    ask: Ask, tools: Tools, query: Query, following: Query
+) -> tuple[Callable[[], Answer], Callable[[], Answer]]:
+    """Return what both answers are once they are needed; the second fails nobody else.
+
+    Nor is it waited for too long: late, it is asked for anew once it is needed.
+    """
     index = mapping.read_alias(tools.index)
-    lines = [line for query in queries for line in ({}, query)]
+    # Both are answered when the last one is.
+    limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
+    early = {**following, "timeout": f"{limit_ms}ms"}
+    lines = [{}, query, {}, early]
 
     def send(client: OpenSearch, seconds: float) -> Answer:
         given = {"request_timeout": seconds}
         answer: Answer = client.msearch(index=index, body=lines, params=given)
         return answer
 
-    answers = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
-    return [partial(_whole, ask, tools, partial(_one_of, one)) for one in answers]
+    one, two = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
+    first, second = (
+        partial(_whole, ask, tools, partial(_one_of, answer)) for answer in (one, two)
+    )
+    if two.get("timed_out"):
+        second = partial(answered, ask, tools, following)
+    return first, second
 
 
 def _whole(ask: Ask, tools: Tools, answer: Callable[[], Answer]) -> Answer:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-from psycopg import Connection, Cursor
+from psycopg import Cursor
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.jobs.outcome import CIRCUIT_OPEN
@@ -50,8 +49,8 @@ def search(ask: Ask, tools: Tools) -> Found:
         if question == asked.question and asked.is_long:
             # What is asked next when this finds nothing, as is likely, goes with it.
             both = (question, asked.question.relaxed())
-            bodies = [body(ask, one) for one in both]
-            answers = os_asking.answered_together(ask, tools, bodies)
+            bodies = (body(ask, one) for one in both)
+            answers = os_asking.answered_with_next(ask, tools, *bodies)
             early.update(zip(both, answers, strict=True))
         told = early.get(question)
         if told is None:
@@ -79,9 +78,13 @@ def _found_by(
         return []
     params = asked.params
     with at_once(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms, one_plan=True)
+        # Both go out before either is answered: each has half of what is left.
+        limit_ms = max(1, ask.budget_ms // 2)
+        columns.limit_time(conn, limit_ms, one_plan=True)
         unheard = gone.asked(conn, ask.plan.scope, as_of)
-        rows = _shown(conn, ask, params, scores)
+        if not columns.are_plain(params):
+            columns.limit_time(conn, limit_ms)
+        rows = columns.asked(conn, params, list(scores))
     lost = [row[0] for row in unheard.fetchall()]
     if scores.keys().isdisjoint(lost):
         return _scored(rows, scores)
@@ -90,20 +93,9 @@ def _found_by(
     if not scores:
         return []
     with at_once(tools.pool) as conn:
-        columns.limit_time(conn, ask.budget_ms, one_plan=True)
-        rows = _shown(conn, ask, params, scores)
+        columns.limit_time(conn, ask.budget_ms, one_plan=columns.are_plain(params))
+        rows = columns.asked(conn, params, list(scores))
     return _scored(rows, scores)
-
-
-def _shown(
-    conn: Connection[Any],
-    ask: Ask,
-    params: Mapping[str, Any],
-    scores: Mapping[UUID, float],
-) -> Cursor[Columns]:
-    if not columns.are_plain(params):
-        columns.limit_time(conn, ask.budget_ms)
-    return columns.asked(conn, params, list(scores))
 
 
 def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:

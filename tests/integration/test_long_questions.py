@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from opensearchpy import OpenSearch
+from psycopg import Connection
 
 from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import attempt, questions
+from shared.retrieval import attempt, columns, questions
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
 from shared.retrieval.installed import module
@@ -20,6 +21,8 @@ from tests.integration.fix_engines import ANYBODY, Logbook, Text
 
 LONG = "why was there not enough cooling water flow at night"
 NEVER = 100
+# For an index that has just begun, on a busy machine.
+SECONDS = 10.0
 QUESTIONS = (
     LONG,
     "the cooling water pump tripped at noon today",
@@ -53,7 +56,11 @@ class Noting:
 def written(logbook: Logbook) -> Logbook:
     logbook.write(
         [
-            Text("all", "The cooling water pump tripped at noon today"),
+            Text(
+                "all",
+                "The cooling water pump tripped at noon today",
+                authors=("meier",),
+            ),
             Text("leak", "At noon today the cooling water pump tripped: a leak"),
             Text("flow", "Water flow too low at night"),
             Text("name", "HCM03 was replaced, not enough cooling"),
@@ -65,7 +72,7 @@ def written(logbook: Logbook) -> Logbook:
 
 def found(query: str, tools: Tools) -> Found:
     plan = make_plan(Question(query, mode="keyword"), ANYBODY, Limits())
-    result: Found = module("os_bm25").execute(Ask.lasting(plan, 5.0), tools)
+    result: Found = module("os_bm25").execute(Ask.lasting(plan, SECONDS), tools)
     return replace(result, as_of=None)
 
 
@@ -109,6 +116,56 @@ def test_a_long_question_asks_the_index_once(
     tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
     assert found(query, tools).hits
     assert client.asked == asked
+
+
+class Late(Noting):
+    """The same, on which the question that is asked ahead is never answered in time."""
+
+    def msearch(self, **given: Any) -> Any:
+        answer = super().msearch(**given)
+        self.limits = [line["timeout"] for line in given["body"] if line]
+        answer["responses"][1] |= {"timed_out": True, "hits": {"hits": []}}
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("query", "asked", "names"),
+    [
+        (LONG, ["msearch", "search"], {"all", "leak", "flow", "name"}),
+        (QUESTIONS[1], ["msearch"], {"all", "leak"}),
+    ],
+    ids=["it is needed", "it is not"],
+)
+def test_a_question_asked_ahead_that_is_late_takes_no_other_with_it(
+    written: Logbook, query: str, asked: list[str], names: set[str]
+) -> None:
+    client = Late(written.client)
+    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    hits = found(query, tools).hits
+    assert {written.names[hit.entry_id] for hit in hits} == names
+    assert client.asked == asked
+    whole, ahead = (int(limit.removesuffix("ms")) for limit in client.limits)
+    assert ahead <= 0.5 * whole + 1
+
+
+@pytest.mark.parametrize(
+    "query", ["pump", "pump author:meier", "pump -leak"], ids=["plain", "filter", "NOT"]
+)
+def test_what_goes_out_together_shares_the_time_that_is_left(
+    written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[int] = []
+    limit_time = columns.limit_time
+
+    def noted(conn: Connection[Any], ms: int, **given: bool) -> None:
+        limits.append(ms)
+        limit_time(conn, ms, **given)
+
+    monkeypatch.setattr(columns, "limit_time", noted)
+    assert found(query, written.tools()).hits
+    assert limits
+    # Two statements, each under the last limit that went before it.
+    assert max(limits) <= SECONDS * 1000 / 2
 
 
 def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
