@@ -42,7 +42,13 @@ def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
     """Read those that there is time for; the others go back untouched."""
     read = functools.partial(_read, ctx)
     keep = functools.partial(_keep, ctx)
-    together.work(ctx, claims, read, keep, most=KEPT_ENTRIES)
+    # What is gone makes other work due than its neighbours do: in one commit, the rows
+    # of work would be locked out of order.
+    together.work(ctx, claims, read, keep, most=KEPT_ENTRIES, apart=_is_gone)
+
+
+def _is_gone(one: Read) -> bool:
+    return one.content is None
 
 
 def _read(ctx: Context, claim: Claim, content: Content | None) -> Read:
@@ -72,7 +78,7 @@ def _keep(ctx: Context, read: Sequence[Read]) -> None:
         for one in read
         if one.content is not None and one.found is not None
     ]
-    gone = [one.claim.entry_id for one in read if one.content is None]
+    gone = [one.claim.entry_id for one in read if _is_gone(one)]
     with connection(ctx.pool) as conn:
         learnt = metadata.store_all(
             conn,

@@ -13,13 +13,19 @@ from psycopg.rows import TupleRow
 from shared.due import rows
 from shared.due.rows import Claim
 from shared.entries.reading import Content
+from shared.log import get_logger
 from shared.postgres import connection
 from workers.contents import Contents
 from workers.context import Context
-from workers.task import BATCH_SECONDS, attempt, each
+from workers.task import BATCH_SECONDS, attempt, each, settle
+
+log = get_logger()
 
 # How long what is made waits to be kept with others.
 KEEP_SECONDS = 0.5
+# How long a batch may go on keeping where much of it fails: a database that stalls must
+# not hold it past its lease's limit, which ends the process and all that is in hand.
+FAILING_SECONDS = 5.0
 # A longer text may take many seconds, or the process with it: what is made is kept
 # before, so that a death costs short entries at most.
 SHORT_CHARACTERS = 4000
@@ -47,36 +53,48 @@ def work(
     keep: Callable[[Sequence[One]], None],
     *,
     most: int,
+    apart: Callable[[One], bool] = lambda _: False,
 ) -> None:
     """Do what there is time for; the others of the batch go back untouched.
 
     `most` is how much one commit keeps, which holds the entries' rows for as long; what
-    it keeps is of one facility and one class, in order of the key.
+    it keeps is of one facility and one class, in order of the key. Those that are
+    `apart` have a commit without the others.
     """
     contents = Contents(ctx, claims)
     ends = time.monotonic() + BATCH_SECONDS
     keep_at = time.monotonic() + KEEP_SECONDS
     waiting: list[One] = []
 
+    is_stalled = False
+
+    def whose(one: One) -> tuple[str, int, bool]:
+        return one.claim.tenant, one.claim.work_class, apart(one)
+
     def keep_waiting() -> None:
-        _keep_all(ctx, waiting, keep)
+        nonlocal is_stalled
+        # Locks are taken facility by facility, and within one by id, as a page's are.
+        in_order = sorted(waiting, key=lambda one: (*whose(one), one.claim.entry_id))
         waiting.clear()
+        groups = [list(group) for _, group in groupby(in_order, key=whose)]
+        is_stalled = is_stalled or not _keep_all(ctx, groups, keep)
 
     def step(claim: Claim) -> None:
         content = contents.of(claim)
         if content is not None and _is_long(content):
             keep_waiting()
-        waiting.append(make(claim, content))
+        if not is_stalled:
+            waiting.append(make(claim, content))
 
     left = list(reversed(claims))
-    while left and time.monotonic() < ends:
+    while left and not is_stalled and time.monotonic() < ends:
         each(ctx, [left.pop()], step)
         is_enough = sum(one.weight for one in waiting) >= most
         if is_enough or time.monotonic() >= keep_at:
             keep_waiting()
             keep_at = time.monotonic() + KEEP_SECONDS
     keep_waiting()
-    if left:
+    if left or is_stalled:
         with connection(ctx.pool) as conn:
             rows.release(conn, claims[0].claim)
 
@@ -94,26 +112,26 @@ def _is_long(content: Content) -> bool:
 
 
 def _keep_all(
-    ctx: Context, made: Sequence[One], keep: Callable[[Sequence[One]], None]
-) -> None:
-    # Locks are taken facility by facility, and within one by id, as a page's are.
-    in_order = sorted(made, key=lambda one: (*_whose(one), one.claim.entry_id))
-    for _, group in groupby(in_order, key=_whose):
-        _keep_some(ctx, list(group), keep)
-
-
-def _keep_some(
-    ctx: Context, made: Sequence[One], keep: Callable[[Sequence[One]], None]
-) -> None:
-    if attempt(keep, made) is not None:
-        # What harms one of many is found when each is kept by itself.
-        by_entry = {one.claim.entry_id: one for one in made}
-        each(
-            ctx,
-            [one.claim for one in made],
-            lambda claim: keep([by_entry[claim.entry_id]]),
+    ctx: Context, groups: Sequence[Sequence[One]], keep: Callable[[Sequence[One]], None]
+) -> bool:
+    """Keep a group at a time, or one by one; tell whether there was time for all."""
+    ends = time.monotonic() + FAILING_SECONDS
+    for group in groups:
+        error = attempt(keep, group)
+        if error is None:
+            continue
+        log.warning(
+            "batch_not_kept",
+            count=len(group),
+            code=error.error_code,
+            technical=error.technical,
         )
-
-
-def _whose(one: Done) -> tuple[str, int]:
-    return one.claim.tenant, one.claim.work_class
+        # What harms one of many is found when each is kept by itself. The first is
+        # always tried: a batch that comes back is a smaller one.
+        for one in group:
+            error = attempt(keep, [one])
+            if error is not None:
+                settle(ctx, one.claim, error)
+            if time.monotonic() >= ends:
+                return False
+    return True

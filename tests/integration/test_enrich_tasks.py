@@ -236,8 +236,10 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
 
 
 def test_a_batch_is_kept_in_one_commit_with_what_became_blank_or_was_deleted(
-    ctx, conn, save
+    ctx, conn, save, monkeypatch
 ):
+    # However slow the machine is, nothing is kept before there is enough.
+    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
     kept = [save(f"A-{number}") for number in range(3)]
     blank, gone = save("B-1"), save("B-2")
     embed_entries(ctx, MODEL)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, LiteralString
 from uuid import UUID
 
+import psycopg
 import pytest
 from psycopg import sql
 
 from bench import logbook
 from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
-from shared.due import rows
+from shared.due import batches, rows
 from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
@@ -21,6 +23,7 @@ from shared.entries.entry import save_page, tombstone
 from shared.entries.found import LINKS_STAGE
 from shared.stages import passing
 from shared.vocabulary.learning import Known
+from workers import together
 from workers.enhance import extract_metadata
 from workers.stages import run_stage
 
@@ -60,6 +63,12 @@ Save = Callable[..., UUID]
 @pytest.fixture
 def ctx(make_context):
     return make_context()
+
+
+@pytest.fixture
+def patient(monkeypatch) -> None:
+    """However slow the machine is, nothing is kept before there is enough."""
+    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -154,7 +163,8 @@ def test_what_is_kept_together_is_as_each_kept_by_itself(conn, save, seed):
     assert {version for version, _ in versions[1]} == {1, 2}
 
 
-def test_a_batch_is_kept_in_one_commit_with_what_was_deleted(ctx, conn, save):
+@pytest.mark.usefixtures("patient")
+def test_a_batch_is_kept_in_one_commit_beside_what_was_deleted(ctx, conn, save):
     kept = [save(f"A-{number}") for number in range(4)]
     gone = save("B-1")
     tombstone(conn, TENANT, gone, reason=None, stages=[METADATA_STAGE])
@@ -199,6 +209,32 @@ def test_metadata_that_cannot_be_stored_keep_none_of_their_neighbours_out(
     assert aside == [(poison, METADATA_STAGE)]
     due = conn.execute("SELECT FROM work WHERE stage = 'metadata'").fetchall()
     assert due == []
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_batch_that_the_database_holds_up_goes_back_before_its_limit(
+    ctx, conn, database, save, monkeypatch
+):
+    ids = [save(f"A-{number}") for number in range(3)]
+    gone = save("B-1")
+    tombstone(conn, TENANT, gone, reason=None, stages=[METADATA_STAGE])
+    conn.commit()
+    monkeypatch.setattr(together, "FAILING_SECONDS", 0.0)
+    one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
+    monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
+
+    with psycopg.connect(database) as other:
+        other.execute("LOCK entry_text")
+        extract_metadata(ctx)
+
+    conn.rollback()
+    found = conn.execute(
+        "SELECT entry_id, claim, attempts FROM work WHERE stage = 'metadata'"
+    ).fetchall()
+    # One was tried by itself; the others, and what was deleted, were not.
+    assert {*found} == {(one, None, 0) for one in [*ids, gone]}
+    late = conn.execute("SELECT entry_id FROM work WHERE last_error IS NOT NULL")
+    assert late.fetchall() == [(ids[0],)]
 
 
 @pytest.mark.requirement("P1")
@@ -246,6 +282,7 @@ def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save)
     }
 
 
+@pytest.mark.usefixtures("patient")
 def test_findings_of_a_batch_are_kept_in_one_commit(make_context, conn, save):
     ctx = make_context(LOGCHORD_STAGES='{"links": {"enabled": true}}')
     stages = passing.of_entries(ctx.settings)
