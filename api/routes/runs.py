@@ -15,11 +15,8 @@ from api.errors import documented
 from api.schemas.sources import RunOut, RunPage, RunState, run_out
 from shared.access.cursors import Binding
 from shared.errors import NotFoundError
-from shared.log import get_logger
 from shared.postgres import connection
 from shared.sources import operate, runs, waiting
-
-log = get_logger()
 
 router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=DoorRoute)
 
@@ -106,12 +103,4 @@ def cancel_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
             facility_timezone=ctx.settings.facility_timezone,
             subject=scope.subject,
         )
-    log.info(
-        "run_cancelled",
-        run_id=str(run_id),
-        source=found.source,
-        kind=found.kind,
-        state=found.state,
-        subject=scope.subject,
-    )
     return as_json(run_out(found, admin=scope.is_admin))

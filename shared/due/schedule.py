@@ -22,6 +22,8 @@ from shared.uuid7 import uuid7
 
 # The source of what the installation does for itself: its chores.
 INSTALLATION = "*"
+# The reason of what was taken back before its end.
+CANCELLED = "cancelled"
 # A failed run comes back sooner than a day, however rarely it is due otherwise.
 _FIRST_BACKOFF_SECONDS = 5.0
 _BACKOFF_CAP_SECONDS = 3600.0
@@ -82,7 +84,8 @@ _DUE_OF_SOURCES: LiteralString = """
      LIMIT 1000"""
 _REST: LiteralString = """
     UPDATE source_schedule
-       SET claim = NULL, leased_until = NULL, failures = 0, last_error = NULL,
+       SET claim = NULL, leased_until = NULL, failures = 0,
+           last_error = CASE WHEN %(kept)s THEN last_error END,
            next_run_at = 'infinity'
      WHERE source = %(source)s AND kind = %(kind)s AND claim = %(claim)s"""
 _GIVE_BACK: LiteralString = """
@@ -93,6 +96,7 @@ _GIVE_BACK: LiteralString = """
 _TAKE_BACK: LiteralString = """
     UPDATE source_schedule
        SET claim = NULL, leased_until = NULL,
+           last_error = coalesce(%(error)s::jsonb, last_error),
            next_run_at = CASE WHEN %(wait)s::float8 IS NULL THEN 'infinity'
                ELSE clock_timestamp() + make_interval(secs => %(wait)s::float8) END
      WHERE source = %(source)s AND kind = %(kind)s
@@ -165,6 +169,12 @@ class Standing:
     failures: int
     last_run_at: datetime | None
     last_error: dict[str, Any] | None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it was taken back, and no run of it has ended since."""
+        details = (self.last_error or {}).get("details") or {}
+        return details.get("reason") == CANCELLED
 
 
 def arrange(
@@ -261,16 +271,26 @@ def give_back(conn: Connection[TupleRow], run: Run) -> bool:
     return conn.execute(_GIVE_BACK, run.key).rowcount > 0
 
 
-def rest(conn: Connection[TupleRow], run: Run) -> bool:
+def rest(conn: Connection[TupleRow], run: Run, *, keeps_error: bool = False) -> bool:
     """End the run for good; only somebody who asks for it brings it back."""
-    return conn.execute(_REST, run.key).rowcount > 0
+    return conn.execute(_REST, {**run.key, "kept": keeps_error}).rowcount > 0
 
 
 def take_back(
-    conn: Connection[TupleRow], source: str, kind: str, *, wait_seconds: float | None
+    conn: Connection[TupleRow],
+    source: str,
+    kind: str,
+    error: LogchordError | None = None,
+    *,
+    wait_seconds: float | None,
 ) -> dict[str, Any] | None:
     """Take a run from whoever has it; None as a wait leaves it at rest."""
-    values = {"source": source, "kind": kind, "wait": wait_seconds}
+    values = {
+        "source": source,
+        "kind": kind,
+        "wait": wait_seconds,
+        "error": None if error is None else error.as_json(),
+    }
     row = conn.execute(_TAKE_BACK, values).fetchone()
     cursor: dict[str, Any] | None = row[0] if row else None
     return cursor

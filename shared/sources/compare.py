@@ -141,14 +141,14 @@ def fetch_changed(intake: Intake, found: Listed, at: Comparison) -> Steps:
 
 
 def _history_comes(intake: Intake) -> bool:
-    """Tell whether a backfill is at work, which brings many entries by a request."""
+    """Tell whether a backfill brings many entries by a request, now or once asked."""
     with connection(intake.pool) as conn:
         backfill = schedule.standing(conn, intake.name).get(runs.BACKFILL)
-    return (
-        backfill is not None
-        and backfill.cursor is not None
-        and backfill.next_run_at is not None
-    )
+    if backfill is None:
+        return False
+    if backfill.is_cancelled and intake.opened.capabilities.windows:
+        return True
+    return backfill.cursor is not None and backfill.next_run_at is not None
 
 
 def _fetched(intake: Intake, ids: list[IdStamp]) -> tuple[list[RawItem], list[Gap]]:

@@ -27,7 +27,10 @@ from shared.settings_sources import PUSH, SourceSettings
 
 log = get_logger()
 
-# Settings that say when and how fast a source is asked, and not what is read in it.
+# Before it there is nothing, where a source does not say when its history starts.
+_FIRST = datetime(1990, 1, 1, tzinfo=UTC)
+# Settings that say when, how fast and as whom a source is asked, and how long what it
+# sent is kept; and not what is read in it.
 OF_PACE = frozenset(
     {
         "enabled",
@@ -50,8 +53,13 @@ OF_PACE = frozenset(
         "request_timeout_seconds",
         "max_retries",
         "retry_delay_seconds",
+        "max_response_bytes",
+        "allow_private",
         "ca_file",
         "proxy",
+        "auth",
+        "snapshot_path",
+        "retention_days",
     }
 )
 
@@ -137,9 +145,6 @@ def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> So
         first = exc.errors(include_url=False, include_input=False)[0]
         where = ".".join(["args", *(str(part) for part in first["loc"])])
         raise _wrong(name, where, first["msg"].removeprefix("Value error, ")) from exc
-    history_start = settings.history_start
-    if history_start is not None and history_start.tzinfo is None:
-        history_start = history_start.replace(tzinfo=UTC)
     return Source(
         name=name,
         base_url=settings.base_url,
@@ -150,7 +155,7 @@ def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> So
         language=settings.language,
         page_size=min(settings.page_size, descriptor.max_records_per_page),
         overlap_seconds=max(settings.overlap_seconds, descriptor.min_overlap_seconds),
-        history_start=history_start,
+        history_start=_history_start(settings),
         request_timeout_seconds=settings.request_timeout_seconds,
         max_entry_bytes=max_entry_bytes,
         read_by=read_by(settings, descriptor, max_entry_bytes),
@@ -184,7 +189,8 @@ def read_by(
     settings: SourceSettings, descriptor: AdapterDescriptor, max_entry_bytes: int
 ) -> str:
     """Return what changes when the same answer may become another entry."""
-    said = settings.model_dump(mode="json", exclude=set(OF_PACE))
+    # Without defaults: a release that brings a setting changes nothing by it.
+    said = settings.model_dump(mode="json", exclude=set(OF_PACE), exclude_defaults=True)
     digest = _digest({**said, "max_entry_bytes": max_entry_bytes})
     return f"{descriptor.version}:{digest}"
 
@@ -196,7 +202,20 @@ def _digest(said: Mapping[str, object]) -> str:
 
 def history_start(opened: Opened) -> datetime:
     """Return before when there is nothing."""
-    return opened.source.history_start or datetime(1990, 1, 1, tzinfo=UTC)
+    return opened.source.history_start or _FIRST
+
+
+def has_history(settings: SourceSettings, complete_from: datetime | None) -> bool:
+    """Tell whether what is complete from a time on holds the whole history."""
+    first = _history_start(settings) or _FIRST
+    return complete_from is not None and complete_from <= first
+
+
+def _history_start(settings: SourceSettings) -> datetime | None:
+    start = settings.history_start
+    if start is not None and start.tzinfo is None:
+        return start.replace(tzinfo=UTC)
+    return start
 
 
 def _check_place(

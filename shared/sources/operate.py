@@ -14,10 +14,13 @@ from psycopg.rows import TupleRow
 
 from shared.due import schedule
 from shared.errors import AccessError, ConflictError, IngestionError, NotFoundError
+from shared.log import get_logger
 from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, runs, state
+from shared.sources import arrangement, loading, runs, state
 from shared.sources.runs import Asked, IngestionRun
 from shared.sources.state import SourceState
+
+log = get_logger()
 
 _DAY_SECONDS = 86_400.0
 NUDGE_WINDOW_SECONDS = 300
@@ -99,11 +102,32 @@ def cancel(
     elif standing is not None:
         wait = _next_wait(run, standing.settings, facility_timezone, now)
     wait = wait if wait is None else max(0.0, wait)
-    cursor = schedule.take_back(conn, run.source, run.kind, wait_seconds=wait)
-    error = IngestionError(f"It was cancelled by {subject}.", reason="cancelled")
+    error = IngestionError(
+        "An admin has cancelled it.",
+        reason=schedule.CANCELLED,
+        technical=f"It was {subject}.",
+    )
+    # What a history still lacks is not to be fetched one by one by the other runs.
+    lacks = (
+        run.kind == runs.BACKFILL
+        and not run.is_dry
+        and standing is not None
+        and not loading.has_history(standing.settings, standing.complete_from)
+    )
+    cursor = schedule.take_back(
+        conn, run.source, run.kind, error if lacks else None, wait_seconds=wait
+    )
     runs.end(conn, run, run.cursor_after if run.is_dry else cursor, error)
     ended = runs.one(conn, tenant, run_id)
     assert ended is not None
+    log.info(
+        "run_cancelled",
+        run_id=str(run_id),
+        source=ended.source,
+        kind=ended.kind,
+        state=ended.state,
+        subject=subject,
+    )
     return ended
 
 

@@ -205,8 +205,8 @@ def begin(
     source: str,
     kind: str,
     cursor: Mapping[str, Any] | None,
-) -> IngestionRun:
-    """Return the open run, or a new one, as running."""
+) -> IngestionRun | None:
+    """Return the open run, or a new one, as running; None if it ended meanwhile."""
     conn.execute(
         _INSERT,
         {
@@ -218,7 +218,9 @@ def begin(
         },
     )
     run = find_open(conn, tenant, source, kind)
-    assert run is not None
+    if run is None:
+        # Whoever cancelled it had it locked: it was in the way, and is no more.
+        return None
     values = {"id": run.id, "tenant": tenant, "cursor": _json(cursor)}
     conn.execute(_BEGIN, values)
     return run

@@ -44,5 +44,5 @@ def _has_only_a_listing(intake: Intake) -> bool:
         backfill = schedule.standing(conn, intake.name).get(runs.BACKFILL)
     # Else every entry of the history would be fetched one by one, a second time.
     return not opened.capabilities.windows or (
-        backfill is None or backfill.next_run_at is None
+        backfill is None or (backfill.next_run_at is None and not backfill.is_cancelled)
     )

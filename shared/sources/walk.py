@@ -176,6 +176,9 @@ class Walk:
             log.info("run_lost", source=self.lease.source, kind=self.lease.kind)
             return
         with connection(self._means.pool) as conn:
+            if not self._is_still_ours(conn):
+                log.info("run_lost", source=self.lease.source, kind=self.lease.kind)
+                return
             if error is None and self.goes_on:
                 schedule.give_back(conn, self.lease)
             elif _waits(error):
@@ -196,6 +199,14 @@ class Walk:
                 technical=error.technical,
             )
 
+    def _is_still_ours(self, conn: Connection[TupleRow]) -> bool:
+        """Tell whether nobody has cancelled it or taken it over."""
+        lease = self.lease
+        # As a cancel does, the run's row before the schedule's.
+        runs.find_open(conn, self._tenant, lease.source, lease.kind)
+        seconds = self._means.settings.work.lease_seconds
+        return schedule.renew(conn, lease.claim, lease_seconds=seconds) > 0
+
     def _begin(self, ending: ExitStack, ends: float) -> Intake | None:
         lease, means = self.lease, self._means
         with connection(means.pool) as conn:
@@ -204,7 +215,8 @@ class Walk:
                 return None
             run = runs.begin(conn, self._tenant, lease.source, lease.kind, lease.cursor)
             seconds = means.settings.work.lease_seconds
-            if schedule.renew(conn, lease.claim, lease_seconds=seconds) == 0:
+            renewed = schedule.renew(conn, lease.claim, lease_seconds=seconds)
+            if run is None or renewed == 0:
                 # Cancelled meanwhile: what begins now would be another run.
                 raise LeaseLostError
             source = self._source = standing.settings
@@ -314,7 +326,9 @@ class Walk:
             run, cursor = self._intake.run, self._intake.cursor
         else:
             cursor = lease.cursor
-            run = runs.begin(conn, self._tenant, lease.source, lease.kind, cursor)
+            begun = runs.begin(conn, self._tenant, lease.source, lease.kind, cursor)
+            assert begun is not None, "the lease is ours, and nobody else can end it"
+            run = begun
         runs.end(conn, run, cursor, error)
         failures, _ = state.failed(
             conn,
@@ -335,7 +349,7 @@ class Walk:
     def _leave_as_it_was(self, conn: Connection[TupleRow], run: IngestionRun) -> None:
         """Let the kind be due when it was before a dry run of it."""
         if run.then is None:
-            schedule.rest(conn, self.lease)
+            schedule.rest(conn, self.lease, keeps_error=True)
             return
         wait = (run.then - datetime.now(UTC)).total_seconds()
         schedule.finish(conn, self.lease, wait_seconds=max(0.0, wait))

@@ -78,6 +78,32 @@ def test_a_changed_map_has_an_unchanged_file_read_again_and_once(
     assert found.ids() == []
 
 
+def test_what_is_not_of_the_reading_leaves_alone_by_what_something_was_read():
+    class Later(SourceSettings):
+        """The settings of a release that brings one more."""
+
+        of_a_later_release: int = 7
+
+    given: dict[str, Any] = {"adapter": "generic_json", "path": "log.jsonl"}
+
+    def read_by(kind: type[SourceSettings] = SourceSettings, **more: Any) -> str:
+        settings = kind.model_validate(given | more)
+        descriptor = loading.adapter_class("generic_json").descriptor
+        return loading.read_by(settings, descriptor, 1_000_000)
+
+    assert read_by(Later) == read_by()
+    assert read_by(Later, of_a_later_release=8) != read_by()
+    assert read_by(args={"map": {"title": "id"}}) != read_by()
+    for harmless in (
+        {"retention_days": 30},
+        {"snapshot_path": "copies"},
+        {"max_response_bytes": 5_000_000},
+        {"allow_private": True},
+        {"auth": {"kind": "bearer", "secret": "s3cret"}},
+    ):
+        assert read_by(**harmless) == read_by()
+
+
 @pytest.mark.parametrize("kind", FILES)
 def test_a_map_that_is_changed_in_the_middle_of_a_file_counts_for_all_of_it(
     kind: str, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.due import schedule
 from shared.due.quarantine import Which
-from shared.errors import ConflictError
+from shared.errors import ConflictError, SourceUnreachableError
 from shared.postgres import connection
 from shared.sources import operate, overview, runs, state
 from shared.sources.again import read_again
@@ -19,6 +20,7 @@ from shared.sources.intake import Intake, LeaseLostError
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
+from tests.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
 NAME = "ring"
@@ -288,6 +290,57 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
         assert runs.find_open(conn, TENANT, NAME, runs.RECONCILE) is None
         assert schedule.standing(conn, NAME)[runs.RECONCILE].next_run_at is not None
     assert runtime.texts(NAME) == {}
+
+
+def test_a_run_that_fails_after_it_was_cancelled_is_no_failure_of_its_source(
+    runtime, olog, monkeypatch
+):
+    olog.add(entry(1))
+    run_id = runtime.ask(NAME, runs.RECONCILE)
+
+    def cancel_and_fail(*_: object, **__: object) -> None:
+        cancel(runtime, run_id)
+        raise SourceUnreachableError
+
+    monkeypatch.setattr(Intake, "store", cancel_and_fail)
+    error = runtime.turn(NAME, runs.RECONCILE)
+
+    assert isinstance(error, SourceUnreachableError)
+    run = runtime.found(run_id)
+    assert run.error is not None
+    assert run.error["details"]["reason"] == "cancelled"
+    with connection(runtime.pool) as conn:
+        found = state.read(conn, TENANT, NAME)
+        latest = runs.listing(conn, TENANT, limit=1, source=NAME)
+    assert found is not None
+    assert (found.failures, latest[0].id) == (0, run_id)
+
+
+def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog):
+    run_id = runtime.ask(NAME, runs.RECONCILE)
+
+    def begin() -> runs.IngestionRun | None:
+        with connection(runtime.pool) as conn:
+            return runs.begin(conn, TENANT, NAME, runs.RECONCILE, None)
+
+    def waits() -> bool:
+        with connection(runtime.pool) as conn:
+            found = conn.execute(
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            ).fetchone()
+        return found is not None and found[0] > 0
+
+    with ThreadPoolExecutor(1) as beside:
+        with connection(runtime.pool) as conn:
+            assert runs.find_open(conn, TENANT, NAME, runs.RECONCILE) is not None
+            begun = beside.submit(begin)
+            until(waits, within_seconds=30)
+            ended = operate.cancel(
+                conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
+            )
+        assert begun.result(timeout=30) is None
+    assert runtime.found(run_id) == ended
 
 
 def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, olog):

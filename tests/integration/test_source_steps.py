@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from uuid import UUID
 
 import pytest
 
+from shared.due import schedule
 from shared.entries import entry as entries
 from shared.entries.stored import RETENTION
 from shared.postgres import connection
@@ -76,6 +78,36 @@ def test_a_comparison_leaves_the_history_to_the_backfill(runtime, elog):
     assert len(asked(elog, "cmd=Download")) == 1
     runtime.finish(run_id)
     assert len(runtime.texts(NAME)) == 30
+
+
+@pytest.mark.requirement("U02")
+def test_a_history_that_was_cancelled_comes_whole_once_asked_for_and_not_one_by_one(
+    runtime, elog
+):
+    def cancel(run_id: UUID) -> bool:
+        with connection(runtime.pool) as conn:
+            operate.cancel(
+                conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
+            )
+            return schedule.standing(conn, NAME)[runs.BACKFILL].is_cancelled
+
+    run_id = runtime.ask(NAME, runs.BACKFILL)
+    runtime.turn(NAME, runs.BACKFILL, seconds=0)
+    assert cancel(run_id)
+    known = len(runtime.texts(NAME))
+    elog.add(entry(31, days_ago=0))
+
+    assert runtime.run(NAME, runs.BACKFILL, dry_run=True).state == "done"
+    for kind in (runs.TAIL, runs.RECONCILE, runs.TAIL):
+        assert runtime.run(NAME, kind).state == "done"
+
+    fetched = {one.split("?")[0] for one in asked(elog, "cmd=Download")}
+    assert fetched <= {"GET /Operations/30", "GET /Operations/31"}, fetched
+    assert len(runtime.texts(NAME)) == known + 1 < 31
+    assert runtime.run(NAME, runs.BACKFILL).state == "done"
+    assert len(runtime.texts(NAME)) == 31
+    # It is here by now, whatever becomes of the next walk over it.
+    assert not cancel(runtime.ask(NAME, runs.BACKFILL))
 
 
 def test_what_is_past_its_days_is_not_fetched_at_every_poll(runtime, elog):
