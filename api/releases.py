@@ -10,6 +10,8 @@ from uuid import UUID
 from api.pushes import first_stages
 from shared.due import lag, quarantine
 from shared.due.quarantine import Released, Which
+from shared.errors import LogchordError
+from shared.log import get_logger
 from shared.postgres import connection
 from shared.sources import again, rejected
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
     from api.context import ApiContext, CallerInfo
+
+log = get_logger()
 
 # What waits in a facility's own work, then what its sources sent.
 _WORK, _ITEMS = "work", "items"
@@ -66,8 +70,15 @@ def release(
     done = Progress(Released(0, [], []), place)
     left = limit
     while done.rest is not None and left != 0 and time.monotonic() < ends:
-        with connection(ctx.pool) as conn:
-            step = _step(ctx, conn, caller, which, done.rest, left)
+        try:
+            with connection(ctx.pool) as conn:
+                step = _step(ctx, conn, caller, which, done.rest, left)
+        except LogchordError as exc:
+            if done.rest == place:
+                raise
+            # What is done is told, and what is not begins at its cursor.
+            log.warning("release_ended_early", code=exc.error_code)
+            break
         if left is not None:
             left -= step.released.released + step.released.still_aside
         done = Progress(_together(done.released, step.released), step.rest)

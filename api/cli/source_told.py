@@ -55,5 +55,5 @@ def waits(waiting: dict[str, Any]) -> str:
     if not waiting["workers"]:
         return f"no worker of the queue {queue} is alive"
     if waiting["ahead"] is None:
-        return "its source is paused, or has it due later"
+        return "its source is paused, has it due later, or is polled first"
     return f"{waiting['ahead']} before it, workers of {queue}: {waiting['workers']}"

@@ -34,7 +34,9 @@ _CURRENT: LiteralString = """
            || CASE WHEN EXISTS (
                   SELECT FROM embedding_cut c
                    WHERE c.entry_id = e.id AND c.tenant = %(tenant)s
-                     AND c.revision = e.revision)
+                     AND c.revision = e.revision
+                     AND c.model IN (SELECT l.model FROM embedding_model l
+                                      WHERE l.live))
               THEN '{vectors_cut}'::text[] ELSE '{}' END AS read_flags,
            (SELECT coalesce(jsonb_object_agg(w.stage, CASE
                        WHEN w.leased_until > now() THEN 'leased' ELSE 'due' END), '{}')

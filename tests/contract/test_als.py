@@ -155,6 +155,16 @@ def test_a_file_of_the_same_records_is_read_alike(tmp_path: Path) -> None:
     assert not found.open().capabilities.windows
 
 
+def test_a_line_that_is_too_long_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "elog.jsonl"
+    path.write_bytes(b'{"id": "1", "details": "' + b"x" * 4_300_000 + b'"}\n')
+    for adapter in ("als_logbook", "jlab_logbook"):
+        found = Poller({"adapter": adapter, "path": str(path)})
+        found.poll()
+        (refused,) = found.refused.values()
+        assert (refused.reason, "bytes" in refused.message) == ("too_large", True)
+
+
 def test_an_unknown_cursor_goes_back_to_where_reconciling_begins(
     stub: AlsStub,
 ) -> None:

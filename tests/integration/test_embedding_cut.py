@@ -61,8 +61,9 @@ def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
         embed_entries(ctx, MODEL)
         assert (flags(conn, long), flags(conn, short)) == ([], ["vectors_cut"])
 
-        # Without the model there is nothing that could be cut.
+        # Only of the model that is searched with.
         tables.ensure_table(conn, "other", "other", 8)
         switching.switch(conn, "other")
+        assert flags(conn, short) == []
         switching.drop(conn, MODEL, drain_seconds=0.0)
         assert flags(conn, short) == []

@@ -292,6 +292,31 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
     assert runtime.texts(NAME) == {}
 
 
+@pytest.mark.requirement("U02")
+def test_every_page_of_a_run_under_way_says_that_it_is_alive(
+    runtime, olog, monkeypatch
+):
+    for number in range(1, 36):
+        olog.add(entry(number))
+    run_id = runtime.ask(NAME, runs.BACKFILL)
+    store = Intake.store
+    beats: list[tuple[datetime, datetime]] = []
+
+    def store_and_look(self, *args, **named):
+        before = runtime.found(run_id)
+        counts = store(self, *args, **named)
+        after = runtime.found(run_id)
+        assert (before.ended_at, after.ended_at) == (None, None)
+        beats.append((before.heartbeat_at, after.heartbeat_at))
+        return counts
+
+    monkeypatch.setattr(Intake, "store", store_and_look)
+    assert runtime.finish(run_id).state == "done"
+
+    assert len(beats) > 2
+    assert all(before < after for before, after in beats)
+
+
 def test_a_run_that_fails_after_it_was_cancelled_is_no_failure_of_its_source(
     runtime, olog, monkeypatch
 ):

@@ -169,7 +169,6 @@ def test_a_run_that_nobody_carries_out_waits_says_for_what_and_can_be_cancelled(
     until(lambda: of(second)["state"] == "done", within_seconds=60)
     after = of(second)
     assert after["seen"] >= after["unchanged"] > 0
-    assert after["heartbeat_at"] >= after["started_at"]
     assert of(first) == admin.delete(f"/v1/runs/{first}").json()
     assert of(first)["ended_at"] == ended["ended_at"]
 

@@ -111,6 +111,7 @@ class Als:
         self._source = source
         self._io = io
         self._args = source.args if isinstance(source.args, AlsArgs) else AlsArgs()
+        self._most_line = most_line_bytes(source.max_entry_bytes)
         self._url = source.base_url or ""
         self._base = self._args.attachment_base or urljoin(self._url, "/")
         self._map = FieldMap(
@@ -134,7 +135,7 @@ class Als:
             walk = FileWalk(
                 self._io,
                 PathFiles(self._io),
-                JSONForm(most_line=most_line_bytes(self._source.max_entry_bytes)),
+                JSONForm(most_line=self._most_line),
                 self._identify,
                 page_size=self._source.page_size,
                 read_by=self._source.read_by,
@@ -147,6 +148,7 @@ class Als:
         """Return the entry of a record."""
         record, flags = file_json.value_of(raw.payload, raw.charset)
         if not isinstance(record, dict):
+            file_json.refuse_oversized(raw.payload, self._most_line)
             malformed("wrong_type", f"A {type(record).__name__} is no record.")
         record = {**record, "attachments": _slashed(record.get("attachments"))}
         entry = self._map.entry(record, raw.external_id, flags=flags)

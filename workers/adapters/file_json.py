@@ -12,6 +12,7 @@ import ijson  # type: ignore[import-untyped]
 
 from shared.errors import IngestionError
 from shared.text import decoding
+from workers.adapters.field_values import malformed
 from workers.adapters.file_state import Mark, Record, tail_of, whole_digest
 from workers.adapters.file_text import (
     GUESS,
@@ -109,7 +110,9 @@ def _of_lines(lines: Lines) -> Iterator[Record | None]:
             return
         if data.strip():
             kind = "application/jsonl"
-            yield Record(data, line.number, line.end, kind, tail=tail_of(data))
+            yield Record(
+                data, line.number, line.end, kind, tail=tail_of(data), size=len(data)
+            )
 
 
 def _parsed(data: bytes) -> dict[str, Any] | None:
@@ -169,6 +172,12 @@ def value_of(payload: Any, charset: str | None) -> tuple[Any, tuple[str, ...]]:
         return _DECODER.decode(text), flags
     except (ValueError, RecursionError):
         return None, flags
+
+
+def refuse_oversized(payload: Any, most_line: int) -> None:
+    """Refuse what is only the beginning of a line that was too long to be read."""
+    if isinstance(payload, bytes) and len(payload) == OVERSIZED_KEPT:
+        malformed("too_large", f"The line is longer than {most_line} bytes.")
 
 
 def guessed_charset(body: bytes, declared: str | None) -> str | None:

@@ -29,7 +29,7 @@ from workers.adapters.field_values import malformed
 from workers.adapters.file_json import JSONForm, Shape
 from workers.adapters.file_sample import first_record, named
 from workers.adapters.file_state import Files, PathFiles
-from workers.adapters.file_text import OVERSIZED_KEPT, most_line_bytes
+from workers.adapters.file_text import most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.map_settings import MapArgs, Selector
 
@@ -161,12 +161,9 @@ class GenericJSON:
     def _record(self, raw: RawItem) -> tuple[dict[str, Any], tuple[str, ...]]:
         value, flags = file_json.value_of(raw.payload, raw.charset)
         if not isinstance(value, dict):
-            if isinstance(raw.payload, bytes):
-                if len(raw.payload) == OVERSIZED_KEPT:
-                    message = f"The line is longer than {self._most_line} bytes."
-                    malformed("too_large", message)
-                if value is None:
-                    malformed("not_json", "The line is no JSON.")
+            file_json.refuse_oversized(raw.payload, self._most_line)
+            if isinstance(raw.payload, bytes) and value is None:
+                malformed("not_json", "The line is no JSON.")
             malformed("wrong_type", f"A {type(value).__name__} is no record.")
         return value, flags
 

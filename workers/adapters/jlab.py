@@ -112,6 +112,7 @@ class JLab:
         self._args = source.args if isinstance(source.args, JLabArgs) else JLabArgs()
         self._site = (source.base_url or "").rstrip("/").removesuffix(_API)
         self._fields = jlab_entry.reader(source)
+        self._most_line = most_line_bytes(source.max_entry_bytes)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -129,7 +130,7 @@ class JLab:
             walk = FileWalk(
                 self._io,
                 PathFiles(self._io),
-                JSONForm(most_line=most_line_bytes(self._source.max_entry_bytes)),
+                JSONForm(most_line=self._most_line),
                 self._fields.external_id,
                 page_size=self._source.page_size,
                 read_by=self._source.read_by,
@@ -140,7 +141,7 @@ class JLab:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of an entry or of a comment."""
-        return jlab_entry.read(raw, self._fields, self._site)
+        return jlab_entry.read(raw, self._fields, self._site, self._most_line)
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return an entry as lists have it, or a comment; None where it is gone."""

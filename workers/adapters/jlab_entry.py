@@ -43,10 +43,11 @@ def reader(source: Source) -> FieldMap:
     )
 
 
-def read(raw: RawItem, fields: FieldMap, site: str) -> Entry:
+def read(raw: RawItem, fields: FieldMap, site: str, most_line: int) -> Entry:
     """Return the entry of a list's entry, or of a comment with its parent's number."""
     record, flags = file_json.value_of(raw.payload, raw.charset)
     if not isinstance(record, dict):
+        file_json.refuse_oversized(raw.payload, most_line)
         malformed("wrong_type", f"A {type(record).__name__} is no record.")
     comment = record.get("comment")
     if comment is None:

@@ -1,0 +1,50 @@
+"""A release of many in its steps, where one of them fails."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from api import releases
+from api.releases import Place, Progress
+from shared.due.quarantine import Released, Which
+from shared.errors import SourceUnreachableError
+
+
+def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_begins(
+    runtime, monkeypatch
+):
+    reached = Place("work", UUID(int=7))
+    steps = [Progress(Released(3, [], ["index"]), reached)]
+
+    def step(*_: object) -> Progress:
+        if not steps:
+            raise SourceUnreachableError
+        return steps.pop()
+
+    monkeypatch.setattr(releases, "_step", step)
+    ctx: Any = SimpleNamespace(pool=runtime.pool)
+    which = Which("default")
+    begin = Place.begin(which)
+
+    done = releases.release(ctx, ctx, which, begin, None)
+
+    assert (done.released.released, done.released.stages) == (3, ["index"])
+    assert done.rest == reached
+    # Nothing is done yet: whoever asked is told of the failure itself.
+    with pytest.raises(SourceUnreachableError):
+        releases.release(ctx, ctx, which, begin, None)
+
+
+def test_a_release_that_has_no_time_ends_where_it_began(runtime, monkeypatch):
+    monkeypatch.setattr(releases, "_SECONDS", 0.0)
+    ctx: Any = SimpleNamespace(pool=runtime.pool)
+    which = Which("default")
+    begin = Place.begin(which)
+
+    done = releases.release(ctx, ctx, which, begin, None)
+
+    assert (done.released.released, done.rest) == (0, begin)
