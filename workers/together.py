@@ -100,10 +100,10 @@ def work(
 
 
 def end(ctx: Context, conn: Connection[TupleRow], claims: Sequence[Claim]) -> None:
-    """End work in the commit of its effect; a lost claim finishes nothing."""
+    """End work in the commit of its effect; a lost claim ends nothing, nor has any."""
     ids = [claim.entry_id for claim in claims]
     ctx.checkpoint("before_finish", *ids)
-    rows.finish(conn, *claims)
+    rows.finish(conn, *claims, all_ours=True)
     ctx.checkpoint("before_commit", *ids)
 
 

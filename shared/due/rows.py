@@ -16,7 +16,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.errors import LogchordError
+from shared.errors import InternalError, LogchordError
 from shared.uuid7 import uuid7
 
 LEASE_SECONDS = 15.0
@@ -322,18 +322,18 @@ def renew(
     return conn.execute(_RENEW, values).rowcount
 
 
-def finish(conn: Connection[TupleRow], *claims: Claim) -> int:
+def finish(conn: Connection[TupleRow], *claims: Claim, all_ours: bool = False) -> int:
     """End the work of one batch and return how many ended.
 
-    What moved on meanwhile stays due; a lost claim finishes nothing.
+    What moved on meanwhile stays due; a lost claim finishes nothing, or is an error.
     """
     if not claims:
         return 0
-    values = {
-        "claim": claims[0].claim,
-        "entry_ids": sorted(one.entry_id for one in claims),
-    }
-    conn.execute(_LOCK_OURS, values)
+    ids = sorted(one.entry_id for one in claims)
+    values = {"claim": claims[0].claim, "entry_ids": ids}
+    held = conn.execute(_LOCK_OURS, values).rowcount
+    if all_ours and held < len(ids):
+        raise InternalError(technical="a claim was lost", retriable=True)
     row = conn.execute(_FINISH, values).fetchone()
     return int(row[0]) if row else 0
 

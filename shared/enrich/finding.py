@@ -43,12 +43,13 @@ _STILL: LiteralString = """
      WHERE f.entry_id = s.entry_id AND f.stage = %(stage)s AND f.tenant = %(tenant)s
        AND f.revision < s.revision"""
 
-# What is purged meanwhile takes its findings along.
+# What is purged meanwhile takes its findings along; and whoever holds the entries has
+# their findings alone, in whichever order they are written.
 _THERE: LiteralString = """
     SELECT id FROM entry
      WHERE id = ANY(%(entry_ids)s) AND tenant = %(tenant)s
      ORDER BY id
-       FOR KEY SHARE"""
+       FOR NO KEY UPDATE"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def last(
     """Return what a stage has last looked at in these entries."""
     given = {"tenant": tenant, "stage": stage, "entry_ids": list(entry_ids)}
     with conn.cursor(row_factory=class_row(Last)) as cur:
-        return {row.entry_id: row for row in cur.execute(_LAST, given)}
+        return {row.entry_id: row for row in cur.execute(_LAST, given, prepare=False)}
 
 
 def find(stage: Stage, content: Content, before: Last | None) -> Finding:
@@ -120,7 +121,9 @@ def store(
     """
     by_id = {content.entry_id: (content, finding) for content, finding in found}
     key = {"tenant": tenant, "entry_ids": sorted(by_id)}
-    there = [by_id[one] for (one,) in conn.execute(_THERE, key).fetchall()]
+    there = [
+        by_id[one] for (one,) in conn.execute(_THERE, key, prepare=False).fetchall()
+    ]
     name = stage.descriptor.name
     still = [content for content, finding in there if finding.found is None]
     if still:
@@ -130,13 +133,14 @@ def store(
             "entry_ids": [content.entry_id for content in still],
             "revisions": [content.revision for content in still],
         }
-        conn.execute(_STILL, known)
+        conn.execute(_STILL, known, prepare=False)
     told = [
         Told(
             content.entry_id,
             content.revision,
             stage.version,
             finding.inputs,
+            terms=(),
             found=finding.found,
             words=finding.words,
         )

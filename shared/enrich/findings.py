@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -91,7 +91,7 @@ class Told:
     inputs: bytes = b""
     facts: Sequence[Fact] = ()
     # The facts as both engines compare them.
-    terms: Sequence[str] = ()
+    terms: Sequence[str] = field(kw_only=True)
     people: str = ""
     found: Sequence[dict[str, Any]] = ()
     # What of it is searched.
@@ -165,7 +165,7 @@ def store_quantities(
             "parameters": [one.parameter or None for _, _, one in placed],
             "moments": [one.said_at for _, _, one in placed],
         }
-        conn.execute(_STORE_QUANTITIES, row)
+        conn.execute(_STORE_QUANTITIES, row, prepare=False)
 
 
 def terms_of_others(

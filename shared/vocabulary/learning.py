@@ -27,6 +27,7 @@ MAX_KNOWN = 65_536
 # A key of the database: 0x1090 and the room's number.
 _LOCK_AND_WALK: LiteralString = """
     SELECT pg_advisory_xact_lock_shared(278529); SELECT walk FROM vocabulary"""
+# Planned each time: a plan of empty tables goes on reading the whole of them.
 # In order of the key, so that two learners never wait for each other; what is there
 # and as new as this walk is not locked at all.
 _LEARN_WORDS: LiteralString = """
@@ -155,11 +156,11 @@ def learn(
         if new:
             given = {"surfaces": new, "stems": [of_words[word] for word in new]}
             values = {"tenant": tenant, "walk": walk, "language": language, **given}
-            conn.execute(_LEARN_WORDS, values)
+            conn.execute(_LEARN_WORDS, values, prepare=False)
     new = news[tenant, None] = known.unknown(walk, (tenant, None), names)
     if new:
         values = {"tenant": tenant, "walk": walk, "idents": new}
-        conn.execute(_LEARN_NAMES, values)
+        conn.execute(_LEARN_NAMES, values, prepare=False)
     return Learnt(known, walk, news)
 
 

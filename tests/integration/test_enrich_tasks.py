@@ -229,7 +229,7 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
     late = LosingContext(ctx._resources, {})
     (lost,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
     conn.commit()
-    with connection(late.pool) as other:
+    with pytest.raises(InternalError), connection(late.pool) as other:
         together.end(late, other, [lost])
 
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (1,)

@@ -238,6 +238,37 @@ def test_a_batch_that_the_database_holds_up_goes_back_before_its_limit(
 
 
 @pytest.mark.requirement("P1")
+def test_a_claim_that_is_lost_beside_its_batch_has_no_effect(
+    ctx, conn, save, monkeypatch
+):
+    ids = [save(f"A-{number}") for number in range(4)]
+    taken: list[rows.Claim] = []
+
+    def take_one(name, *_):
+        if name == "before_finish" and not taken:
+            conn.rollback()
+            conn.execute(
+                "UPDATE work SET leased_until = now() WHERE entry_id = %s", ids[1:2]
+            )
+            taken.extend(rows.claim(conn, METADATA_STAGE, limit=1, entry_ids=ids[1:2]))
+            conn.commit()
+
+    monkeypatch.setattr(ctx, "checkpoint", take_one)
+
+    extract_metadata(ctx)
+
+    assert [one.entry_id for one in taken] == ids[1:2]
+    found = conn.execute("SELECT entry_id FROM entry_text").fetchall()
+    assert {one for (one,) in found} == {ids[0], *ids[2:]}
+    due = conn.execute(
+        "SELECT entry_id, claim, attempts, last_error FROM work"
+        " WHERE stage = 'metadata'"
+    )
+    assert due.fetchall() == [(ids[1], taken[0].claim, 2, None)]
+
+
+@pytest.mark.requirement("P1")
+@pytest.mark.usefixtures("patient")
 def test_an_edit_beside_its_batch_is_read_and_its_neighbours_are_kept(
     ctx, conn, save, monkeypatch
 ):
@@ -251,8 +282,21 @@ def test_an_edit_beside_its_batch_is_read_and_its_neighbours_are_kept(
         return extract(content, *more)
 
     monkeypatch.setattr(metadata, "extract", edit_one)
+    commits: list[set[tuple]] = []
+
+    def look(name, *_):
+        if name == "after_commit":
+            conn.rollback()
+            now = conn.execute("SELECT entry_id, revision FROM entry_text").fetchall()
+            commits.append({*now})
+
+    monkeypatch.setattr(ctx, "checkpoint", look)
 
     extract_metadata(ctx)
+
+    # What was read of it before its edit is not kept even for a moment.
+    unedited = {(one, 1) for one in ids[1:]}
+    assert commits == [unedited, {(ids[0], 2), *unedited}]
 
     conn.rollback()
     found = conn.execute("SELECT entry_id, revision, stream FROM entry_text").fetchall()
