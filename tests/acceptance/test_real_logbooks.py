@@ -104,7 +104,12 @@ def test_a_sheet_described_by_hand_can_be_searched_once_it_is_in(logchord, folde
     (aside,) = json.loads(logchord("quarantine", "list", "--stage", "ingest", "--json"))
     assert "'Cost' in line 12 is no number." in json.dumps(aside)
     again = logchord("quarantine", "retry", aside["quarantine_id"], "--json")
-    assert json.loads(again) == {"released": 0, "resumed": [], "still_aside": 1}
+    assert json.loads(again) == {
+        "released": 0,
+        "resumed": [],
+        "still_aside": 1,
+        "complete": True,
+    }
     found = logchord("search", "bucket teeth", "--mode", "keyword", "--limit", "1")
     assert "REPLACE BUCKET TEETH." in found
     assert "2001-10-09 16:00 UTC" in found
