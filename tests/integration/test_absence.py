@@ -17,6 +17,7 @@ from shared.errors import OpenSearchError
 from shared.jobs import outcome
 from shared.postgres import connection
 from shared.results import absence, coverage, near_misses, waiting
+from tests.integration import fix_asking
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
@@ -322,6 +323,7 @@ def test_all_that_is_read_for_an_empty_answer_has_one_end(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each statement alone would be fast enough."""
+    monkeypatch.setattr(fix_asking, "READ_MS", 1000)
     slower(monkeypatch, coverage, "_STANDINGS", 0.3)
     slower(monkeypatch, near_misses, "_OUTSIDE", 0.8)
     body = logbook.ask("tripped", filters=ELSEWHEN)
@@ -332,7 +334,7 @@ def test_all_that_is_read_for_an_empty_answer_has_one_end(
 def test_with_little_time_left_what_came_near_is_not_looked_for(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence, "NEAR_MS", 1001)
+    monkeypatch.setattr(absence, "NEAR_MS", fix_asking.READ_MS + 1)
     body = logbook.ask("tripped", filters=ELSEWHEN)
     assert body["coverage"]["entries_in_window"] == 0
     assert body["relaxation"] is None
