@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from shared.due.rows import Claim
 from shared.embedding import covering, of_entry, skipping, tables
@@ -14,24 +13,14 @@ from shared.entries.reading import Content
 from shared.postgres import connection
 from workers import together
 from workers.context import Context
+from workers.together import Made
 
 # What is stored in one commit; at one chunk, entries that fill it have a commit each.
 KEPT_CHUNKS = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What was made of one entry, or why nothing was; without content it is gone."""
-
-    claim: Claim
-    content: Content | None
-    found: Embedded | None
-    why: Reason | None
-
-    @property
-    def weight(self) -> int:
-        """How much there is to store."""
-        return max(1, len(self.found.chunks)) if self.found else 1
+# Vectors, or why there are none.
+Judged = tuple[Embedded, Reason | None]
 
 
 def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
@@ -41,34 +30,33 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
     together.work(ctx, claims, make, keep, most=KEPT_CHUNKS)
 
 
-def _make(ctx: Context, model: str, claim: Claim, content: Content | None) -> Made:
-    made = Made(claim, None, None, None)
+def _make(
+    ctx: Context, model: str, claim: Claim, content: Content | None
+) -> Made[Judged]:
+    made: Made[Judged] = Made(claim)
     if content is not None:
         encoder = ctx.encoder(model)
         why = skipping.reason(content, model, ctx.settings)
         found = of_entry.nothing(encoder) if why else of_entry.embed(content, encoder)
-        made = Made(claim, content, found, why)
+        weight = max(1, len(found.chunks))
+        made = Made(claim, content, (found, why), weight)
     ctx.checkpoint("after_vector", claim.entry_id)
     return made
 
 
-def _keep(ctx: Context, model: str, made: Sequence[Made]) -> None:
+def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
     """Store vectors and end their work, all in one commit; twice equals once."""
     claims = [one.claim for one in made]
     tenant = claims[0].tenant
-    there = [
-        (one.content, one.found, one.why)
-        for one in made
-        if one.content is not None and one.found is not None
-    ]
+    there = together.there(made)
     with connection(ctx.pool) as conn:
         # Without a table the model has been dropped meanwhile: nothing is to be stored.
         table = tables.hold(conn, model)
         if table is not None:
-            found = [(content, vectors) for content, vectors, _ in there]
+            found = [(content, vectors) for content, (vectors, _) in there]
             locked = of_entry.store_all(conn, table, tenant, found)
             # Of whom moved on meanwhile, a later attempt will say it.
-            judged = [(one, why) for one, _, why in there if one.entry_id in locked]
+            judged = [(one, why) for one, (_, why) in there if one.entry_id in locked]
             skipping.note(conn, model, tenant, judged)
             cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]
             covering.note(conn, model, tenant, cut)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
 from shared.due import rows
@@ -17,25 +16,10 @@ from shared.postgres import connection
 from shared.stages import passing
 from workers import together
 from workers.context import Context
+from workers.together import Made
 
 # What is stored in one commit, a long text counted as several.
 KEPT_ENTRIES = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What was found in one entry; without content it is gone, or deleted."""
-
-    claim: Claim
-    content: Content | None = None
-    found: Extracted | None = None
-
-    @property
-    def weight(self) -> int:
-        """How much there is to store."""
-        # What its files say stands there, too.
-        characters = len(self.found.analysis.stream) if self.found else 0
-        return 1 + characters // together.SHORT_CHARACTERS
 
 
 def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
@@ -47,19 +31,20 @@ def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
     together.work(ctx, claims, read, keep, most=KEPT_ENTRIES, apart=_is_gone)
 
 
-def _is_gone(one: Read) -> bool:
+def _is_gone(one: Made[Extracted]) -> bool:
     return one.content is None
 
 
-def _read(ctx: Context, claim: Claim, content: Content | None) -> Read:
+def _read(ctx: Context, claim: Claim, content: Content | None) -> Made[Extracted]:
     if content is None or content.deleted:
-        return Read(claim)
+        return Made(claim)
     source = ctx.settings.sources.get(content.source)
     expected = source.language if source else None
     files = _texts_of_files(ctx, content)
-    return Read(
-        claim, content, metadata.extract(content, expected, ctx.facility, files)
-    )
+    found = metadata.extract(content, expected, ctx.facility, files)
+    # What its files say stands there, too.
+    longer = len(found.analysis.stream) // together.SHORT_CHARACTERS
+    return Made(claim, content, found, weight=1 + longer)
 
 
 def _texts_of_files(ctx: Context, content: Content) -> list[str]:
@@ -69,21 +54,16 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
         return attachments.texts(conn, content.tenant, content.entry_id)
 
 
-def _keep(ctx: Context, read: Sequence[Read]) -> None:
+def _keep(ctx: Context, read: Sequence[Made[Extracted]]) -> None:
     """Store what was found and end its work, all in one commit; twice equals once."""
     claims = [one.claim for one in read]
     tenant, work_class = claims[0].tenant, claims[0].work_class
-    found = [
-        (one.content, one.found)
-        for one in read
-        if one.content is not None and one.found is not None
-    ]
     gone = [one.claim.entry_id for one in read if _is_gone(one)]
     with connection(ctx.pool) as conn:
         learnt = metadata.store_all(
             conn,
             tenant,
-            found,
+            together.there(read),
             ctx.known,
             work_class=work_class,
             following=passing.after(ctx.settings, METADATA_STAGE),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Annotated
@@ -25,23 +24,13 @@ from shared.stages.registered import Stage
 from workers import together
 from workers.context import Context
 from workers.task import Ids, attempt, settle, task
+from workers.together import Made
 
 log = get_logger()
 
 FIND_BATCH = 32
 
 StageName = Annotated[str, Field(max_length=64)]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What was found in one entry; without content it is gone, or deleted."""
-
-    claim: Claim
-    content: Content | None = None
-    found: Finding | None = None
-    # How much there is to store: as much as of any other.
-    weight: int = 1
 
 
 @task(RUN_STAGE)
@@ -71,13 +60,13 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
     before = _before(ctx, stage, claims)
     unsearched: list[UUID] = []
 
-    def find(claim: Claim, content: Content | None) -> Found:
+    def find(claim: Claim, content: Content | None) -> Made[Finding]:
         if content is None or content.deleted:
-            return Found(claim)
+            return Made(claim)
         found = finding.find(stage, content, before.get(claim.entry_id))
         if not found.is_searched:
             unsearched.append(claim.entry_id)
-        return Found(claim, content, found)
+        return Made(claim, content, found)
 
     keep = functools.partial(_keep, ctx, stage)
     together.work(ctx, claims, find, keep, most=FIND_BATCH)
@@ -98,15 +87,11 @@ def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, L
     return found
 
 
-def _keep(ctx: Context, stage: Stage, done: Sequence[Found]) -> None:
+def _keep(ctx: Context, stage: Stage, done: Sequence[Made[Finding]]) -> None:
     """Store what was found and end its work, all in one commit."""
     claims = [one.claim for one in done]
     tenant, work_class = claims[0].tenant, claims[0].work_class
-    there = [
-        (one.content, one.found)
-        for one in done
-        if one.content is not None and one.found is not None
-    ]
+    there = together.there(done)
     following = passing.after(ctx.settings, stage.descriptor.name)
     with connection(ctx.pool) as conn:
         finding.store(conn, tenant, stage, there, work_class=work_class)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -31,29 +32,37 @@ FAILING_SECONDS = 5.0
 SHORT_CHARACTERS = 4000
 
 
-class Done(Protocol):
-    """What was made of one entry, and is to be kept."""
-
-    @property
-    def claim(self) -> Claim:
-        """The work that it ends."""
-
-    @property
-    def weight(self) -> int:
-        """How much there is to store."""
+T = TypeVar("T")
 
 
-One = TypeVar("One", bound=Done)
+@dataclass(frozen=True, slots=True)
+class Made(Generic[T]):
+    """What was made of one entry, and is to be kept; without content it is gone."""
+
+    claim: Claim
+    content: Content | None = None
+    found: T | None = None
+    # How much there is to store.
+    weight: int = 1
+
+
+def there(made: Sequence[Made[T]]) -> list[tuple[Content, T]]:
+    """Return what is to be stored: nothing of what is gone."""
+    return [
+        (one.content, one.found)
+        for one in made
+        if one.content is not None and one.found is not None
+    ]
 
 
 def work(
     ctx: Context,
     claims: Sequence[Claim],
-    make: Callable[[Claim, Content | None], One],
-    keep: Callable[[Sequence[One]], None],
+    make: Callable[[Claim, Content | None], Made[T]],
+    keep: Callable[[Sequence[Made[T]]], None],
     *,
     most: int,
-    apart: Callable[[One], bool] = lambda _: False,
+    apart: Callable[[Made[T]], bool] = lambda _: False,
 ) -> None:
     """Do what there is time for; the others of the batch go back untouched.
 
@@ -64,11 +73,11 @@ def work(
     contents = Contents(ctx, claims)
     ends = time.monotonic() + BATCH_SECONDS
     keep_at = time.monotonic() + KEEP_SECONDS
-    waiting: list[One] = []
+    waiting: list[Made[T]] = []
 
     is_stalled = False
 
-    def whose(one: One) -> tuple[str, int, bool]:
+    def whose(one: Made[T]) -> tuple[str, int, bool]:
         return one.claim.tenant, one.claim.work_class, apart(one)
 
     def keep_waiting() -> None:
@@ -112,7 +121,9 @@ def _is_long(content: Content) -> bool:
 
 
 def _keep_all(
-    ctx: Context, groups: Sequence[Sequence[One]], keep: Callable[[Sequence[One]], None]
+    ctx: Context,
+    groups: Sequence[Sequence[Made[T]]],
+    keep: Callable[[Sequence[Made[T]]], None],
 ) -> bool:
     """Keep a group at a time, or one by one; tell whether there was time for all."""
     ends = time.monotonic() + FAILING_SECONDS
