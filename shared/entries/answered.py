@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any, Self
 
-from shared.entries.adapter import Reply
+from shared.entries.adapter import Reply, SourceHTTP
 
 NOT_MODIFIED = 304
 # In a cursor is room for little; a server with longer ones is asked in full.
@@ -66,6 +66,21 @@ class Answered:
         if read_by is None or self.asked != _key(question, read_by):
             return {}
         return {_CONDITIONS[name]: value for name, value in self.validators.items()}
+
+
+def if_changed(
+    http: SourceHTTP,
+    url: str,
+    known: Answered | None,
+    read_by: str | None,
+    *,
+    headers: Mapping[str, str] | None = None,
+) -> Reply | None:
+    """Get an address; None where its server says that it is still what is known."""
+    conditions = known.conditions(url, read_by) if known else {}
+    allow = (NOT_MODIFIED,) if conditions else ()
+    reply = http.get(url, headers={**(headers or {}), **conditions}, allow=allow)
+    return None if reply.status == NOT_MODIFIED else reply
 
 
 def _is_settled(reply: Reply) -> bool:

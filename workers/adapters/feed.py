@@ -31,7 +31,7 @@ from shared.entries.adapter import (
     SourceReport,
     Window,
 )
-from shared.entries.answered import NOT_MODIFIED, Answered
+from shared.entries.answered import Answered, if_changed
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError, MalformedEntryError
 from shared.text import moments
@@ -177,10 +177,8 @@ class Feed:
 
     def _get(self, url: str, known: Answered | None) -> Reply | None:
         """Ask; None where the server says that it is still what is known."""
-        conditions = known.conditions(url, self._source.read_by) if known else {}
-        allow = (NOT_MODIFIED,) if conditions else ()
-        reply = self._io.http.get(url, headers={**_ACCEPT, **conditions}, allow=allow)
-        return None if reply.status == NOT_MODIFIED else reply
+        read_by = self._source.read_by
+        return if_changed(self._io.http, url, known, read_by, headers=_ACCEPT)
 
     def _read(self, reply: Reply) -> tuple[feed_xml.Document, list[_Item]]:
         document = feed_xml.read_document(reply.body, reply.charset)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from shared.entries.adapter import FileStat, SourceIO
-from shared.entries.answered import NOT_MODIFIED, Answered
+from shared.entries.answered import Answered, if_changed
 from shared.errors import IngestionError
 
 
@@ -30,10 +30,8 @@ class FetchedFile:
     def stat(self, name: str, known: Mapping[str, str]) -> FileStat | None:
         """Fetch it, unless its server says that it is still the one `known`."""
         before = Answered.read(known)
-        conditions = before.conditions(name, self._read_by) if before else {}
-        allow = (NOT_MODIFIED,) if conditions else ()
-        reply = self._io.http.get(name, headers=conditions, allow=allow)
-        if reply.status == NOT_MODIFIED:
+        reply = if_changed(self._io.http, name, before, self._read_by)
+        if reply is None:
             return None
         if not reply.body.strip():
             message = "The address answers with nothing, which is no list of records."
