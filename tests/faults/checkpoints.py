@@ -20,9 +20,11 @@ import json
 import os
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, LiteralString
 from uuid import UUID
@@ -96,11 +98,11 @@ class Orders:
         return not (self.folder / name / entry_id).exists()
 
     def left(self) -> list[str]:
-        """Return the orders that nobody has come by to take."""
+        """Return the orders that nobody has come by to take, and edits that failed."""
         return sorted(
-            str(path.relative_to(self.folder))
+            f"{path.relative_to(self.folder)}: {path.read_text(encoding='utf-8')}"
             for path in self.folder.glob("*/*")
-            if not path.name.endswith(".go")
+            if path.suffix != ".go"
         )
 
 
@@ -163,7 +165,8 @@ def _carry_out(
         case "kill":
             os._exit(9)
         case "edit":
-            editing = threading.Thread(target=_edit, args=(order,))
+            failed = place / f"{entry_id}.failed"
+            editing = threading.Thread(target=_edit, args=(order, failed))
             editing.start()
             editing.join(_EDIT_SECONDS)
         case "expire":
@@ -176,7 +179,7 @@ def _carry_out(
             raise ValueError(message)
 
 
-def _edit(order: dict[str, Any]) -> None:
+def _edit(order: dict[str, Any], failed: Path) -> None:
     request = urllib.request.Request(  # noqa: S310 - the test's own API
         f"{order['url']}/v1/entries",
         data=json.dumps(order["entry"]).encode(),
@@ -185,8 +188,21 @@ def _edit(order: dict[str, Any]) -> None:
             "Content-Type": "application/json",
         },
     )
-    with urllib.request.urlopen(request, timeout=30):  # noqa: S310
-        pass
+
+    def accepted() -> bool:
+        try:
+            with urllib.request.urlopen(request, timeout=30):  # noqa: S310
+                failed.unlink(missing_ok=True)
+                return True
+        except urllib.error.HTTPError as error:
+            # What waited too long for the row that this very line holds is told so.
+            failed.write_text(f"{error.code} {error.read()!r}", encoding="utf-8")
+            return error.code != HTTPStatus.SERVICE_UNAVAILABLE
+        except OSError as error:
+            failed.write_text(repr(error), encoding="utf-8")
+            return True
+
+    _wait_for(accepted, _HOLD_SECONDS)
 
 
 def _expire(entry_id: str, lost: set[str], seconds: float) -> None:

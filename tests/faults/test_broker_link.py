@@ -91,6 +91,7 @@ def shares(cuts: int) -> list[range]:
     return [range(rest * n // cuts, rest * (n + 1) // cuts) for n in range(cuts)]
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F13", "P1", "P2")
 @pytest.mark.timeout(600)
 def test_messages_swallowed_by_a_silent_cut_cost_time_and_no_entry(cuttable):
@@ -120,6 +121,7 @@ def test_messages_swallowed_by_a_silent_cut_cost_time_and_no_entry(cuttable):
     assert line.slowest_s < RECOVERY_SECONDS
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F13")
 @pytest.mark.timeout(300)
 def test_without_the_sweeper_the_last_swallowed_message_is_its_entrys_end(cuttable):

@@ -75,6 +75,7 @@ class _Doubling:
                     self._queues.put(self._name, [message] * (COPIES - 1))
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F16", "P2")
 @pytest.mark.timeout(300)
 def test_a_message_that_comes_three_times_has_its_effect_once(make_system, opensearch):
@@ -118,6 +119,7 @@ def test_a_message_that_comes_three_times_has_its_effect_once(make_system, opens
     assert _read(system, _EFFECTS) == effects
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F16", "P2")
 @pytest.mark.timeout(400)
 def test_a_backlog_leaves_two_nudges_a_process_and_each_row_is_claimed_once(

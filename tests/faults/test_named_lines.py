@@ -219,17 +219,18 @@ class Run:
             self._order(case, number, entry_id, key, does="hold" if waits else "")
             self.pushed[case] = (entry_id, time.time())
             assert self.ledger.post(client, number) == entry_id
-            if case.does == "kill":
+            if waits or case.does == "kill":
                 self._wait_until_taken(case, entry_id)
-        self._wait_until_taken(case, entry_id)
-        if waits:
-            with self._turn:
+            if waits:
+                # In the same turn: what waits for its own may outlast the holding.
                 self.ledger.post(client, number)
-            until(
-                lambda: self._has_moved_on(entry_id, case.stage),
-                within_seconds=TAKEN_SECONDS,
-            )
-            self.orders.let_go(case.line, entry_id)
+                until(
+                    lambda: self._has_moved_on(entry_id, case.stage),
+                    within_seconds=TAKEN_SECONDS,
+                    what=f"{case} moved on",
+                )
+                self.orders.let_go(case.line, entry_id)
+        self._wait_until_taken(case, entry_id)
 
     def _order(
         self, case: Case, number: int, entry_id: str, key: str, *, does: str
@@ -303,6 +304,7 @@ def run(make_lasting_system, opensearch, tmp_path_factory) -> Iterator[Run]:
 pytestmark = pytest.mark.timeout(420)
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F3", "P1", "P2", "P6")
 def test_nothing_is_lost_or_doubled_whatever_line_it_happens_at(run):
     assert run.orders.left() == []
@@ -314,6 +316,7 @@ def test_nothing_is_lost_or_doubled_whatever_line_it_happens_at(run):
     assert run.line.extra_runs <= run.line.accepted // 10
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F3", "P1", "P2")
 @pytest.mark.parametrize("case", cases("kill"))
 def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
@@ -321,12 +324,15 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
 
     # Before the claim nothing had been counted, after the commit all was done.
     lost = case.line in CLAIMED | {"before_commit"}
-    assert len(happened.claims) == 1 + lost
+    # In a pool of threads the one beside it may have claimed the entry, and dies too.
+    beside = case == Case("kill", "embed", "before_claim")
+    assert 1 + lost <= len(happened.claims) <= 1 + lost + beside
     assert len({due for _, due in happened.claims}) == 1
     assert happened.endings == [happened.claims[-1][0]]
     assert happened.linked == happened.analysed == happened.revision == 2
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F3", "P1", "P2")
 @pytest.mark.parametrize("case", cases("edit"))
 def test_an_edit_at_this_line_is_worked_on_too(run, case):
@@ -341,6 +347,7 @@ def test_an_edit_at_this_line_is_worked_on_too(run, case):
     assert happened.endings[-1] == happened.claims[-1][0]
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F3", "P1", "P2")
 @pytest.mark.parametrize("case", cases("expire"))
 def test_a_claim_that_was_lost_finishes_nothing(run, case):

@@ -55,6 +55,7 @@ _ASIDE: LiteralString = """
     SELECT entry_id::text, stage, error ->> 'code', attempts FROM quarantine"""
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F7", "P7", "P1")
 @pytest.mark.timeout(240)
 def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system):

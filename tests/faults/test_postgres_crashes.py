@@ -32,6 +32,7 @@ _LEFT: LiteralString = """
     SELECT count(*) FROM pg_stat_activity WHERE pid = ANY(%(pids)s::int[])"""
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F18", "P1", "P2", "P3")
 @pytest.mark.timeout(300)
 def test_no_accepted_entry_is_lost_when_postgres_crashes(
@@ -72,6 +73,7 @@ def test_no_accepted_entry_is_lost_when_postgres_crashes(
         assert told_when, code
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F19", "P1", "P2")
 @pytest.mark.timeout(300)
 def test_killed_connections_cost_at_most_the_requests_in_flight(

@@ -26,6 +26,7 @@ RECOVERY_SECONDS = 15.0
 PROCESSES = ("api", "search", "enhance", "embed", "upkeep")
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F10", "P1", "P2", "P8")
 @pytest.mark.timeout(300)
 def test_redis_may_be_emptied_at_any_moment_and_only_time_is_lost(make_system):

@@ -43,6 +43,7 @@ runner.Runner(
 """
 
 
+@pytest.mark.smoke
 @pytest.mark.requirement("F37", "P1", "P2", "P3", "P8")
 @pytest.mark.timeout(300)
 def test_upkeep_killed_and_redis_emptied_at_once_cost_only_time(make_system, reap):
