@@ -2,7 +2,8 @@
 
 Experiments on real servers have bounds in seconds, and a machine of many may stand
 still for one. What fails again is wrong; so is whatever failed without a server, and
-more than a few at once. What passes now is named in the last line: it wants a look.
+more than a few files at once: one run that many tests look at may fail them all. What
+passes now is named in the last line: it wants a look.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def main() -> int:
         return 1
     print(f"again, by itself: {', '.join(failed)}", flush=True)
     # The whole file in its order: what its neighbours spoil is to fail again.
-    files = sorted({one.partition("::")[0] for one in failed})
+    files = files_of(failed)
     options = [f"--junit-xml={RESULTS}", "--randomly-seed=last"]
     command = [".ci/test", *options, *files]
     done = subprocess.run(command, cwd=ROOT, check=False)
@@ -38,10 +39,16 @@ def main() -> int:
     return done.returncode
 
 
+def files_of(failed: Sequence[str]) -> list[str]:
+    """Return the files in which these tests are."""
+    return sorted({one.partition("::")[0] for one in failed})
+
+
 def why_not(failed: Sequence[str]) -> str | None:
     """Return the reason why a second run would prove nothing, if there is one."""
-    if not 0 < len(failed) <= MOST:
-        return f"{len(failed)} tests failed, and up to {MOST} may"
+    many = len(files_of(failed))
+    if not 0 < many <= MOST:
+        return f"tests of {many} files failed, and of up to {MOST} may"
     for one in failed:
         if one.startswith(WITHOUT_SERVERS):
             return f"{one} has no server to wait for"

@@ -187,9 +187,13 @@ ON_SERVERS = "tests/faults/test_poison.py::test_an_entry"
     ("failed", "reason"),
     [
         ([ON_SERVERS], None),
-        ([f"{ON_SERVERS}[{n}]" for n in "abc"], None),
-        ([f"{ON_SERVERS}[{n}]" for n in "abcd"], "4 tests failed, and up to 3 may"),
-        ([], "0 tests failed, and up to 3 may"),
+        ([f"{ON_SERVERS}[{n}]" for n in range(50)], None),
+        ([f"tests/faults/test_{n}.py::test_it" for n in "abc"], None),
+        (
+            [f"tests/faults/test_{n}.py::test_it" for n in "abcd"],
+            "tests of 4 files failed, and of up to 3 may",
+        ),
+        ([], "tests of 0 files failed, and of up to 3 may"),
         (
             [ON_SERVERS, "tests/unit/test_log.py::test_it"],
             "tests/unit/test_log.py::test_it has no server to wait for",
@@ -199,7 +203,7 @@ ON_SERVERS = "tests/faults/test_poison.py::test_an_entry"
             "tests/faults/test_poison.py could not be read",
         ),
     ],
-    ids=["one", "three", "four", "none", "of a unit", "a file"],
+    ids=["one", "of one file", "three", "four", "none", "of a unit", "a file"],
 )
 def test_only_a_few_that_need_servers_run_once_more(failed, reason):
     assert script("again").why_not(failed) == reason
