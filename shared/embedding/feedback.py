@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.embedding import vectors
 from shared.embedding.encoders import Vectors
@@ -17,7 +18,8 @@ from shared.embedding.encoders import Vectors
 # Of each of the best the chunk that was found. What the caller may not see moves
 # nothing: else it would show in the order of what they may. The question is stretched
 # instead of their mean being shortened: a cosine heeds directions alone.
-_COSINES: LiteralString = """
+_COSINES: LiteralString = (
+    """
     WITH best AS (
         SELECT l2_normalize(avg(nearest.embedding::vector) + %(stretched)s::vector)
                ::halfvec AS moved
@@ -26,10 +28,9 @@ _COSINES: LiteralString = """
                   JOIN entry AS e ON e.id = v.entry_id
                  WHERE v.tenant = %(tenant)s AND e.tenant = %(tenant)s
                    AND v.entry_id = ANY (%(best)s)
-                   AND e.deleted_at IS NULL
-                   AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-                   AND (e.readers IS NULL OR e.readers && %(principals)s)
-                   AND (e.visible_from IS NULL OR e.visible_from <= now())
+                   AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
                  ORDER BY v.entry_id, v.embedding <=> %(vector)s::halfvec, v.chunk
                ) AS nearest)
     SELECT v.entry_id, max(1 - (v.embedding <=> best.moved))
@@ -37,6 +38,7 @@ _COSINES: LiteralString = """
      CROSS JOIN best
      WHERE v.tenant = %(tenant)s AND v.entry_id = ANY (%(entry_ids)s)
      GROUP BY v.entry_id"""
+)
 
 
 def cosines(

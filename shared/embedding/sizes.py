@@ -34,7 +34,7 @@ _COUNT_FILTERED: LiteralString = (
     SELECT count(*)
       FROM (SELECT FROM entry AS e
              WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)"""  # noqa: S608
+               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)"""
     + NARROWED
     + """
              LIMIT %(cap)s) AS capped"""

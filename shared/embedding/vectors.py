@@ -13,6 +13,7 @@ import numpy as np
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow, class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
@@ -163,7 +164,8 @@ _TUNE: LiteralString = """
     SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
            set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
 
-_NEAREST: LiteralString = """
+_NEAREST: LiteralString = (
+    """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
            1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time,
            n.external_id, n.current
@@ -174,19 +176,20 @@ _NEAREST: LiteralString = """
               FROM {table} AS v
               JOIN entry AS e ON e.id = v.entry_id
              WHERE v.tenant = %(tenant)s AND e.tenant = %(tenant)s
-               AND e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (e.readers IS NULL OR e.readers && %(principals)s)
-               AND (e.visible_from IS NULL OR e.visible_from <= now())
+               AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
              {narrowed}
              {order}) AS n
      ORDER BY n.distance, n.kind, n.entry_id, n.chunk
      LIMIT %(page)s"""
+)
 
 # Of few vectors the nearest are found without their entries, and only theirs are read,
 # one by one; `farthest` is up to where all that the caller may see have been read.
 # Behind the fence each distance is computed once: to order by it `+ 0`, it is twice.
-_NEAREST_OF_FEW: LiteralString = """
+_NEAREST_OF_FEW: LiteralString = (
+    """
     SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
            1 - n.distance AS cosine, e.source, e.kind, e.origin, e.entry_time,
            e.external_id, e.revision AS current,
@@ -203,13 +206,13 @@ _NEAREST_OF_FEW: LiteralString = """
            SELECT e.source, e.kind, e.origin, e.entry_time, e.external_id, e.revision
              FROM entry AS e
             WHERE e.id = n.entry_id AND e.tenant = %(tenant)s
-              AND e.deleted_at IS NULL
-              AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-              AND (e.readers IS NULL OR e.readers && %(principals)s)
-              AND (e.visible_from IS NULL OR e.visible_from <= now())
+              AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
             LIMIT 1) AS e
      ORDER BY n.distance, e.kind, n.entry_id, n.chunk
      LIMIT %(page)s"""
+)
 # So many pages of vectors, for one of entries: some nobody may see, or not this caller.
 _AHEAD = 3
 

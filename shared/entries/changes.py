@@ -15,6 +15,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 
 # So many are looked at in one statement, whoever may see them: a caller who sees one in
@@ -39,16 +40,17 @@ _UNTIL: LiteralString = """
 # What the caller was not told because its time had not come; nobody writes when it has.
 # Those of one moment come together, so that the moment is a place. Their replies show
 # them as parents from then on.
-_UNVEILED: LiteralString = """
+_UNVEILED: LiteralString = (
+    """
     SELECT e.changed_xid::text AS xid, e.id AS entry_id, e.source, e.external_id,
            e.revision, 'access' AS change, e.visible_from AS changed_at,
            true AS visible, false AS was_visible
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
        AND e.visible_from > %(at)s AND e.visible_from <= %(until)s
-       AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND (e.changed_xid, e.id) <= (%(xid)s::text::xid8, %(id)s::uuid)"""
+    + rights.SEEN
+    + """
      UNION
     SELECT r.changed_xid::text, r.id, r.source, r.external_id, r.revision, 'access',
            e.visible_from, true, false
@@ -57,18 +59,19 @@ _UNVEILED: LiteralString = """
                        AND l.target = e.external_id AND l.kind = 'reply'
       JOIN entry r ON r.id = l.entry_id
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
+       AND e.visible_from > %(at)s AND e.visible_from <= %(until)s"""
+    + rights.SEEN
+    + """
        AND r.tenant = %(tenant)s AND r.deleted_at IS NULL
-       AND (r.changed_xid, r.id) <= (%(xid)s::text::xid8, %(id)s::uuid)
-       AND (%(logbooks)s::text[] IS NULL OR r.logbooks && %(logbooks)s)
-       AND (r.readers IS NULL OR r.readers && %(principals)s::text[])
-       AND (r.visible_from IS NULL OR r.visible_from <= now())
+       AND (r.changed_xid, r.id) <= (%(xid)s::text::xid8, %(id)s::uuid)"""
+    + rights.seen("r")
+    + """
      ORDER BY changed_at
      FETCH FIRST %(limit)s ROWS WITH TIES"""
+)
 
-_SINCE: LiteralString = """
+_SINCE: LiteralString = (
+    """
     WITH looked_at AS MATERIALIZED (
         (SELECT e.changed_xid AS xid, e.id
            FROM entry e
@@ -91,15 +94,13 @@ _SINCE: LiteralString = """
            t.change, t.changed_at, t.visible, t.was_visible
       FROM (
     SELECT l.xid, e.id, e.source, e.external_id, e.revision, e.change, e.modified_at,
-           e.deleted_at IS NULL
-           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-           AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-           AND (e.visible_from IS NULL OR e.visible_from <= now()),
+           e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """,
            -- Until it was deleted, or until it was closed to the caller.
-           (e.deleted_at IS NOT NULL
-            AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-            AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-            AND (e.visible_from IS NULL OR e.visible_from <= now()))
+           (e.deleted_at IS NOT NULL"""
+    + rights.SEEN
+    + """)
            OR ((%(logbooks)s::text[] IS NULL OR e.past_logbooks && %(logbooks)s)
                AND ('*' = ANY(e.past_readers)
                     OR e.past_readers && %(principals)s::text[]))
@@ -117,6 +118,7 @@ _SINCE: LiteralString = """
               was_visible)
      ORDER BY t.xid, t.entry_id
      LIMIT %(looked_at)s"""
+)
 
 
 class Place(NamedTuple):

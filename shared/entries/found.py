@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 
 # What a text names, and what it is about.
@@ -32,19 +33,20 @@ _DIGESTS: LiteralString = """
        AND f.stage = %(digest)s
      LIMIT 1000"""
 
-_MEANT: LiteralString = """
+_MEANT: LiteralString = (
+    """
     SELECT t.source, t.external_id, t.id
       FROM (SELECT DISTINCT n.source, n.external_id
               FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
                    AS n (source, external_id)) AS named
       JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
                   AND t.external_id = named.external_id
-     WHERE t.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
-       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
-       AND (t.visible_from IS NULL OR t.visible_from <= now())
+     WHERE t.deleted_at IS NULL"""
+    + rights.seen("t")
+    + """
      ORDER BY t.source, t.external_id
      LIMIT 1000"""
+)
 
 
 @dataclass(frozen=True, slots=True)

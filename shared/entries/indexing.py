@@ -7,10 +7,12 @@ from typing import LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 
 # From what is due and put aside, so it costs what waits and not what there is.
-_LACKING: LiteralString = """
+_LACKING: LiteralString = (
+    """
     SELECT count(*)
       FROM (SELECT entry_id FROM work
              WHERE stage IN ('metadata', 'index') AND tenant = %(tenant)s
@@ -18,10 +20,9 @@ _LACKING: LiteralString = """
             SELECT entry_id FROM quarantine
              WHERE stage = 'index' AND tenant = %(tenant)s) AS lacking
       JOIN entry e ON e.id = lacking.entry_id
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
 
 
 def lacking(conn: Connection[TupleRow], scope: Scope) -> int:

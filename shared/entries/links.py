@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 
@@ -65,30 +66,32 @@ _SAID: LiteralString = """
        AND l.kind <> 'reply'
      ORDER BY l.kind, l.target
      LIMIT 1000"""
-_OF_ENTRIES: LiteralString = """
+_OF_ENTRIES: LiteralString = (
+    """
     SELECT l.entry_id, l.kind, t.id
       FROM entry_link l
       JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
                   AND t.external_id = l.target
-     WHERE (l.tenant = %(tenant)s) IS TRUE AND l.entry_id = ANY(%(entry_ids)s)
-       AND (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
-       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
-       AND (t.visible_from IS NULL OR t.visible_from <= now())
+     WHERE (l.tenant = %(tenant)s) IS TRUE AND l.entry_id = ANY(%(entry_ids)s)"""
+    + rights.seen("t")
+    + """
      ORDER BY l.entry_id, l.kind, t.id
      LIMIT 10000"""
+)
 
-_VISIBLE: LiteralString = """
+_VISIBLE: LiteralString = (
+    """
     SELECT t.source, t.external_id
       FROM (SELECT DISTINCT n.source, n.external_id
               FROM unnest(%(sources)s::text[], %(external_ids)s::text[])
                    AS n (source, external_id)) AS named
-      JOIN entry t ON t.tenant = %(tenant)s AND t.source = named.source
-                  AND t.external_id = named.external_id
-     WHERE (%(logbooks)s::text[] IS NULL OR t.logbooks && %(logbooks)s)
-       AND (t.readers IS NULL OR t.readers && %(principals)s::text[])
-       AND (t.visible_from IS NULL OR t.visible_from <= now())
+      JOIN entry t ON t.source = named.source AND t.external_id = named.external_id
+     WHERE t.tenant = %(tenant)s"""
+    + rights.seen("t")
+    + """
      ORDER BY t.source, t.external_id
      LIMIT 10000"""
+)
 
 
 class _Link(NamedTuple):

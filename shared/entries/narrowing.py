@@ -116,7 +116,7 @@ MARKS: LiteralString = (
     """coalesce((
             SELECT array_to_tsvector(array_agg(field.mark))
               FROM jsonb_to_recordset(%(fields)s::jsonb)
-                   AS field (mark text, """  # noqa: S608
+                   AS field (mark text, """
     + ", ".join([name + " " + kind for name, kind in _COLUMNS])
     + ") WHERE true"
     + _in_rows(NARROWED)

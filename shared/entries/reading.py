@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 
 Sort = Literal["newest", "oldest", "received"]
@@ -21,7 +22,8 @@ _WHOLE: LiteralString = """
     SELECT r.text,"""
 _BRIEF: LiteralString = """
     SELECT left(r.text, 500) AS text,"""
-_CURRENT: LiteralString = """
+_CURRENT: LiteralString = (
+    """
            char_length(r.text) AS text_chars,
            e.id AS entry_id, e.tenant, e.source, e.external_id, e.url, e.kind,
            e.logbooks, e.authors, r.title, r.text_format, e.entry_time,
@@ -51,10 +53,9 @@ _CURRENT: LiteralString = """
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_metadata m ON m.entry_id = e.id AND m.tenant = %(tenant)s
-     WHERE e.tenant = %(tenant)s
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+     WHERE e.tenant = %(tenant)s"""
+    + rights.SEEN
+)
 
 _ONE: LiteralString = _WHOLE + _CURRENT + " AND e.id = %(entry_id)s"
 _NAMED: LiteralString = (
@@ -115,15 +116,12 @@ _LISTINGS: dict[Sort, LiteralString] = {
     "received": _RECEIVED,
 }
 
-# Two constants of this file put together; every value is a parameter.
 _TOTAL: LiteralString = (
     """
     SELECT count(*)
       FROM entry e
-     WHERE e.tenant = %(tenant)s
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+     WHERE e.tenant = %(tenant)s"""
+    + rights.SEEN
     + _FILTERS
 )
 

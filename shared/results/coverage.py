@@ -15,6 +15,7 @@ from typing import Any, Literal, LiteralString, TypeVar
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from shared.access import rights
 from shared.entries.narrowing import NARROWED
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
@@ -40,10 +41,8 @@ _COUNTS: LiteralString = (
     """
     SELECT e.source, e.kind, count(*) AS entries
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
     + NARROWED
     + """
      GROUP BY e.source, e.kind
@@ -52,7 +51,8 @@ _COUNTS: LiteralString = (
 )
 # A source that is read by itself says how far it has come; its history is on its way
 # as long as that kind of run is due or at work.
-_STANDINGS: LiteralString = """
+_STANDINGS: LiteralString = (
+    """
     SELECT s.source, s.complete_from, s.complete_to, s.gaps,
            EXISTS (SELECT FROM source_schedule c
                     WHERE c.source = s.source AND c.kind = 'backfill'
@@ -66,16 +66,16 @@ _STANDINGS: LiteralString = """
                      WHERE e.tenant = %(tenant)s AND e.source = s.source
                      ORDER BY e.entry_time DESC, e.id DESC
                      LIMIT %(looked_through)s) AS n
-             WHERE n.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
-               AND (n.readers IS NULL OR n.readers && %(principals)s)
-               AND (n.visible_from IS NULL OR n.visible_from <= now())) END AS newest,
+             WHERE n.deleted_at IS NULL"""
+    + rights.seen("n")
+    + """) END AS newest,
            statement_timestamp() AS now
       FROM source_state s
      WHERE s.tenant = %(tenant)s
        AND (%(only_sources)s::text[] IS NULL OR s.source = ANY (%(only_sources)s))
      ORDER BY s.source
      LIMIT %(most)s"""
+)
 
 
 @dataclass(frozen=True, slots=True)

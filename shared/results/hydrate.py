@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.retrieval import columns
 from shared.text.languages import UNKNOWN
@@ -43,7 +44,8 @@ class Row:
     states_values: bool = False
 
 
-_ROWS: LiteralString = """
+_ROWS: LiteralString = (
+    """
     SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
            r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
            e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
@@ -55,11 +57,11 @@ _ROWS: LiteralString = """
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
      LIMIT 1000"""
+)
 
 
 def hydrate(

@@ -33,7 +33,7 @@ _PASSES: LiteralString = (
     """
     SELECT EXISTS (
            SELECT FROM entry e
-            WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""  # noqa: S608
+            WHERE e.tenant = %(tenant)s AND e.id = %(entry_id)s"""
     + NARROWED
     + ")"
 )

@@ -21,7 +21,7 @@ from shared.results.conclusion import Conclusion
 from shared.results.hydrate import Row, hydrate
 from shared.results.remaining import Remaining
 from shared.retrieval import columns, questions
-from shared.retrieval.pg_fts import WITH_WORDS
+from shared.retrieval.pg_fts import with_words
 from shared.retrieval.query_vectors import unpacked
 from shared.text.folding import STEMMED_LANGUAGES
 
@@ -36,7 +36,7 @@ _STEP = timedelta(milliseconds=1)
 # As the question is asked, whatever the filters say; rights always hold.
 _OUTSIDE: LiteralString = (
     "SELECT e.id, e.entry_time"
-    + WITH_WORDS
+    + with_words()
     + """
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(most)s"""

@@ -9,6 +9,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
@@ -30,16 +31,17 @@ _WRITTEN: LiteralString = """
                          ORDER BY e.changed_xid DESC, e.id DESC
                          LIMIT 1000) AS last
             WHERE last.modified_at >= %(since)s)"""
-_SEEN: LiteralString = """
+_SEEN: LiteralString = (
+    """
     SELECT e.id::text, e.revision,
            greatest(e.modified_at, e.visible_from) >= %(since)s
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
      LIMIT 1000"""
+)
 
 
 def compare(

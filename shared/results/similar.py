@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, LiteralString
 from uuid import UUID
 
 from shared import patience
+from shared.access import rights
 from shared.entries.narrowing import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
@@ -27,7 +28,8 @@ MOST = 1000
 TIMEOUT_MS = 100
 
 # Only what the caller may see, and what the filters let through.
-_OF_EACH: LiteralString = """
+_OF_EACH: LiteralString = (
+    """
     SELECT p.entry_id, m.others
       FROM unnest(%(ids)s::uuid[], %(groups)s::uuid[], %(series)s::uuid[])
            AS p (entry_id, group_id, series_id)
@@ -46,10 +48,9 @@ _OF_EACH: LiteralString = """
                              LIMIT %(most)s)) AS alike
                      JOIN entry e ON e.id = alike.entry_id
                     WHERE e.tenant = %(tenant)s AND e.id <> p.entry_id
-                      AND e.deleted_at IS NULL
-                      AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-                      AND (e.readers IS NULL OR e.readers && %(principals)s)
-                      AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+                      AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
 _COUNTED: LiteralString = """
                     LIMIT %(most)s) AS visible) AS m
      LIMIT 1000"""

@@ -16,6 +16,7 @@ from uuid import UUID
 from psycopg.rows import class_row
 
 from shared import patience
+from shared.access import rights
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import at_once
@@ -46,14 +47,14 @@ _NEWEST_FIRST: LiteralString = """
 _SINCE: LiteralString = _OF_THE_SAME + " AND q.said_at > s.said_at" + _NEWEST_FIRST
 _BEFORE: LiteralString = _OF_THE_SAME + " AND q.said_at < s.said_at" + _NEWEST_FIRST
 # Who may be seen, and whose newest revision says so.
-_SEEN: LiteralString = """
+_SEEN: LiteralString = (
+    """
              JOIN entry e ON e.id = c.entry_id
              JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
             WHERE e.tenant = %(tenant)s AND m.tenant = %(tenant)s
-              AND e.deleted_at IS NULL
-              AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-              AND (e.readers IS NULL OR e.readers && %(principals)s)
-              AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+              AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
 # Of several values of the same that an entry states, the last one is what it says.
 # Where nobody of those looked through may be seen, there may be a newer one still:
 # then nothing is said to be replaced.
@@ -73,7 +74,7 @@ _VALUES: LiteralString = (
              ORDER BY q.entry_id, q.device, q.parameter, q.dimension, q.place DESC) AS s
       LEFT JOIN LATERAL (
            SELECT c.value, c.said_at, e.id, e.source, e.external_id
-             FROM ("""  # noqa: S608
+             FROM ("""
     + _SINCE
     + """) AS c"""
     + _SEEN

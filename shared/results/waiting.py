@@ -8,6 +8,7 @@ from typing import Any, LiteralString
 
 from psycopg import Connection
 
+from shared.access import rights
 from shared.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
 from shared.entries.narrowing import NARROWED
 from shared.jobs.outcome import Outcome
@@ -23,10 +24,8 @@ _STAGES = {
 
 _SEEN: LiteralString = (
     """
-           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
-           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-           AND (e.readers IS NULL OR e.readers && %(principals)s)
-           AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
     + NARROWED
     + " LIMIT %(most_rows)s)"
 )
@@ -37,7 +36,7 @@ _WAITING: LiteralString = (
       FROM ((SELECT w.entry_id
                FROM work w
                JOIN entry e ON e.id = w.entry_id
-              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s)"""  # noqa: S608
+              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s)"""
     + _SEEN
     + """
              UNION ALL

@@ -15,6 +15,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries import refs
 from shared.errors import InvalidRequestError
@@ -36,15 +37,16 @@ _FURTHEST = ("outside_candidates", "below_similarity", "no_match")
 # What a model says of a hit that it has read.
 _READ = frozenset({LOGIT, LIKENESS})
 
-_SEEN: LiteralString = """
+_SEEN: LiteralString = (
+    """
     SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at
       FROM entry e
-     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)"""
+    + rights.SEEN
+    + """
      ORDER BY e.source, e.external_id
      LIMIT 5000"""
+)
 
 _ARE_THERE: LiteralString = """
     SELECT EXISTS (

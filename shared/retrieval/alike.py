@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from psycopg.rows import class_row
 
+from shared.access import rights
 from shared.embedding import tables, vectors
 from shared.entries.narrowing import NARROWED
 from shared.errors import DatabaseQueryError
@@ -57,10 +58,8 @@ _SAME_THINGS: LiteralString = (
           JOIN entry e ON e.id = t.entry_id
          WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
            AND t.tsv @@ %(things)s::tsquery
-           AND e.deleted_at IS NULL
-           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-           AND (e.readers IS NULL OR e.readers && %(principals)s)
-           AND (e.visible_from IS NULL OR e.visible_from <= now())"""  # noqa: S608
+           AND e.deleted_at IS NULL"""
+    + rights.SEEN
     + NARROWED
     + """
          ORDER BY e.entry_time DESC, e.id DESC

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg import Connection, Cursor
 from psycopg.rows import class_row
 
+from shared.access import rights
 from shared.entries import identity
 from shared.entries.narrowing import MARKS, NARROWED, narrows
 from shared.jobs.outcome import Candidate
@@ -50,20 +51,20 @@ class Columns:
         )
 
 
-# Constants put together; every value is a parameter. An entry that metadata has not
-# reached yet cannot be told apart from what is excluded: a question that keeps to what
-# is not negated does not show it.
-LEFT: LiteralString = (
-    """
+# What a question leaves over, as far as the caller may see it, or as far as not. An
+# entry that metadata has not reached yet cannot be told apart from what is excluded: a
+# question that keeps to what is not negated does not show it.
+def left(whose: LiteralString = rights.SEEN) -> LiteralString:
+    """Return the part of a statement that names the entries `e` which are left over."""
+    return (
+        """
       FROM entry e
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
-    + NARROWED
-    + """
+       AND e.deleted_at IS NULL"""
+        + whose
+        + NARROWED
+        + """
        AND (%(kept)s::jsonb = '[]' OR EXISTS (
             SELECT FROM jsonb_to_recordset(%(kept)s::jsonb)
                         AS k (languages text[], query text)
@@ -71,27 +72,29 @@ LEFT: LiteralString = (
                     OR '*' = ANY (k.languages) AND t.language <> ALL (%(stemmed)s))
                AND CASE WHEN %(fields)s::jsonb = '[]' THEN t.tsv
                         ELSE t.tsv || """
-    + MARKS
-    + """ END @@ k.query::tsquery))"""
-)
-SHOWN: LiteralString = (
+        + MARKS
+        + """ END @@ k.query::tsquery))"""
+    )
+
+
+_OF_THESE: LiteralString = (
     """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
-    + LEFT
+    + left()
+    + " AND e.id = ANY (%(ids)s) LIMIT 5000"
 )
-
-_OF_THESE: LiteralString = SHOWN + " AND e.id = ANY (%(ids)s) LIMIT 5000"
 # Of a question without filters, which excludes nothing: most of the other statement is
 # what lets everything through then, and planning that takes longer than reading.
-_PLAINLY_OF_THESE: LiteralString = """
+_PLAINLY_OF_THESE: LiteralString = (
+    """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
      WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
-       AND e.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s)
-       AND (e.visible_from IS NULL OR e.visible_from <= now())
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
      LIMIT 5000"""
+)
 
 
 def of(

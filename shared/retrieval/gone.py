@@ -9,6 +9,7 @@ from uuid import UUID
 from psycopg import Connection, Cursor
 from psycopg.rows import TupleRow
 
+from shared.access import rights
 from shared.access.scope import Scope
 
 # More than these are told apart after the search: each is a clause of the query.
@@ -16,7 +17,8 @@ MAX_IDS = 1000
 
 # Of what was ever deleted or closed to somebody, be it under an embargo, all that the
 # index has perhaps not heard of: written since its watermark, or put aside on its way.
-_SINCE: LiteralString = """
+_SINCE: LiteralString = (
+    """
     WITH unheard AS (
         SELECT e.id, e.modified_at, e.deleted_at, e.logbooks, e.readers, e.visible_from
           FROM entry e
@@ -27,13 +29,14 @@ _SINCE: LiteralString = """
           FROM quarantine q
           JOIN entry e ON e.id = q.entry_id AND e.tenant = %(tenant)s
          WHERE q.tenant = %(tenant)s AND q.stage IN ('metadata', 'index'))
-    SELECT id FROM unheard
-     WHERE NOT (deleted_at IS NULL
-                AND (%(logbooks)s::text[] IS NULL OR logbooks && %(logbooks)s)
-                AND (readers IS NULL OR readers && %(principals)s)
-                AND (visible_from IS NULL OR visible_from <= now()))
-     ORDER BY modified_at DESC, id
+    SELECT u.id
+      FROM unheard u
+     WHERE NOT (u.deleted_at IS NULL"""
+    + rights.seen("u")
+    + """)
+     ORDER BY u.modified_at DESC, u.id
      LIMIT %(most)s"""
+)
 
 
 def since(

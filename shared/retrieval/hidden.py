@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString
 
+from shared.access import rights
 from shared.jobs.outcome import cuts
 from shared.postgres import connection
 from shared.retrieval import columns, matched, questions
@@ -14,26 +15,10 @@ if TYPE_CHECKING:
 # Of more it is told that there are so many at least.
 MOST = 1000
 
-# What every statement says of rights; here, one of them must not hold.
-RIGHTS: tuple[LiteralString, ...] = (
-    "(%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)",
-    "(e.readers IS NULL OR e.readers && %(principals)s)",
-    "(e.visible_from IS NULL OR e.visible_from <= now())",
-)
-_NOT_ALL: LiteralString = "(" + " AND ".join(RIGHTS) + ") IS NOT TRUE"
+_UNSEEN: LiteralString = rights.unseen("e")
 _COUNT: LiteralString = """
     SELECT count(*)
       FROM (SELECT FROM matched LIMIT %(most)s) AS hidden"""
-
-
-def statement(*, by_words: bool) -> LiteralString:
-    """Return the count of all that match, but for what the caller may see."""
-    # Whoever lists what matches for a caller says these once each.
-    first, *others = RIGHTS
-    shown = matched.statement(_COUNT, by_words=by_words)
-    for right in others:
-        shown = shown.replace(right, "true")
-    return shown.replace(first, _NOT_ALL)
 
 
 def count(ask: Ask, lexicon: Lexicon) -> int | None:
@@ -50,7 +35,9 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     if plan.asks_for_words and not asked.question.finds:
         return 0
     given = {**matched.params(asked, asked.question), "most": MOST}
+    by_words = plan.asks_for_words
+    statement = matched.statement(_COUNT, by_words=by_words, whose=_UNSEEN)
     with connection(lexicon.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
-        row = conn.execute(statement(by_words=plan.asks_for_words), given).fetchone()
+        row = conn.execute(statement, given).fetchone()
     return int(row[0]) if row else 0

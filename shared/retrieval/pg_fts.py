@@ -8,6 +8,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from shared.access import rights
 from shared.broker import METADATA_STAGE
 from shared.entries.narrowing import MARKS, NARROWED
 from shared.postgres import connection
@@ -29,10 +30,12 @@ class Match(Columns):
     score: float
 
 
-# What has the words that are asked for, by the index of terms; each entry is compared
-# with the question of its own language, and so stands here once.
-WITH_WORDS: LiteralString = (
-    """
+# By the index of terms; each entry is compared with the question of its own language,
+# and so stands here once.
+def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
+    """Return the part of a statement that names the entries `e` with the words."""
+    return (
+        """
           FROM jsonb_to_recordset(%(queries)s::jsonb)
                AS q (languages text[], gate text, query text)
           JOIN entry_text t
@@ -41,22 +44,22 @@ WITH_WORDS: LiteralString = (
                 OR '*' = ANY (q.languages) AND t.language <> ALL (%(stemmed)s))
           JOIN entry e ON e.id = t.entry_id
          WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
-           AND e.deleted_at IS NULL
-           AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-           AND (e.readers IS NULL OR e.readers && %(principals)s)
-           AND (e.visible_from IS NULL OR e.visible_from <= now())"""
-    + NARROWED
-    + """
+           AND e.deleted_at IS NULL"""
+        + whose
+        + NARROWED
+        + """
            AND (%(fields)s::jsonb = '[]' OR (t.tsv || """
-    + MARKS
-    + """) @@ q.query::tsquery)"""
-)
+        + MARKS
+        + """) @@ q.query::tsquery)"""
+    )
+
+
 _SEARCH: LiteralString = (
     """
     WITH matched AS (
         SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
-               e.entry_time, t.tsv, q.query::tsquery AS query"""  # noqa: S608
-    + WITH_WORDS
+               e.entry_time, t.tsv, q.query::tsquery AS query"""
+    + with_words()
     + """
          ORDER BY e.entry_time DESC, e.id DESC
          LIMIT %(ranked)s)

@@ -10,6 +10,7 @@ from typing import Any, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.due import schedule
 from shared.due.schedule import Standing
@@ -22,7 +23,8 @@ from shared.sources.state import SourceState
 # time that somebody looks, and by whoever may see none of it each time for nothing.
 MOST_COUNTED = 50_000
 
-_NEWEST: LiteralString = """
+_NEWEST: LiteralString = (
+    """
     SELECT n.entry_time
       FROM (SELECT e.id, e.entry_time, e.deleted_at, e.logbooks, e.readers,
                    e.visible_from
@@ -30,19 +32,19 @@ _NEWEST: LiteralString = """
              WHERE e.tenant = %(tenant)s AND e.source = %(source)s
              ORDER BY e.entry_time DESC, e.id DESC
              LIMIT %(most)s) AS n
-     WHERE n.deleted_at IS NULL
-       AND (%(logbooks)s::text[] IS NULL OR n.logbooks && %(logbooks)s)
-       AND (n.readers IS NULL OR n.readers && %(principals)s::text[])
-       AND (n.visible_from IS NULL OR n.visible_from <= now())
+     WHERE n.deleted_at IS NULL"""
+    + rights.seen("n")
+    + """
      ORDER BY n.entry_time DESC, n.id DESC
      LIMIT 1"""
-_STOCK: LiteralString = """
+)
+_STOCK: LiteralString = (
+    """
     WITH n AS MATERIALIZED (
         SELECT e.entry_time, e.logbooks,
-               e.deleted_at IS NULL
-               AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-               AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-               AND (e.visible_from IS NULL OR e.visible_from <= now()) AS is_seen
+               e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """ AS is_seen
           FROM entry e
          WHERE e.tenant = %(tenant)s AND e.source = %(source)s
          ORDER BY e.entry_time DESC, e.id DESC
@@ -54,6 +56,7 @@ _STOCK: LiteralString = """
                  WHERE m.is_seen
                  ORDER BY m.entry_time DESC LIMIT 1000) AS recent) AS logbooks
       FROM n"""
+)
 _BEHIND: LiteralString = """
     SELECT s.source, s.failures, s.paused IS NOT NULL,
            extract(epoch FROM statement_timestamp() - (

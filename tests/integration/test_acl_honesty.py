@@ -16,7 +16,6 @@ from shared.query.plan import Limits
 from shared.results import absence, beside, why_not
 from shared.results.page import read_page
 from shared.results.stored import Reader
-from shared.retrieval import hidden, matched
 from shared.settings import Settings
 from shared.text.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, SIGNER, Asking
@@ -95,13 +94,6 @@ def test_why_not_tells_the_hidden_from_the_unknown_only_where_that_is_allowed(as
     hidden_one = why("ben", honest=True)
     assert (hidden_one["gate"], hidden_one["entry_id"]) == ("not_visible", None)
     assert "Secret" not in json.dumps(hidden_one)
-
-
-@pytest.mark.parametrize("by_words", [True, False])
-def test_each_right_stands_once_in_what_is_counted(by_words):
-    shown = matched.statement("", by_words=by_words)
-    assert [shown.count(right) for right in hidden.RIGHTS] == [1, 1, 1]
-    assert "IS NOT TRUE" in hidden.statement(by_words=by_words)
 
 
 def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(

@@ -11,6 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row, dict_row
 
+from shared.access import rights
 from shared.access.scope import Scope
 from shared.entries.attachments import COLUMNS, Attached
 from shared.entries.incoming import AttachmentRef
@@ -47,10 +48,8 @@ _ONE: LiteralString = (
     + """, e.deleted_at IS NOT NULL AS is_deleted
       FROM attachment a
       JOIN entry e ON e.id = a.entry_id
-     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s
-       AND (%(logbooks)s::text[] IS NULL OR e.logbooks && %(logbooks)s)
-       AND (e.readers IS NULL OR e.readers && %(principals)s::text[])
-       AND (e.visible_from IS NULL OR e.visible_from <= now())"""
+     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s"""
+    + rights.SEEN
 )
 _COUNT: LiteralString = """
     SELECT count(*) FROM attachment

@@ -1,0 +1,38 @@
+"""What a caller may see of entries, as a condition: it stands in no other file.
+
+A statement names the tenant itself, and says itself if deleted entries count.
+"""
+
+from __future__ import annotations
+
+from typing import LiteralString
+
+
+def seen(entry: LiteralString) -> LiteralString:
+    """Return what follows a WHERE that keeps to what the caller may see."""
+    return "\n       AND " + _condition(entry)
+
+
+def unseen(entry: LiteralString) -> LiteralString:
+    """Return what follows a WHERE that keeps to all the rest; null is no right."""
+    return "\n       AND (" + _condition(entry) + ") IS NOT TRUE"
+
+
+def _condition(entry: LiteralString) -> LiteralString:
+    return (
+        "(%(logbooks)s::text[] IS NULL OR "
+        + entry
+        + ".logbooks && %(logbooks)s)\n       AND ("
+        + entry
+        + ".readers IS NULL OR "
+        + entry
+        + ".readers && %(principals)s::text[])\n       AND ("
+        + entry
+        + ".visible_from IS NULL OR "
+        + entry
+        + ".visible_from <= now())"
+    )
+
+
+# Of an entry `e`, as nearly every statement calls it.
+SEEN: LiteralString = seen("e")
