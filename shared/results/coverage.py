@@ -24,6 +24,7 @@ from shared.postgres import translated_errors
 from shared.query.plan import Plan
 from shared.results import waiting
 from shared.results.remaining import Remaining
+from shared.sources import newest
 
 log = get_logger()
 
@@ -58,16 +59,8 @@ _STANDINGS: LiteralString = (
                     WHERE c.source = s.source AND c.kind = 'backfill'
                       AND (c.next_run_at IS NOT NULL
                            OR c.leased_until > statement_timestamp())) AS is_loading,
-           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN (
-            SELECT max(n.entry_time)
-              FROM (SELECT e.entry_time, e.deleted_at, e.logbooks, e.readers,
-                           e.visible_from
-                      FROM entry e
-                     WHERE e.tenant = %(tenant)s AND e.source = s.source
-                     ORDER BY e.entry_time DESC, e.id DESC
-                     LIMIT %(looked_through)s) AS n
-             WHERE n.deleted_at IS NULL"""
-    + rights.seen("n")
+           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN ("""
+    + newest.of("s.source")
     + """) END AS newest,
            statement_timestamp() AS now
       FROM source_state s

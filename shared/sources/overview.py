@@ -15,7 +15,7 @@ from shared.access.scope import Scope
 from shared.due import schedule
 from shared.due.schedule import Standing
 from shared.settings_sources import SourceSettings
-from shared.sources import runs, state
+from shared.sources import newest, runs, state
 from shared.sources.runs import IngestionRun
 from shared.sources.state import SourceState
 
@@ -23,21 +23,7 @@ from shared.sources.state import SourceState
 # time that somebody looks, and by whoever may see none of it each time for nothing.
 MOST_COUNTED = 50_000
 
-_NEWEST: LiteralString = (
-    """
-    SELECT n.entry_time
-      FROM (SELECT e.id, e.entry_time, e.deleted_at, e.logbooks, e.readers,
-                   e.visible_from
-              FROM entry e
-             WHERE e.tenant = %(tenant)s AND e.source = %(source)s
-             ORDER BY e.entry_time DESC, e.id DESC
-             LIMIT %(most)s) AS n
-     WHERE n.deleted_at IS NULL"""
-    + rights.seen("n")
-    + """
-     ORDER BY n.entry_time DESC, n.id DESC
-     LIMIT 1"""
-)
+_NEWEST: LiteralString = newest.of("%(source)s")
 _STOCK: LiteralString = (
     """
     WITH n AS MATERIALIZED (
@@ -48,9 +34,9 @@ _STOCK: LiteralString = (
           FROM entry e
          WHERE e.tenant = %(tenant)s AND e.source = %(source)s
          ORDER BY e.entry_time DESC, e.id DESC
-         LIMIT %(most)s)
+         LIMIT %(looked_through)s)
     SELECT count(*) FILTER (WHERE n.is_seen) AS entries,
-           count(*) = %(most)s AS has_more,
+           count(*) = %(looked_through)s AS has_more,
            (SELECT coalesce(array_agg(DISTINCT book), '{}') FROM (
                 SELECT unnest(m.logbooks) AS book FROM n AS m
                  WHERE m.is_seen
@@ -167,7 +153,7 @@ def read(
             source,
             settings,
             states.get(source),
-            {**scope.params, "source": source, "most": MOST_COUNTED},
+            {**scope.params, "source": source, "looked_through": MOST_COUNTED},
             counted=counted,
             now=row[0],
         )
@@ -201,7 +187,7 @@ def _view(
     if counted:
         with conn.cursor(row_factory=class_row(Stock)) as cur:
             stock = cur.execute(_STOCK, values).fetchone()
-    newest = conn.execute(_NEWEST, values).fetchone()
+    last = conn.execute(_NEWEST, values).fetchone()
     latest = runs.listing(conn, str(values["tenant"]), limit=1, source=name)
     return SourceView(
         name,
@@ -210,7 +196,7 @@ def _view(
         schedule.standing(conn, name) if standing else {},
         latest[0] if latest else None,
         stock,
-        newest[0] if newest else None,
+        last[0] if last else None,
         now,
     )
 

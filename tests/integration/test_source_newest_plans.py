@@ -61,7 +61,7 @@ def steps(conn, statement: str, **values: Any) -> list[dict[str, Any]]:
 def test_the_newest_entry_is_looked_up_and_what_is_hidden_bounded(filled):
     def read(scope: Scope, source: str) -> tuple[int, int]:
         """Return how many rows the index gave, and how many were found."""
-        values = {**scope.params, "source": source, "most": MOST}
+        values = {**scope.params, "source": source, "looked_through": MOST}
         found = steps(filled, overview._NEWEST, **values)
         assert {one["Node Type"] for one in found} <= {
             "Limit",
