@@ -7,7 +7,7 @@ the only redelivery; it goes by the database's clock.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import LiteralString
@@ -44,8 +44,8 @@ _ADD: LiteralString = """
         SELECT u.stage FROM used u
          WHERE EXISTS (SELECT FROM named n WHERE n.is_of_model))
     INSERT INTO work (entry_id, stage, tenant, class)
-    SELECT due.entry_id, stages.stage, %(tenant)s, %(class)s
-      FROM unnest(%(entry_ids)s::uuid[]) AS due (entry_id)
+    SELECT due.entry_id, stages.stage, %(tenant)s, due.class
+      FROM unnest(%(ids)s::uuid[], %(classes)s::smallint[]) AS due (entry_id, class)
      CROSS JOIN stages
      ORDER BY due.entry_id, stages.stage
         ON CONFLICT (entry_id, stage) DO UPDATE
@@ -250,6 +250,7 @@ def add(
     stages: Sequence[str],
     *,
     work_class: int = LIVE,
+    bulk: Container[UUID] = (),
     exactly: bool = False,
 ) -> None:
     """Make stages due for entries; work that is running stays due afterwards.
@@ -259,8 +260,9 @@ def add(
     ids = sorted(entry_ids)
     if not ids or not stages:
         return
-    values = {"entry_ids": ids, "stages": list(stages), "exactly": exactly}
-    conn.execute(_ADD, {**values, "tenant": tenant, "class": work_class})
+    classes = [BULK if one in bulk else work_class for one in ids]
+    values = {"ids": ids, "classes": classes, "stages": list(stages)}
+    conn.execute(_ADD, {**values, "tenant": tenant, "exactly": exactly})
 
 
 @dataclass(frozen=True, slots=True)

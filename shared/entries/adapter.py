@@ -145,6 +145,8 @@ class RawItem:
     # they were: it spares the runtime to write the payload out again.
     digest: str | None = None
     size: int = 0
+    # The runtime knows it, and has it read again by other settings alone.
+    is_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)

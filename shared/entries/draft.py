@@ -79,6 +79,8 @@ class EntryDraft:
     # None: it was pushed, no adapter has read it.
     parsed_by: int | None = None
     raw: RawItem | None = None
+    # Its source has not touched it; other settings read it otherwise.
+    is_anew: bool = False
     _hashed: Hashed | None = field(default=None, init=False, repr=False, compare=False)
     # None: not made yet; of a text without markup it is the text.
     _plain: str | None = field(default=None, init=False, repr=False, compare=False)

@@ -250,8 +250,16 @@ class Page:
                 wanted[stage] = [*revised, *gone]
         wanted[ATTACHMENTS_STAGE] = [one for one in revised if one in fetch]
         wanted[INDEX_STAGE] = [*wanted.get(INDEX_STAGE, ()), *gone, *(aside - gone)]
+        anew = {edit.row.id for edit in self.edits if edit.news.draft.is_anew}
         for stage, ids in wanted.items():
-            due.add(self.conn, self.tenant, ids, [stage], work_class=self.work_class)
+            due.add(
+                self.conn,
+                self.tenant,
+                ids,
+                [stage],
+                work_class=self.work_class,
+                bulk=anew,
+            )
 
     def _results(self, news: Sequence[News]) -> list[Saved]:
         made = {one.identity: key for key, one in self.made.items()}

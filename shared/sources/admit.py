@@ -116,6 +116,7 @@ class Rules:
             stamp=raw.stamp,
             parsed_by=self._version,
             raw=raw if self._source.keep_raw else None,
+            is_anew=raw.is_anew,
         )
 
     def _check(self, entry: Entry) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -54,12 +55,18 @@ class _Written:
     saved: Sequence[Saved] = ()
     deleted: Sequence[UUID] = ()
     quarantined: int = 0
+    # What other settings have read otherwise, which is bulk work.
+    anew: AbstractSet[str] = frozenset()
 
     @property
     def changed(self) -> list[UUID]:
-        """What is new or edited."""
+        """What is new at its source, or edited there."""
         told = {"created", "updated"}
-        return [one.entry_id for one in self.saved if one.status in told]
+        return [
+            one.entry_id
+            for one in self.saved
+            if one.status in told and one.external_id not in self.anew
+        ]
 
 
 _NOTHING = _Written()
@@ -205,7 +212,8 @@ class Intake:
         quarantined = rejected.keep(conn, self.tenant, self.name, news.bad)
         mended = [draft.external_id for draft in news.drafts]
         rejected.forget(conn, self.tenant, self.name, mended)
-        return _Written(saved, deleted, quarantined)
+        anew = {draft.external_id for draft in news.drafts if draft.is_anew}
+        return _Written(saved, deleted, quarantined, anew)
 
     def delete(self, external_ids: Sequence[str], *, reason: str) -> int:
         """Commit tombstones for what the source has no more, and nudge."""

@@ -88,9 +88,9 @@ class Sieve:
         for one in under_way:
             known.pop(one, None)
         news = [
-            replace(item, stamp=stamp)
+            replace(item, stamp=stamp, is_anew=_is_same(known.get(own), stamp))
             for item, stamp in zip(items, stamps, strict=True)
-            if known.get(item.external_id) != stamp
+            if known.get(own := item.external_id) != stamp
         ]
         return Sifted(news, len(items) - len(news), size)
 
@@ -99,6 +99,12 @@ def digest_in(stamp: str | None) -> str | None:
     """Return the digest of a stamp that a sieve has made."""
     digest, _, rest = (stamp or "").partition(":")
     return digest if rest and _DIGEST.fullmatch(digest) else None
+
+
+def _is_same(known: str | None, stamp: str) -> bool:
+    """Tell whether what came is what is known, and only read in another way."""
+    digest = digest_in(known)
+    return digest is not None and digest == digest_in(stamp)
 
 
 def _digest(data: bytes) -> str:

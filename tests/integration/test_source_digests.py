@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shared.due import rows as due
 from shared.postgres import connection
 from shared.settings_sources import SourceSettings
 from shared.sources import arrangement, runs
@@ -111,3 +112,43 @@ def test_what_was_parsed_again_is_still_known_by_its_bytes(runtime, path):
     assert stamps(runtime) == before
     replace_by(path, lines())
     assert runtime.run(NAME).unchanged == COUNT
+
+
+def test_what_another_map_reads_otherwise_is_behind_what_is_new_beside_it(
+    runtime, path
+):
+    many = [
+        json.dumps({"id": str(n), "timestamp": 1_718_000_000 + n, "text": f"Text {n}"})
+        for n in range(300)
+    ]
+    replace_by(path, "\n".join([*many, ""]))
+    runtime.run(NAME)
+    with connection(runtime.pool) as conn:
+        # Every stage has done what was due until now.
+        conn.execute("DELETE FROM work")
+    runtime.nudged.clear()
+    new = json.dumps({"id": "new", "timestamp": 1_719_000_000, "text": "Trip"})
+    edited = many[7].replace("Text 7", "Text seven")
+    replace_by(path, "\n".join([*many[:7], edited, *many[8:], new, ""]))
+
+    configure(runtime, path, args={"map": {"title": "id"}})
+    mapped = runtime.run(NAME)
+
+    assert (mapped.updated, mapped.added) == (300, 1)
+    with connection(runtime.pool) as conn:
+        classes = conn.execute(
+            "SELECT w.stage, w.class, count(*), array_agg(e.external_id) FILTER"
+            "       (WHERE w.class = 0) FROM work w JOIN entry e ON e.id = w.entry_id"
+            " GROUP BY w.stage, w.class ORDER BY w.stage, w.class"
+        ).fetchall()
+        first = due.claim(conn, "metadata", limit=50)
+    assert [(stage, kind, count) for stage, kind, count, _ in classes] == [
+        ("embed:test", due.LIVE, 2),
+        ("embed:test", due.BULK, 299),
+        ("metadata", due.LIVE, 2),
+        ("metadata", due.BULK, 299),
+    ]
+    assert {tuple(sorted(ids)) for *_, ids in classes if ids} == {("7", "new")}
+    # Whoever works takes these two first, and nobody is nudged for the others.
+    assert [one.work_class for one in first] == [due.LIVE] * 2
+    assert sum(count for _, count in runtime.nudged) == 2 * 2
