@@ -24,6 +24,7 @@ from shared.errors import AdapterNotFoundError, ConfigurationError
 from shared.log import get_logger
 from shared.settings import Settings
 from shared.settings_sources import PUSH, SourceSettings
+from shared.sources.limit import Limit
 
 log = get_logger()
 
@@ -73,6 +74,7 @@ class Opened:
     source: Source
     adapter: Adapter
     io: SourceIO
+    limit: Limit
 
     @property
     def tenant(self) -> str:
@@ -89,6 +91,11 @@ class Opened:
         """What it can tell, as far as its own settings let it."""
         narrowed = getattr(self.adapter, "capabilities", None)
         return narrowed if narrowed is not None else self.descriptor.capabilities
+
+    @property
+    def read_by(self) -> str:
+        """What changes when the same answer may become another entry."""
+        return read_by(self.settings, self.descriptor, self.limit.raised)
 
     @property
     def overlap_seconds(self) -> float:
@@ -131,7 +138,9 @@ def pulled(settings: Settings) -> dict[str, SourceSettings]:
     }
 
 
-def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> Source:
+def describe(
+    name: str, settings: SourceSettings, *, max_entry_bytes: int, raised: int = 0
+) -> Source:
     """Return what an adapter may know of its source, or what is wrong with it."""
     descriptor = adapter_class(settings.adapter).descriptor
     _check_place(name, settings, descriptor)
@@ -158,7 +167,7 @@ def describe(name: str, settings: SourceSettings, *, max_entry_bytes: int) -> So
         history_start=_history_start(settings),
         request_timeout_seconds=settings.request_timeout_seconds,
         max_entry_bytes=max_entry_bytes,
-        read_by=read_by(settings, descriptor, max_entry_bytes),
+        read_by=read_by(settings, descriptor, raised),
         args=args,
     )
 
@@ -172,12 +181,12 @@ def open_source(
     is_dry: bool = False,
 ) -> Opened:
     """Return the source with its adapter; nothing has been asked yet."""
-    source = describe(name, settings, max_entry_bytes=max_entry_bytes)
+    limit = Limit.of(io.memory, max_entry_bytes)
+    source = describe(name, settings, max_entry_bytes=limit.most, raised=limit.raised)
     if is_dry:
         source = replace(source, read_by=None)
-    return Opened(
-        name, settings, source, adapter_class(settings.adapter)(source, io), io
-    )
+    adapter = adapter_class(settings.adapter)(source, io)
+    return Opened(name, settings, source, adapter, io, limit)
 
 
 def config_hash(settings: SourceSettings) -> str:
@@ -186,12 +195,15 @@ def config_hash(settings: SourceSettings) -> str:
 
 
 def read_by(
-    settings: SourceSettings, descriptor: AdapterDescriptor, max_entry_bytes: int
+    settings: SourceSettings, descriptor: AdapterDescriptor, raised: int = 0
 ) -> str:
-    """Return what changes when the same answer may become another entry."""
+    """Return what changes when the same answer may become another entry.
+
+    Also where the limit of its size was `raised` over what had been refused.
+    """
     # Without defaults: a release that brings a setting changes nothing by it.
     said = settings.model_dump(mode="json", exclude=set(OF_PACE), exclude_defaults=True)
-    digest = _digest({**said, "max_entry_bytes": max_entry_bytes})
+    digest = _digest({**said, "raised": raised})
     return f"{descriptor.version}:{digest}"
 
 

@@ -79,6 +79,7 @@ class Reader:
         with connection(self.pool) as conn:
             sifted = self.sieve.sift(conn, items, under_way)
         news = self._parsed(sifted.news)
+        self.opened.limit.note(self.memory, (one.error for one in news.bad))
         if is_cut_short or news.left or self.is_dry:
             # What the adapter remembers of it would hide its rest from the next run.
             self.memory.discard_changes()

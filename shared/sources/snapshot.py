@@ -66,15 +66,21 @@ def steps(intake: Intake, files: Opened) -> Steps:
     memory = Within(intake.memory)
     for page in files.adapter.pages(memory.get(_CURSOR)):
         memory.put(_CURSOR, dict(page.cursor))
-        yield _merge(intake, page.items)
+        drafts, bad = _read(intake, page.items)
+        files.limit.note(memory, (one.error for one in bad))
+        yield _merge(intake, page.items, drafts, bad)
     with connection(intake.pool) as conn:
         # Also where nothing in them is new.
         state.serve_snapshot(conn, intake.tenant, intake.name)
         intake.keep(conn, None)
 
 
-def _merge(intake: Intake, items: Sequence[RawItem]) -> Counts:
-    drafts, bad = _read(intake, items)
+def _merge(
+    intake: Intake,
+    items: Sequence[RawItem],
+    drafts: Sequence[EntryDraft],
+    bad: Sequence[Rejected],
+) -> Counts:
     with connection(intake.pool) as conn:
         # Nobody else writes to the source between the look and the page.
         links.lock(conn, intake.tenant, intake.name)

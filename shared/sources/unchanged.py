@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.entries.adapter import ListsIds, RawItem
-from shared.sources import beside, loading
+from shared.sources import beside
 from shared.sources.loading import Opened
 
 # Joined by two columns of what is asked: while the statistics of a table that grows are
@@ -47,8 +47,7 @@ class Sieve:
     def __init__(self, opened: Opened, *, mends: bool = False) -> None:
         self._is_used = not isinstance(opened.adapter, ListsIds)
         # Another parser, or another setting, may make another entry of it.
-        most = opened.source.max_entry_bytes
-        self._how = loading.read_by(opened.settings, opened.descriptor, most)
+        self._how = opened.read_by
         self._tenant, self._name = opened.tenant, opened.name
         self._mends = mends
 

@@ -45,14 +45,16 @@ class Poller:
 
     def poll(self, *, pages: int | None = None, **asked: Any) -> list[RawItem]:
         """Return the items of the next run, or of its first pages."""
-        adapter = self.open().adapter
+        opened = self.open()
+        adapter = opened.adapter
         found: list[RawItem] = []
         with self.io:
             for number, page in enumerate(adapter.pages(self.cursor, **asked), 1):
+                refused = self._parse(adapter, page.items)
+                opened.limit.note(self.store, refused)
                 self.memory.update(self.store.take_changes())
                 self.cursor = page.cursor
                 found += page.items
-                self._parse(adapter, page.items)
                 if number == pages:
                     break
         return found
@@ -61,9 +63,14 @@ class Poller:
         """Return the ids that the next run brings."""
         return [item.external_id for item in self.poll(**asked)]
 
-    def _parse(self, adapter: Any, items: Iterable[RawItem]) -> None:
+    def _parse(
+        self, adapter: Any, items: Iterable[RawItem]
+    ) -> list[MalformedEntryError]:
+        refused = []
         for item in items:
             try:
                 self.entries[item.external_id] = adapter.parse(item)
             except MalformedEntryError as exc:
                 self.refused[item.external_id] = exc
+                refused.append(exc)
+        return refused

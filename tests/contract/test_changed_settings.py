@@ -89,7 +89,7 @@ def test_what_is_not_of_the_reading_leaves_alone_by_what_something_was_read():
     def read_by(kind: type[SourceSettings] = SourceSettings, **more: Any) -> str:
         settings = kind.model_validate(given | more)
         descriptor = loading.adapter_class("generic_json").descriptor
-        return loading.read_by(settings, descriptor, 1_000_000)
+        return loading.read_by(settings, descriptor)
 
     assert read_by(Later) == read_by()
     assert read_by(Later, of_a_later_release=8) != read_by()
@@ -187,12 +187,42 @@ def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served: Served):
 def test_every_setting_of_pace_is_a_setting_and_changes_nothing_that_is_read():
     given = SourceSettings(adapter="generic_csv", path="/nowhere")
     descriptor = loading.adapter_class(given.adapter).descriptor
-    read_by = loading.read_by(given, descriptor, 1_000_000)
+    read_by = loading.read_by(given, descriptor)
 
     assert set(SourceSettings.model_fields) >= loading.OF_PACE
     failing = given.model_copy(update={"max_retries": 0})
-    assert loading.read_by(failing, descriptor, 1_000_000) == read_by
+    assert loading.read_by(failing, descriptor) == read_by
     for change in (ZONE, {"args": {"map": {"text": "t"}}}, {"keep_raw": False}):
         other = given.model_copy(update=change)
-        assert loading.read_by(other, descriptor, 1_000_000) != read_by
-    assert loading.read_by(given, descriptor, 2_000_000) != read_by
+        assert loading.read_by(other, descriptor) != read_by
+
+
+def test_a_higher_limit_has_a_source_read_anew_only_where_one_refused_something(
+    tmp_path: Path,
+):
+    found = of_file("jsonl", tmp_path)
+    assert found.ids() == IDS
+    # Nothing was refused: neither a higher limit nor a lower one brings anything.
+    for most in (2_000_000, 500_000, 9_000_000):
+        found.max_entry_bytes = most
+        assert found.ids() == []
+    found.max_entry_bytes = 1_000_000
+    long = json.dumps({"id": "6", "timestamp": 1, "text": "x" * 4_500_000}) + "\n"
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write(long)
+    (name,) = found.ids()
+    assert found.refused[name].reason == "too_large"
+    assert found.ids() == []
+
+    found.max_entry_bytes = 500_000
+    assert found.ids() == []
+    found.max_entry_bytes = 1_100_000
+    assert found.ids() == [*IDS, name]
+    assert found.ids() == []
+    found.max_entry_bytes = 5_000_000
+    assert found.ids() == [*IDS, "6"]
+
+    # It is here by now.
+    for most in (9_000_000, 1_000_000, 5_000_000):
+        found.max_entry_bytes = most
+        assert found.ids() == []
