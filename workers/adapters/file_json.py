@@ -125,15 +125,18 @@ def _parsed(data: bytes) -> dict[str, Any] | None:
 
 def _of_document(stream: BinaryIO, items: str) -> Iterator[Record]:
     piece = stream.read(_PIECE)
-    source = AsUTF8(_Chained(piece, stream))
+    whole = _Chained(piece, stream)
+    source = AsUTF8(whole)
     prefix = f"{items}.item" if items else "item"
-    number = 0
+    number = before = 0
     try:
         for number, value in enumerate(
             ijson.items(source, prefix, use_float=True, buf_size=_PIECE), 1
         ):
             charset = GUESS if source.has_guessed else None
-            yield Record(value, number, charset=charset)
+            # To a piece: what was read for it, and the beginning of the next ones.
+            yield Record(value, number, charset=charset, size=whole.count - before)
+            before = whole.count
         if number == 0 and items and not _has_list(piece, items):
             raise _unexpected(f"It holds no list {items!r}.", piece)
     except ijson.JSONError as exc:
@@ -192,8 +195,12 @@ class _Chained:
     def __init__(self, piece: bytes, rest: Readable) -> None:
         self._piece = piece
         self._rest = rest
+        # How many bytes were read.
+        self.count = 0
 
     def read(self, size: int = -1, /) -> bytes:
         """Return up to so many bytes, or what was read already."""
         piece, self._piece = self._piece, b""
-        return piece or (self._rest.read(size) if size else b"")
+        data = piece or (self._rest.read(size) if size else b"")
+        self.count += len(data)
+        return data

@@ -28,8 +28,9 @@ class Record(NamedTuple):
     charset: str | None = None
     # The last bytes of it.
     tail: bytes = b""
-    # A digest of all of it and how long it is, where its bytes were at hand.
+    # A digest of all of it, where its bytes were at hand.
     digest: str | None = None
+    # How many they were, or about as many as were read for it: a page is bounded by it.
     size: int = 0
 
 

@@ -57,7 +57,9 @@ class XMLForm:
                 value = _value(element, 1)
                 record = value if isinstance(value, dict) else {"#text": value}
                 charset = GUESS if source.has_guessed else None
-                yield Record(record, number, charset=charset)
+                yield Record(
+                    record, number, charset=charset, size=source.bytes_of_record
+                )
                 source.bytes_of_record = 0
         except (ParseError, defusedxml.DefusedXmlException) as exc:
             raise IngestionError(

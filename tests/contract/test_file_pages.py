@@ -1,0 +1,49 @@
+"""How much of a file a page holds, whatever the file is written in."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.contract.reading_files import Poller
+
+# Two of them are more than a page may hold.
+LONG = "quench " * 1_300_000
+SMALL = ["1", "2", "3"]
+LARGE = ["4", "5", "6"]
+RECORDS = [
+    {"id": n, "timestamp": 1_718_000_000, "text": LONG if n in LARGE else "A"}
+    for n in (*SMALL, *LARGE)
+]
+ELEMENTS = [
+    f"<Logentry><lognumber>{one['id']}</lognumber><body>{one['text']}</body>"
+    "<created>2024-06-10T12:00:00Z</created></Logentry>"
+    for one in RECORDS
+]
+FILES = {
+    "lines.jsonl": "".join(f"{json.dumps(one)}\n" for one in RECORDS),
+    "list.json": json.dumps(RECORDS),
+    "object.json": json.dumps({"entries": RECORDS}, indent=1),
+    "log.xml": "".join(["<log>", *ELEMENTS, "</log>"]),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_page_of_large_records_ends_where_its_bytes_do(name: str, tmp_path: Path):
+    (tmp_path / name).write_text(FILES[name], "utf-8")
+    adapter = "generic_xml" if name.endswith("xml") else "generic_json"
+    found = Poller({"adapter": adapter, "path": str(tmp_path)})
+    found.max_entry_bytes = len(LONG)
+
+    opened = found.open()
+    with found.io:
+        pages = [
+            [item.external_id for item in page.items]
+            for page in opened.adapter.pages(None)
+        ]
+
+    assert pages == [[*SMALL, LARGE[0]], [LARGE[1]], [LARGE[2]], []]
+    assert found.ids() == [*SMALL, *LARGE]
+    assert {len(found.entries[one].text) for one in LARGE} == {len(LONG)}
