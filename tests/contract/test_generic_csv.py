@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
+import tracemalloc
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shared.entries.incoming import Entry
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_csv import CSVStub
+from workers.adapters.file_csv import CSVForm, Dialect
+from workers.adapters.file_state import Mark
 from workers.adapters.kit.stub import StubEntry
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "logbooks"
@@ -106,6 +113,70 @@ def test_a_row_may_be_as_long_as_its_entry_may_be(tmp_path: Path) -> None:
         len(text),
         len(text) + len(", and on"),
     ]
+
+
+def test_a_quoted_field_may_have_any_number_of_lines(tmp_path: Path) -> None:
+    text = "\n".join(f'{n}: 3"" pipe, moved' for n in range(20_000))
+    rows = f'13/09/2023,C,"{text}",1\n14/09/2023,C,next,2\n'.encode()
+    found = polled(tmp_path, HEAD + rows)
+    assert found.refused == {}
+    titles = [entry.title for entry in found.entries.values()]
+    assert titles == [text.replace('""', '"'), "next"]
+
+
+def test_a_quote_that_is_never_closed_costs_its_own_line_alone(tmp_path: Path) -> None:
+    # Each would be a row, also between two quotes of which neither is the other's.
+    rows = [f"14/09/2023,C,row {n},{n}\n" for n in range(2000)]
+    rows[2] = '14/09/2023,C,"lone,2\n'
+    rows[900] = '14/09/2023,C,5",900\n'
+    rows[1200] = '14/09/2023,"open\n'
+    rows[1201] = "x" * 5_000_000 + "\n"
+    found = polled(tmp_path, (HEAD.decode() + "".join(rows)).encode())
+    titles = [entry.title for entry in found.entries.values()]
+    assert len(titles) == 1998
+    assert titles[:4] == ["row 0", "row 1", '"lone', "row 3"]
+    assert titles[899:902] == ["row 899", '5"', "row 901"]
+    assert {one.message for one in found.refused.values()} == {
+        "Line 1202 has not the fields of its header.",
+        "Line 1203 is longer than 4194304 bytes.",
+    }
+
+
+def test_what_follows_an_open_quote_is_held_as_bytes_and_read_on(
+    tmp_path: Path,
+) -> None:
+    most = 100_000
+    blank = b'1,"open,3\n' + b"\n" * 2 * most + b'2,"x",y\n'
+    (tmp_path / "a.csv").write_bytes(b"a,b,c\n" + blank)
+    form = CSVForm(Dialect(), lambda: NOON, most)
+    with (tmp_path / "a.csv").open("rb") as stream:
+        tracemalloc.start()
+        found = list(form.records("a.csv", stream, b"", Mark(0, 0, 0)))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert [record and record.payload for record in found] == [
+        {"a": "1", "b": '"open', "c": "3"},
+        {"a": "2", "b": "x", "c": "y"},
+    ]
+    assert found[-1] is not None
+    assert found[-1].line == 2 * most + 3
+    # As a line each they would take a hundred times as much.
+    assert peak < 20 * most
+
+
+CELL = st.text(st.sampled_from('a,;"\n\r é'), max_size=8).map(lambda text: f"x{text}")
+
+
+@given(st.lists(st.tuples(CELL, CELL, CELL), min_size=1, max_size=12))
+def test_whatever_a_spreadsheet_writes_is_read_as_it_was_written(
+    rows: list[tuple[str, str, str]],
+) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([("a", "b", "c"), *rows])
+    data = text.getvalue().encode()
+    form = CSVForm(Dialect(), lambda: NOON)
+    found = form.records("a.csv", io.BytesIO(data), b"", Mark(0, 0, 0))
+    assert [record and tuple(record.payload.values()) for record in found] == rows
 
 
 def test_a_header_is_known_through_marks_blanks_and_quotes(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections import deque
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -20,8 +20,9 @@ from workers.adapters.file_text import (
     beginning,
 )
 
-# A quoted field that spans more is a quote that was never closed.
-_MOST_LINES = 256
+# A quote that was never closed may meet another, of a later row. A field of more lines
+# than these is none if most of them would be rows.
+_FEW_LINES = 256
 _SETTLED_AFTER = timedelta(seconds=60)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNCLOSED = "unexpected end of data"
@@ -140,19 +141,57 @@ class _Row:
     is_whole: bool
 
 
+class _Ahead:
+    """Lines that may be looked at and given back, as bytes.
+
+    A line as an object takes a hundred times as much where it is empty.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+        # What was given back, and a line that is too long, which comes behind it.
+        self._again = io.BytesIO()
+        self._held: Line | None = None
+        self._number = 0
+        self._is_fresh = False
+
+    def next(self) -> Line | None:
+        """Return the next line, or None behind the last."""
+        data = self._again.readline()
+        if data:
+            self._number += 1
+            return Line(data, self._number, 0, data.endswith(b"\n"), is_cut=False)
+        self._is_fresh = True
+        line, self._held = self._held or next(self._lines, None), None
+        self._number = line.number if line else self._number
+        return line
+
+    def mark(self) -> None:
+        """Begin to look ahead."""
+        self._is_fresh = False
+
+    def give_back(self, data: bytes, count: int, cut: Line | None) -> None:
+        """Let the lines since the mark come once more."""
+        self._number -= count + (cut is not None)
+        self._held = cut or self._held
+        if self._is_fresh:
+            # All that was there before is in it: it was read to its end.
+            self._again = io.BytesIO(data)
+        else:
+            self._again.seek(-len(data), io.SEEK_CUR)
+
+
 class _Rows:
     """The rows of some lines: a quoted field may hold line ends, within bounds."""
 
     def __init__(self, lines: Lines, dialect: Dialect, most: int) -> None:
-        self._lines = lines
+        self._lines = _Ahead(lines)
         self._most = most
         self._dialect = dialect
-        # Lines that were looked at, and belong to no row yet.
-        self._ahead: deque[Line] = deque()
         self.width = 0
 
     def __iter__(self) -> Iterator[_Row]:
-        while line := self._next():
+        while line := self._lines.next():
             if not line.data.strip():
                 continue
             text, charset = self._text(line.data)
@@ -163,9 +202,6 @@ class _Rows:
             else:
                 fields, data = self._quoted(line, text)
             yield _Row(self._fitting(fields), data, line.number, charset, line.is_whole)
-
-    def _next(self) -> Line | None:
-        return self._ahead.popleft() if self._ahead else next(self._lines, None)
 
     def _quoted(self, line: Line, text: str) -> tuple[list[str] | None, bytes]:
         try:
@@ -182,25 +218,37 @@ class _Rows:
         return self._dialect.leniently(text), line.data
 
     def _spanning(self, line: Line, text: str) -> tuple[list[str], bytes] | None:
-        """Return a row over several lines; None where its quote is never closed."""
-        block, texts, size = [line], [text], len(text)
-        quotes = text.count(self._dialect.quotechar)
-        while quotes % 2 and len(block) < _MOST_LINES and size < self._most:
-            following = self._next()
+        """Return a row over several lines; None where its quote is never closed.
+
+        It may be as long as a line. What was looked at then comes again, line by line;
+        a quote ends the search of the one before, so that nothing is looked at often.
+        """
+        behind, whole = bytearray(), io.StringIO()
+        whole.write(text)
+        quotes, count, alike = text.count(self._dialect.quotechar), 0, 0
+        cut = None
+        self._lines.mark()
+        while quotes % 2 and len(line.data) + len(behind) < self._most:
+            following = self._lines.next()
             if following is None:
                 break
+            if following.is_cut:
+                cut = following
+                break
             more, _ = self._text(following.data)
-            block.append(following)
-            texts.append(more)
-            size += len(more)
+            behind += following.data
+            whole.write(more)
+            count += 1
             quotes += more.count(self._dialect.quotechar)
-        try:
-            fields = self._dialect.strictly("".join(texts))
-        except csv.Error:
-            fields = None
-        if fields is not None and self._fitting(fields) is not None:
-            return fields, b"".join(each.data for each in block)
-        self._ahead.extendleft(reversed(block[1:]))
+            alike += more.count(self._dialect.delimiter) + 1 == self.width
+        if cut is None and (count <= _FEW_LINES or 2 * alike <= count):
+            try:
+                fields = self._dialect.strictly(whole.getvalue())
+            except csv.Error:
+                fields = None
+            if fields is not None and self._fitting(fields) is not None:
+                return fields, line.data + behind
+        self._lines.give_back(bytes(behind), count, cut)
         return None
 
     def _fitting(self, fields: list[str] | None) -> list[str] | None:
