@@ -247,7 +247,7 @@ def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | Non
 
 
 def _check_match(entry: Entry, if_match: str | None) -> None:
-    if if_match is not None and not names(if_match, f'"r{entry.revision}"'):
+    if if_match is not None and not names(if_match, entry.revision):
         message = f"The entry is at revision {entry.revision} by now."
         raise InvalidRequestError(message, code="revision_mismatch")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from shared.entries.reading import Entry
 
 MAX_REVISION = 2**31 - 1
+_TAG = re.compile(r'"r(\d{1,10})(?:\+[a-z_+]{1,200})?"', re.ASCII)
 
 
 def bodies(
@@ -79,15 +81,26 @@ def answer(
         if old is None:
             raise NotFoundError
         entry = revisions.as_it_was(entry, old)
-    headers = {"ETag": f'"r{entry.revision}"'}
-    if names(if_none_match, headers["ETag"]):
+    headers = {"ETag": tag_of(entry)}
+    if {"*", headers["ETag"]}.intersection(_given(if_none_match)):
         return Response(status_code=304, headers=headers)
     (body,) = bodies(ctx, conn, scope, [entry])
     body["findings"] = found.of_entry(conn, scope, entry.entry_id, entry.revision)
     return as_json(body, headers=headers)
 
 
-def names(header: str | None, tag: str) -> bool:
-    """Tell whether an If-Match or If-None-Match header names this revision."""
-    given = [one.strip().removeprefix("W/") for one in (header or "").split(",")]
-    return tag in given or "*" in given
+def names(header: str | None, revision: int) -> bool:
+    """Tell whether an If-Match header names this revision, however it was read."""
+    tags = [_TAG.fullmatch(one) for one in _given(header)]
+    return "*" in _given(header) or any(
+        found is not None and int(found[1]) == revision for found in tags
+    )
+
+
+def tag_of(entry: Entry) -> str:
+    """Return what changes with the revision, and with what its reading came to."""
+    return f'"{"+".join([f"r{entry.revision}", *entry.read_flags])}"'
+
+
+def _given(header: str | None) -> list[str]:
+    return [one.strip().removeprefix("W/") for one in (header or "").split(",")]

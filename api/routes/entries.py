@@ -286,7 +286,7 @@ def delete_entry(
         entry = reading.current(conn, caller.scope, entry_id)
         if entry is None:
             raise NotFoundError
-        if if_match is not None and not names(if_match, f'"r{entry.revision}"'):
+        if if_match is not None and not names(if_match, entry.revision):
             message = f"The entry is at revision {entry.revision} by now."
             raise InvalidRequestError(message, code="revision_mismatch")
         tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=gone)

@@ -96,6 +96,7 @@ def as_it_was(entry: Entry, revision: Revision) -> Entry:
         text_chars=len(revision.text),
         text_format=revision.text_format,
         content_hash=revision.content_hash,
+        read_flags=[],
         **changes,
     )
 

@@ -135,6 +135,36 @@ def test_a_permalink_takes_slashes_as_they_are(caller: httpx.Client) -> None:
     assert caller.get("/e/api/Linac/513").status_code == 404
 
 
+def test_what_reading_an_entry_came_to_is_sent_to_whoever_has_its_revision(
+    api: System, caller: httpx.Client, tenant: str
+) -> None:
+    pushed = push(caller, "1")
+    address = f"/v1/entries/{pushed['entry_id']}"
+    with psycopg.connect(api.database) as conn:
+        conn.execute(
+            "INSERT INTO entry_metadata"
+            " (entry_id, tenant, revision, language, entities, flags)"
+            " VALUES (%s, %s, 1, 'en', '[]', '{text_cut}')",
+            (pushed["entry_id"], tenant),
+        )
+
+    answer = caller.get(address, headers={"If-None-Match": '"r1"'})
+
+    assert (answer.status_code, answer.json()["flags"]) == (200, ["text_cut"])
+    tag = answer.headers["ETag"]
+    assert tag == '"r1+text_cut"'
+    assert caller.get(address, headers={"If-None-Match": tag}).status_code == 304
+    for stale in ('"r2+text_cut"', '"r11"', '"r1', "r1", '"r1+"'):
+        refused = caller.patch(
+            address, json={"level": "x"}, headers={"If-Match": stale}
+        )
+        assert refused.status_code == 412
+    edited = caller.patch(address, json={"text": "y"}, headers={"If-Match": tag})
+    assert (edited.status_code, edited.headers["ETag"]) == (200, '"r2"')
+    old = caller.get(address, params={"revision": 1})
+    assert (old.headers["ETag"], old.json()["flags"]) == ('"r1"', [])
+
+
 def test_a_revision_is_read_as_it_was(caller: httpx.Client) -> None:
     fields = {"entry_time": "2026-03-02T05:10:00Z"}
     pushed = push(caller, "1", title="Trip", authors=["J. Ruiz"], tags=["RF"], **fields)
