@@ -168,11 +168,17 @@ def resume(*, name: str) -> None:
 
 
 @source.command("reload")
-def reload_sources() -> int:
+@click.option(
+    "--confirm-identity",
+    is_flag=True,
+    help="Also where every record comes as a new entry by it.",
+)
+def reload_sources(*, confirm_identity: bool) -> int:
     """Take over what the configuration file says of sources by now."""
     out = output.current()
+    params = {"confirm_identity": "true"} if confirm_identity else None
     with http.open_client(out) as client:
-        found = http.call(client, "POST", f"{_PATH}/reload")
+        found = http.call(client, "POST", f"{_PATH}/reload", params=params)
     if out.as_json:
         out.document(found)
     else:

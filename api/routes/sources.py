@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 
 from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
@@ -26,13 +27,22 @@ from api.schemas.sources import (
 from shared import broker
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.errors import CapacityError, IngestionError, NotFoundError
+from shared.errors import (
+    CapacityError,
+    ConfigurationError,
+    IngestionError,
+    NotFoundError,
+)
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.settings import Settings
-from shared.sources import arrangement, operate, overview, runs
+from shared.sources import arrangement, operate, overview, renaming, runs
 from shared.sources.check import Checked, check_configured
 from shared.sources.wire.secrets import Secrets
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
 
 log = get_logger()
 
@@ -63,11 +73,19 @@ def list_sources(caller: Caller, ctx: Ctx) -> Response:
     responses=documented(),
     dependencies=[Depends(needs("admin"))],
 )
-def reload_sources(caller: Caller, ctx: Ctx) -> Response:
+def reload_sources(
+    caller: Caller,
+    ctx: Ctx,
+    *,
+    confirm_identity: Annotated[
+        bool,
+        Query(description="Also where every record comes as a new entry by it."),
+    ] = False,
+) -> Response:
     """Take over what is said of sources that are pulled; a wrong one stays as it is."""
     fresh = Settings.load(os.environ)
     with connection(ctx.pool) as conn:
-        result = arrangement.arrange(conn, fresh)
+        result = arrangement.arrange(conn, fresh, confirm_identity=confirm_identity)
     log.info(
         "sources_reloaded",
         subject=caller.scope.subject,
@@ -219,7 +237,19 @@ def _signed_nudge(ctx: ApiContext, source: str, signature: str, body: bytes) -> 
 def _check(ctx: ApiContext, scope: Scope, name: str) -> Checked:
     with connection(ctx.pool) as conn:
         _, source = operate.pulled_source(conn, scope.tenant, name)
-    return check_configured(ctx.settings, name, source)
+        coming = _not_taken_over(conn, name)
+    found = check_configured(ctx.settings, name, source)
+    return replace(found, problems=(*found.problems, *coming))
+
+
+def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
+    """Say what the next reload would not take over of the file as it is by now."""
+    try:
+        coming = Settings.load(os.environ).sources.get(name)
+    except ConfigurationError as exc:
+        return [exc.message]
+    wrong = renaming.refusal(conn, name, coming) if coming else None
+    return [f"In the configuration file by now: {wrong.message}"] if wrong else []
 
 
 def _nudge(ctx: ApiContext, source: str, kind: str) -> None:

@@ -27,6 +27,10 @@ class AdapterArgs(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    def names_by(self) -> tuple[str, ...]:
+        """Return what of them names a record: by another it is another entry."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:

@@ -15,7 +15,7 @@ from shared.due import schedule
 from shared.errors import ConfigurationError, LogchordError
 from shared.settings import Settings
 from shared.settings_sources import SourceSettings
-from shared.sources import loading, runs, snapshot, state
+from shared.sources import loading, renaming, runs, snapshot, state
 
 _DAY_SECONDS = 86_400.0
 
@@ -49,9 +49,12 @@ def check(settings: Settings) -> dict[str, LogchordError]:
     return wrong
 
 
-def arrange(conn: Connection[TupleRow], settings: Settings) -> Arranged:
+def arrange(
+    conn: Connection[TupleRow], settings: Settings, *, confirm_identity: bool = False
+) -> Arranged:
     """Bring the rows to what the configuration says; the wrong ones stay as they are.
 
+    So do those by which every record would come a second time, unless that is meant.
     Doing it again changes nothing. The entries of a source that is removed stay.
     """
     result = Arranged(invalid=check(settings))
@@ -59,6 +62,10 @@ def arrange(conn: Connection[TupleRow], settings: Settings) -> Arranged:
     wanted = loading.pulled(settings)
     for name, source in wanted.items():
         if name in result.invalid:
+            continue
+        doubled = None if confirm_identity else renaming.refusal(conn, name, source)
+        if doubled is not None:
+            result.invalid[name] = doubled
             continue
         if _arrange_one(conn, name, source):
             (result.changed if name in known else result.added).append(name)

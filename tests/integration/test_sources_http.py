@@ -262,6 +262,55 @@ def test_the_command_line_shows_and_runs_sources(system, admin):
     assert json.loads(text)[0]["state"] == "done"
 
 
+def test_check_and_reload_say_that_a_source_would_be_doubled(system, admin, files):
+    file = files / "logchord.yaml"
+    before = file.read_text("utf-8")
+    sheet = files / "sheet.csv"
+    sheet.write_text("id,Day,What\n1,2024-06-10,trip\n", "utf-8")
+
+    def configure(**more: Any) -> None:
+        args = {"columns": {"entry_time": "Day", "text": "What"}, **more}
+        source = {"adapter": "generic_csv", "path": str(sheet), "timezone": "UTC"}
+        written = yaml.safe_load(before)
+        written["sources"]["sheet"] = {**source, "args": args}
+        file.write_text(yaml.safe_dump(written), "utf-8")
+
+    def reload(*options: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [str(BIN / "logchord"), "source", "reload", *options],
+            env={
+                **system.environment,
+                "LOGCHORD_URL": system.url,
+                "LOGCHORD_API_KEY": system.key(scopes=("admin",)),
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, done.stdout, done.stderr
+
+    try:
+        configure()
+        assert reload()[:2] == (0, "added sheet\n")
+        of_sheet = "/v1/sources/sheet"
+        until(lambda: admin.get(of_sheet).json()["entries"] == 1, within_seconds=60)
+        assert admin.post(f"{of_sheet}/check").json()["problems"] == []
+
+        configure(id_columns=["Day"])
+        (told,) = admin.post(f"{of_sheet}/check").json()["problems"]
+        code, shown, complaint = reload()
+
+        assert "would be named by 'Day', and no longer by 'id'" in told
+        assert (code, shown) == (1, "")
+        assert "beside the 1 that are here" in " ".join(complaint.split())
+        assert reload("--confirm-identity")[:2] == (0, "changed sheet\n")
+        assert admin.post(f"{of_sheet}/check").json()["problems"] == []
+    finally:
+        file.write_text(before, "utf-8")
+        admin.post("/v1/sources/reload")
+
+
 def test_add_says_what_the_running_stack_lacks(system, admin, files, olog, tmp_path):
     """The secret of this shell, and the file of this folder, need not be its own."""
     file = files / "logchord.yaml"

@@ -65,6 +65,10 @@ class FeedArgs(AdapterArgs):
         1000, ge=1, description="Older parts read in one walk, at most."
     )
 
+    def names_by(self) -> tuple[str, ...]:
+        """Return which of its parts names an item."""
+        return (self.identity,)
+
 
 @dataclass(frozen=True, slots=True)
 class _Item:

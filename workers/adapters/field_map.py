@@ -23,6 +23,7 @@ from workers.adapters.map_settings import (
     MapArgs,
     Selector,
     Times,
+    by_field,
     canonical,
     each,
 )
@@ -133,10 +134,8 @@ class FieldMap:
         attachment_base: str | None = None,
     ) -> Self:
         """Return the map of a source's settings, laid over `fields` name by name."""
-        merged = {canonical(name): at for name, at in (fields or {}).items()}
-        merged |= {canonical(name): at for name, at in args.map.items()}
         return cls(
-            merged,
+            by_field(fields or {}) | by_field(args.map),
             times=Times.of(source, args),
             separator=args.separator,
             text_format=args.text_format,

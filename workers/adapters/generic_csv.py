@@ -29,7 +29,7 @@ from workers.adapters.file_state import PathFiles
 from workers.adapters.file_text import OVERSIZED_KEPT, most_line_bytes
 from workers.adapters.file_walk import FileWalk
 from workers.adapters.generic_json import FIELDS
-from workers.adapters.map_settings import FieldSelectors, MapArgs
+from workers.adapters.map_settings import FieldSelectors, MapArgs, Selector, by_field
 
 _KINDS = {
     "integer": re.compile(r"[+-]?\d++", re.ASCII),
@@ -67,6 +67,10 @@ class CSVArgs(MapArgs):
     complete_snapshot: bool = Field(
         default=False, description="The files hold everything: what is absent is gone."
     )
+
+    def own_id(self) -> Selector:
+        """Return the columns that make it up."""
+        return self.id_columns or by_field({**FIELDS, **self.columns})["external_id"]
 
 
 class GenericCSV:

@@ -65,6 +65,10 @@ class JSONArgs(MapArgs):
         default=False, description="The files hold everything: what is absent is gone."
     )
 
+    def own_id(self) -> Selector:
+        """Return the key of it."""
+        return FIELDS["external_id"]
+
 
 class GenericJSON:
     """Files of JSON records: lists, objects that hold one, or one record a line."""

@@ -62,6 +62,10 @@ class XMLArgs(MapArgs):
         default=False, description="The files hold everything: what is absent is gone."
     )
 
+    def own_id(self) -> Selector:
+        """Return the element of it, in the generation that has one."""
+        return _NUMBERED["external_id"]
+
 
 class GenericXML:
     """Files of XML records; attributes are mapped as `element@attribute`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field
@@ -43,6 +44,11 @@ def canonical(field: str) -> str:
         message = f"{field!r} is no field of an entry; there are {sorted(_FIELDS)}"
         raise ValueError(message)
     return name
+
+
+def by_field(fields: Mapping[str, Selector]) -> dict[str, Selector]:
+    """Return a map under our names."""
+    return {canonical(name): at for name, at in fields.items()}
 
 
 def _known_fields(fields: dict[str, Selector]) -> dict[str, Selector]:
@@ -91,6 +97,14 @@ class MapArgs(AdapterArgs):
         ",", description="What stands between several tags or logbooks in one text."
     )
     text_format: TextFormat = Field("plain", description="How texts are marked up.")
+
+    def names_by(self) -> tuple[str, ...]:
+        """Return where the id of a record stands; nowhere: by its content."""
+        return each(by_field(self.map).get("external_id", self.own_id()))
+
+    def own_id(self) -> Selector:
+        """Return where it stands if the map says nothing."""
+        return ()
 
     def name_of(self, mapped: str) -> str:
         """Return our name of a field of the map, which may be an alias of it."""
