@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import lru_cache
 
@@ -46,6 +45,7 @@ from api.routes import (
 )
 from api.searches import Searches
 from api.sparing import Sparing
+from api.threads import Threads
 from api.uploads import Uploads
 from shared import broker
 from shared import log as logs
@@ -122,7 +122,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     context = _open(app.state.settings)
     app.state.context = context
     # The default has six threads on two cores, fewer than the pool has connections.
-    threads = ThreadPoolExecutor(app.state.settings.database_pool_size + 4, "api")
+    threads = Threads(app.state.settings.database_pool_size + 4, "api")
     asyncio.get_running_loop().set_default_executor(threads)
     await context.searches.start()
     await context.backlog.start()

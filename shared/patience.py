@@ -10,10 +10,11 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import psycopg
 from psycopg import Connection
@@ -22,6 +23,9 @@ from psycopg.rows import TupleRow
 # With what comes before and after it, an answer is out within 6 s.
 REQUEST_SECONDS = 4.5
 _LOOK_SECONDS = 0.25
+
+T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass
@@ -73,6 +77,20 @@ def spend() -> Iterator[None]:
         yield
     finally:
         left.seconds = max(0.0, left.ends - time.monotonic())
+
+
+def counted(step: Callable[P, T]) -> Callable[P, T]:
+    """Return a step that counts the time from now until it begins, too."""
+    left = _of_this_request.get()
+    if left is None:
+        return step
+    since = time.monotonic()
+
+    def begun(*args: P.args, **kwargs: P.kwargs) -> T:
+        left.seconds = max(0.0, left.seconds - (time.monotonic() - since))
+        return step(*args, **kwargs)
+
+    return begun
 
 
 @contextmanager

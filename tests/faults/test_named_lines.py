@@ -49,7 +49,11 @@ if FULL:
 # While it is claimed and not yet ended.
 CLAIMED = {"after_claim", "after_vector", "after_index", "before_finish"}
 # There the task holds the entry itself: the edit waits for its commit.
-COMES_NEXT = {("metadata", "before_finish"), ("embed", "before_finish")}
+COMES_NEXT = {
+    ("metadata", "before_finish"),
+    ("embed", "before_finish"),
+    ("links", "before_finish"),
+}
 # Due once the metadata of an edit has ended, and not before.
 AFTER_METADATA = {"index", "duplicates"}
 WORKERS = {
@@ -58,6 +62,9 @@ WORKERS = {
     "embed": "embed",
     "embed-2": "embed",
 }
+if FULL:
+    # Each of four stages may hold a process that waits for an heir, which is another.
+    WORKERS |= {"enhance-3": "enhance"}
 TAKEN_SECONDS = 40
 # How long the one whose lease is over waits for an heir: in a transaction not as long.
 TAKEN_OVER_SECONDS = {False: 25.0, True: 6.0}
@@ -324,8 +331,8 @@ def test_a_death_costs_one_attempt_more_and_no_effect(run, case):
 
     # Before the claim nothing had been counted, after the commit all was done.
     lost = case.line in CLAIMED | {"before_commit"}
-    # In a pool of threads the one beside it may have claimed the entry, and dies too.
-    beside = case == Case("kill", "embed", "before_claim")
+    # Another nudge may have been taken at the same moment, by one that dies with it.
+    beside = case.line == "before_claim"
     assert 1 + lost <= len(happened.claims) <= 1 + lost + beside
     assert len({due for _, due in happened.claims}) == 1
     assert happened.endings == [happened.claims[-1][0]]

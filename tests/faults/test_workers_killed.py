@@ -131,11 +131,24 @@ def post_until_at_work(
     """Post until the victim has something in hand, and return what."""
     for number in share:
         ledger.post_until_accepted(client, number)
-        held = [one for one in ledger.in_hand(STAGES[victim]) if one[2] not in lost]
-        if 0 < len(held) <= FEW:
+        # One after the other: of many that wait it would take more than a few.
+        (held,) = until(
+            functools.partial(few_in_hand, ledger, victim, lost),
+            within_seconds=30,
+            what=f"{victim} takes entry {number}",
+        )
+        if held:
             return held
     message = f"{victim} was never met at work"
     raise AssertionError(message)
+
+
+def few_in_hand(ledger: Ledger, victim: str, lost: set[object]) -> tuple[Rows] | None:
+    """Return what the victim has in hand; None while that is too much, or not yet."""
+    held = [one for one in ledger.in_hand(STAGES[victim]) if one[2] not in lost]
+    if 0 < len(held) <= FEW:
+        return (held,)
+    return ([],) if is_idle(ledger, victim, lost) else None
 
 
 def is_taken_up(ledger: Ledger, lost: set[object]) -> bool:

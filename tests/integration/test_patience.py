@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 from api import own_jobs
+from api.threads import Threads
 from shared import patience
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, LogchordError
@@ -55,6 +56,19 @@ def test_a_request_gives_up_although_each_statement_is_within_its_limit(
     seconds, code = in_a_request(nap, pool, *naps)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
+
+
+def test_a_request_waits_for_a_thread_no_longer_than_for_anything(pool: Pool) -> None:
+    def in_a_thread() -> None:
+        here = contextvars.copy_context()
+        threads.submit(here.run, nap, pool, 3.0).result()
+
+    with Threads(1) as threads:
+        busy = threads.submit(nap, pool, 2 * LIMIT_SECONDS)
+        seconds, code = in_a_request(in_a_thread)
+    assert busy.exception() is None
+    assert code == DatabaseConnectionError.code
+    assert seconds < 2 * LIMIT_SECONDS + LATE_SECONDS
 
 
 def test_whoever_looks_for_a_job_has_the_time_of_their_request_alone(
