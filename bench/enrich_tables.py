@@ -69,11 +69,15 @@ def _stages(found: Found) -> Table:
 def _say_index(console: Console, found: Found) -> None:
     by_name = {one.name: one for one in found.stages}
     ours = by_name[INDEX_STAGE].per_second
-    bare = next(r.per_second for n, r in by_name.items() if n.startswith("bare"))
+    bare, again = (
+        next(one.per_second for one in found.stages if one.name.startswith(name))
+        for name in ("bare", enrich_stages.AGAIN)
+    )
     console.print(
         f"index: {ours:,.0f} entries/s (aim {enrich_stages.AIM_INDEX:,}),"
         f" {100 * ours / bare:.0f} % of the bare client"
-        f" (aim {enrich_stages.AIM_INDEX_PERCENT} %)"
+        f" (aim {enrich_stages.AIM_INDEX_PERCENT} %), and {100 * ours / again:.0f} %"
+        " where that, too, writes over what is there"
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+from uuid import UUID
 
 import psycopg
 from psycopg import Connection
@@ -114,6 +115,14 @@ def connect(url: str, *, application: str, **kwargs: Any) -> Connection[TupleRow
             **_LINK,
             **kwargs,
         )
+
+
+def array(values: Iterable[UUID | int]) -> str:
+    """Return ids or numbers as Postgres writes a list of them; the statement casts it.
+
+    The driver, which looks at each for what must be quoted, takes five times as long.
+    """
+    return f"{{{','.join(map(str, values))}}}"
 
 
 @contextmanager

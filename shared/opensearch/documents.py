@@ -17,6 +17,7 @@ from shared.entries.alike import Alike
 from shared.errors import InvalidRequestError
 from shared.opensearch import buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
+from shared.postgres import array
 from shared.text.times import parse_time
 
 # A flat_object takes 32,766 bytes for a value with its path before it; eight keys and
@@ -36,7 +37,8 @@ EVERYBODY, NOBODY = "*", "-"
 _ROWS: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.external_id, e.doc_version,
            e.deleted_at IS NOT NULL AS deleted, e.kind, e.origin, e.logbooks,
-           e.authors, e.tags, e.shift, e.level, e.category, e.metadata,
+           e.authors, e.tags, e.shift, e.level, e.category,
+           nullif(e.metadata, '{}') AS metadata,
            e.entry_time, e.event_time, e.visible_from, e.readers,
            t.language, t.stream, t.idents,
            ARRAY(SELECT DISTINCT term
@@ -46,15 +48,15 @@ _ROWS: LiteralString = """
            (SELECT f.people FROM entry_finding f
              WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
                AND f.stage = 'metadata') AS people,
-           (SELECT coalesce(jsonb_agg(jsonb_build_object(
+           (SELECT jsonb_agg(jsonb_build_object(
                        'dimension', q.dimension, 'value', q.value, 'name', q.name)
-                       ORDER BY q.place), '[]')
+                       ORDER BY q.place)
               FROM entry_quantity q
              WHERE q.entry_id = e.id AND q.tenant = %(tenant)s) AS quantities
       FROM entry e
       LEFT JOIN entry_text t
         ON t.entry_id = e.id AND t.revision = e.revision AND t.tenant = %(tenant)s
-     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
+     WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s::uuid[])
      ORDER BY e.id
      LIMIT 1000"""
 
@@ -85,7 +87,8 @@ class _Row:
     shift: str | None
     level: str | None
     category: str | None
-    metadata: dict[str, Any]
+    # None where there are none, as in most: what is JSON is read one by one.
+    metadata: dict[str, Any] | None
     entry_time: datetime
     event_time: datetime | None
     visible_from: datetime | None
@@ -96,7 +99,7 @@ class _Row:
     idents: list[str] | None
     facts: list[str]
     people: str | None
-    quantities: list[dict[str, Any]]
+    quantities: list[dict[str, Any]] | None
 
 
 def load(
@@ -106,8 +109,9 @@ def load(
 
     The metadata stage makes them due again, so nothing is written from an older text.
     """
-    asked = {"tenant": tenant, "ids": list(ids)}
-    with conn.cursor(row_factory=class_row(_Row)) as cur:
+    asked = {"tenant": tenant, "ids": array(ids)}
+    # In the wire's own form lists and times are read in half the time.
+    with conn.cursor(row_factory=class_row(_Row), binary=True) as cur:
         rows = cur.execute(_ROWS, asked).fetchall()
     likes = alike.shown(conn, tenant, ids)
     epoch = current_epoch(conn)
@@ -150,7 +154,7 @@ def _tombstone(tenant: str, row: _Row) -> dict[str, Any]:
 
 
 def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
-    flat, pairs = _metadata(row.metadata)
+    flat, pairs = _metadata(row.metadata or {})
     return {
         "tenant": tenant,
         "entry_id": str(row.entry_id),
@@ -175,7 +179,7 @@ def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
         "idents": row.idents,
         "facts": row.facts,
         "people": (row.people or "").splitlines(),
-        "quantities": row.quantities,
+        "quantities": row.quantities or [],
         "metadata": flat,
         **pairs,
     }
