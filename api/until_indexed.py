@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared import patience
-from shared.due import rows as due
+from shared.due import behind
 from shared.embedding import in_use
 from shared.errors import OpenSearchError
 from shared.log import get_logger
@@ -52,4 +52,4 @@ def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
     beside = passing.of_finders(ctx.settings)
     with connection(ctx.pool) as conn:
         known = in_use.stages(conn, ctx.settings)
-        return due.any_due(conn, ids, [one for one in known if one not in beside])
+        return behind.any_due(conn, ids, [one for one in known if one not in beside])

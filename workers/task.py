@@ -142,14 +142,18 @@ def settle(
     give_up = not backend and (not error.retriable or strikes >= MAX_STRIKES)
     with connection(ctx.pool) as conn:
         if give_up:
-            kept = not quarantine.put_aside(conn, claim, error, budget(ctx.settings))
+            is_aside = quarantine.put_aside(conn, claim, error, budget(ctx.settings))
         else:
-            kept = True
-            rows.retry_later(conn, claim, error, backend=backend, strike=strike)
+            is_ours = rows.retry_later(
+                conn, claim, error, backend=backend, strike=strike
+            )
+            is_aside = False if is_ours else None
             if backend and pause and stages.pause(conn, claim.stage, error):
                 log.warning("stage_paused", stage=claim.stage, code=error.error_code)
+    # Of what is in other hands by now, these say what becomes of it.
+    told = {True: "entry_put_aside", False: "entry_due_again", None: "claim_lost"}
     log.warning(
-        "entry_due_again" if kept else "entry_put_aside",
+        told[is_aside],
         entry_id=str(claim.entry_id),
         stage=claim.stage,
         attempts=claim.attempts,

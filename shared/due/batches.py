@@ -6,6 +6,7 @@ import mmap
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
@@ -28,6 +29,9 @@ TASK_SECONDS = 15.0
 # told to end.
 _ENDING = mmap.mmap(-1, 1)
 _BULK_TURN = Turn()
+# Of the threads of a process one at a time has what travels alone: with its death, what
+# another had alone beside it would have a strike too, and come back beside it.
+_ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,38 +131,45 @@ def batches(
     bound, size = Bound(), limit
     while time.monotonic() < ends and not _ENDING[0]:
         with_bulk = _BULK_TURN.take(timing.lease_seconds)
-        with connection(pool) as conn:
-            taken = rows.claim(
-                conn,
-                stage,
-                limit=size,
-                entry_ids=named,
-                lease_seconds=timing.lease_seconds,
-                bound=bound,
-                with_bulk=with_bulk,
-            )
-        # A batch is of one class: live work does not wait for the bulk work beside it.
-        is_bulk = bool(taken) and taken[0].work_class == rows.BULK
-        if not is_bulk:
-            _BULK_TURN.give_back()
-        if taken:
+        with ExitStack() as alone:
+            with_retried = _ALONE.acquire(blocking=False)
+            if with_retried:
+                alone.callback(_ALONE.release)
+            with connection(pool) as conn:
+                taken = rows.claim(
+                    conn,
+                    stage,
+                    limit=size,
+                    entry_ids=named,
+                    lease_seconds=timing.lease_seconds,
+                    bound=bound,
+                    with_bulk=with_bulk,
+                    with_retried=with_retried,
+                )
+            # A batch is of one class: live work does not wait for bulk work beside it.
+            is_bulk = bool(taken) and taken[0].work_class == rows.BULK
             if not is_bulk:
-                _BULK_TURN.note_live()
-            # What came with an earlier due time meanwhile is found once a batch is not
-            # full any more, or by the next task.
-            is_full = len(taken) == size or taken[0].attempts > 1
-            size = _next_size(size, len(taken), limit, most)
-            bound = bound.after(taken) if named is None and is_full else Bound()
-            with Lease(pool, taken[0].claim, timing, on_hung):
-                yield taken
-            _BULK_TURN.give_back(used=is_bulk)
-            if taken[0].is_probe:
-                with connection(pool) as conn:
-                    stages.probe_succeeded(conn, stage)
-        elif named is None and bound == Bound():
-            return
-        else:
-            named, bound = None, Bound()
+                _BULK_TURN.give_back()
+            if taken:
+                if not taken[0].alone:
+                    alone.close()
+                if not is_bulk:
+                    _BULK_TURN.note_live()
+                # What came with an earlier due time meanwhile is found once a batch is
+                # not full any more, or by the next task.
+                is_full = len(taken) == size or taken[0].attempts > 1
+                size = _next_size(size, len(taken), limit, most)
+                bound = bound.after(taken) if named is None and is_full else Bound()
+                with Lease(pool, taken[0].claim, timing, on_hung):
+                    yield taken
+                _BULK_TURN.give_back(used=is_bulk)
+                if taken[0].is_probe:
+                    with connection(pool) as conn:
+                        stages.probe_succeeded(conn, stage)
+            elif named is None and bound == Bound():
+                return
+            else:
+                named, bound = None, Bound()
 
 
 def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:

@@ -1,4 +1,4 @@
-"""Entries of many facilities made due behind everything live, a commit each."""
+"""What is still to be done, and entries made due behind everything live."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> No
         rows.add(conn, entries[0][0], ids, [stage], work_class=rows.BULK, exactly=True)
 
 
+_ANY_DUE: LiteralString = """
+    SELECT EXISTS (SELECT FROM work
+                    WHERE entry_id = ANY(%(entry_ids)s) AND stage = ANY(%(stages)s))"""
 _EARLIER: LiteralString = """
     SELECT EXISTS (
         SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
@@ -51,4 +54,13 @@ _EARLIER: LiteralString = """
 def is_left(conn: Connection[TupleRow], stage: str, marked_at: datetime) -> bool:
     """Tell whether what was due at a moment is still to be done."""
     row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def any_due(
+    conn: Connection[TupleRow], entry_ids: Sequence[UUID], stages: Sequence[str]
+) -> bool:
+    """Tell whether any of these stages is still to be done for any of these entries."""
+    values = {"entry_ids": list(entry_ids), "stages": list(stages)}
+    row = conn.execute(_ANY_DUE, values).fetchone()
     return row is not None and bool(row[0])

@@ -105,8 +105,8 @@ def put_aside(
     taken: Claim,
     error: LogchordError,
     budget: Budget | None = None,
-) -> bool:
-    """Quarantine an entry's stage; false when the row stays due.
+) -> bool | None:
+    """Quarantine an entry's stage; false when the row stays due, None: it is not ours.
 
     It does when it moved on, and when the stage has put aside as many as it may: then
     the stage is paused instead, and the row has one attempt more once it is released.
@@ -115,11 +115,12 @@ def put_aside(
     conn.execute(_ONE_AT_A_TIME, {"stage": taken.stage})
     if outcomes.budget_is_spent(conn, taken.stage, budget or Budget()):
         stages.pause_for_budget(conn, taken.stage, error)
-        rows.retry_later(conn, taken, error, backend=taken.alone, strike=False)
-        return False
+        is_ours = rows.retry_later(
+            conn, taken, error, backend=taken.alone, strike=False
+        )
+        return False if is_ours else None
     if conn.execute(_END_ROW, key).rowcount == 0:
-        conn.execute(_RELEASE_ROW, key)
-        return False
+        return False if conn.execute(_RELEASE_ROW, key).rowcount else None
     conn.execute(
         _PUT_ASIDE,
         {

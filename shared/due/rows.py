@@ -17,6 +17,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.errors import InternalError, LogchordError
+from shared.postgres import array
 from shared.uuid7 import uuid7
 
 LEASE_SECONDS = 15.0
@@ -71,7 +72,8 @@ _LIVE_THEN_BULK: LiteralString = """
          WHERE stage = %(stage)s AND class = 0
            AND due_at BETWEEN %(live_from)s AND statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-           AND strikes < 3 AND NOT EXISTS (SELECT FROM paused)
+           AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
+           AND NOT EXISTS (SELECT FROM paused)
          ORDER BY due_at
          LIMIT %(limit)s
            FOR UPDATE SKIP LOCKED),
@@ -80,7 +82,8 @@ _LIVE_THEN_BULK: LiteralString = """
          WHERE stage = %(stage)s AND class = 1
            AND due_at BETWEEN %(bulk_from)s AND statement_timestamp()
            AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-           AND strikes < 3 AND NOT EXISTS (SELECT FROM paused)
+           AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
+           AND NOT EXISTS (SELECT FROM paused)
          ORDER BY due_at
          LIMIT CASE WHEN %(with_bulk)s AND NOT EXISTS (SELECT FROM live)
                     THEN %(limit)s ELSE 0 END
@@ -98,7 +101,7 @@ _NAMED: LiteralString = """
                 WHERE w.entry_id = named.entry_id AND w.stage || '' = %(stage)s
                   AND due_at <= statement_timestamp()
                   AND (leased_until IS NULL OR leased_until <= statement_timestamp())
-                  AND strikes < 3
+                  AND strikes < 3 AND (attempts = 0 OR %(with_retried)s)
                   FOR UPDATE SKIP LOCKED) AS found
          WHERE NOT EXISTS (
                SELECT FROM stage_pause p WHERE p.stage = %(stage)s
@@ -145,18 +148,18 @@ _RENEW: LiteralString = """
 # lock is then seen by the statement that decides, and cannot be lost.
 _LOCK_OURS: LiteralString = """
     SELECT FROM work
-     WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+     WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s::uuid[])
      ORDER BY entry_id
        FOR UPDATE"""
 _FINISH: LiteralString = """
     WITH done AS (
         DELETE FROM work
-         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s::uuid[])
            AND want = claimed_want
         RETURNING entry_id, stage, tenant),
     moved AS (
         UPDATE work SET claim = NULL, claimed_want = NULL, leased_until = NULL
-         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s)
+         WHERE claim = %(claim)s AND entry_id = ANY(%(entry_ids)s::uuid[])
            AND want <> claimed_want),
     cleared AS (
         DELETE FROM quarantine q USING done
@@ -221,10 +224,6 @@ _SPENT: LiteralString = """
      WHERE strikes >= 3 AND claim IS NOT NULL AND leased_until <= statement_timestamp()
      LIMIT %(limit)s
        FOR UPDATE SKIP LOCKED"""
-
-_ANY_DUE: LiteralString = """
-    SELECT EXISTS (SELECT FROM work
-                    WHERE entry_id = ANY(%(entry_ids)s) AND stage = ANY(%(stages)s))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +294,7 @@ def claim(
     lease_seconds: float = LEASE_SECONDS,
     bound: Bound | None = None,
     with_bulk: bool = True,
+    with_retried: bool = True,
 ) -> list[Claim]:
     """Take due rows, counting the attempt; commit before any work is done on them."""
     bound = bound or Bound()
@@ -306,13 +306,15 @@ def claim(
         "live_from": bound.live,
         "bulk_from": bound.bulk,
         "with_bulk": with_bulk,
+        "with_retried": with_retried,
         "entry_ids": None if entry_ids is None else sorted(entry_ids),
     }
     conn.execute(_BY_INDEX)
-    with conn.cursor(row_factory=class_row(Claim)) as cur:
+    with conn.cursor(row_factory=class_row(Claim), binary=True) as cur:
         statement = _CLAIM if entry_ids is None else _CLAIM_NAMED
         taken = cur.execute(statement, values).fetchall()
-    return sorted(taken, key=lambda row: (row.work_class, row.entry_id))
+    # As numbers, for ids are compared ten times as slowly.
+    return sorted(taken, key=lambda row: (row.work_class, row.entry_id.int))
 
 
 def renew(
@@ -332,7 +334,7 @@ def finish(conn: Connection[TupleRow], *claims: Claim, all_ours: bool = False) -
     if not claims:
         return 0
     ids = sorted(one.entry_id for one in claims)
-    values = {"claim": claims[0].claim, "entry_ids": ids}
+    values = {"claim": claims[0].claim, "entry_ids": array(ids)}
     held = conn.execute(_LOCK_OURS, values).rowcount
     if all_ours and held < len(ids):
         raise InternalError(technical="a claim was lost", retriable=True)
@@ -347,12 +349,12 @@ def retry_later(
     *,
     backend: bool,
     strike: bool = True,
-) -> None:
-    """Make the row due again, jittered; a backend's failure gives the attempt back."""
+) -> bool:
+    """Make the row due again, or tell that it is not ours; a backend costs nothing."""
     ceiling = min(
         _BACKOFF_CAP_SECONDS, _BACKOFF_BASE_SECONDS * 2 ** min(taken.attempts, 16)
     )
-    conn.execute(
+    retried = conn.execute(
         _RETRY_LATER,
         {
             "entry_id": taken.entry_id,
@@ -365,6 +367,7 @@ def retry_later(
             "error": error.as_json(),
         },
     )
+    return retried.rowcount > 0
 
 
 def release(conn: Connection[TupleRow], claim_id: UUID) -> None:
@@ -389,12 +392,3 @@ def spent(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
     with conn.cursor(row_factory=class_row(Claim)) as cur:
         found = cur.execute(_SPENT, {"limit": limit}).fetchall()
     return sorted(found, key=lambda row: (row.entry_id, row.stage))
-
-
-def any_due(
-    conn: Connection[TupleRow], entry_ids: Sequence[UUID], stages: Sequence[str]
-) -> bool:
-    """Tell whether any of these stages is still to be done for any of these entries."""
-    values = {"entry_ids": list(entry_ids), "stages": list(stages)}
-    row = conn.execute(_ANY_DUE, values).fetchone()
-    return row is not None and bool(row[0])

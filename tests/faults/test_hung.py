@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, LiteralString
 
@@ -14,6 +11,7 @@ import pytest
 
 from shared.broker import task_of
 from tests.faults.ledger import Ledger, p95
+from tests.faults.restarting import started_again
 from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
 from tests.faults.test_poison import seconds
 from tests.fix_system import System
@@ -194,25 +192,3 @@ def since_claims(
         min((at - claim for at in fired if at > claim), default=0.0) for claim in claims
     ]
     return [round(one, 2) for one in after]
-
-
-@contextmanager
-def started_again(
-    system: System, names: tuple[str, ...], faulty: dict[str, Any]
-) -> Iterator[None]:
-    """Start workers that end by themselves again, as whatever runs them does."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(0.1):
-            for name in names:
-                if system.has_ended(name):
-                    system.start(name, command="embed", faulty=faulty)
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join(timeout=10)

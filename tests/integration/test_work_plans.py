@@ -31,6 +31,7 @@ def explain(database):
             "live_from": rows.EVER,
             "bulk_from": rows.EVER,
             "with_bulk": True,
+            "with_retried": True,
             "entry_ids": ids[:100],
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
+from structlog.testing import capture_logs
 
 from shared.broker import METADATA_STAGE, make_app
 from shared.due import rows
@@ -13,6 +14,7 @@ from shared.entries.entry import save_page
 from shared.errors import (
     DatabaseConnectionError,
     EmbeddingGenerationError,
+    InternalError,
     OpenSearchError,
 )
 from shared.postgres import connection
@@ -150,4 +152,27 @@ def test_a_lost_claim_settles_nothing(ctx, conn, take):
 
     ((attempts, claim, _, error),) = due(conn)
     assert (attempts, claim, error) == (2, ours.claim, None)
+    assert aside(conn) == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        pytest.param(InternalError(), id="for good"),
+        pytest.param(OpenSearchError(), id="for now"),
+    ],
+)
+def test_of_a_claim_that_was_lost_nothing_is_told_but_that(ctx, conn, take, error):
+    (lost,) = take()
+    conn.execute("UPDATE work SET leased_until = now()")
+    conn.commit()
+    with connection(ctx.pool) as other:
+        (taken,) = rows.claim(other, METADATA_STAGE, limit=1)
+
+    with capture_logs() as logs:
+        each(ctx, [lost], fail(error))
+
+    told = {one["event"] for one in logs} - {"stage_paused"}
+    assert told == {"claim_lost"}
+    assert due(conn) == [(2, taken.claim, False, None)]
     assert aside(conn) == []

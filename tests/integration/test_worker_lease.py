@@ -194,6 +194,29 @@ def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
     assert after == [[second], [third]]
 
 
+@pytest.mark.requirement("P7")
+def test_beside_what_travels_alone_a_thread_of_its_process_takes_what_is_fresh(
+    pool, conn, make_due
+):
+    first, second, *fresh = sorted(make_due(4))
+    conn.execute(
+        "UPDATE work SET attempts = 1, due_at = due_at - interval '1 h'"
+        " WHERE entry_id = ANY(%s)",
+        [[first, second]],
+    )
+    conn.commit()
+    at_first = batches.batches(pool, METADATA_STAGE, [first], limit=4)
+    (alone,) = next(at_first)
+
+    beside = list(batches.batches(pool, METADATA_STAGE, (), limit=4))
+    after = list(at_first)
+
+    assert (alone.entry_id, alone.alone) == (first, True)
+    assert [[one.entry_id for one in batch] for batch in beside] == [fresh]
+    # Once it is done, the other one that was tried before has the process for itself.
+    assert [[one.entry_id for one in batch] for batch in after] == [[second]]
+
+
 def test_a_task_claims_for_its_time_only(pool, make_due):
     make_due(4)
 

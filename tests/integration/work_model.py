@@ -96,15 +96,16 @@ class Model:
         elif not self.pause[2]:
             self.pause = (code, self.pause[1] + 1, True)
 
-    def put_aside(self, one: Claim) -> bool:
+    def put_aside(self, one: Claim) -> bool | None:
+        row = self.ours(one)
         if self.in_row + 1 > BUDGET.in_row:
             self.pause = (stages.BUDGET_SPENT, self.pause[1] if self.pause else 1, True)
             self.retry(one, backend=one.alone, strike=False)
-            return False
-        row = self.ours(one)
-        if row is None or row.want != row.claimed_want:
-            if row:
-                row.unclaim()
+            return False if row else None
+        if row is None:
+            return None
+        if row.want != row.claimed_want:
+            row.unclaim()
             return False
         del self.rows[one.entry_id]
         self.aside.add(one.entry_id)

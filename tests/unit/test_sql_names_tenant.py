@@ -28,6 +28,7 @@ FOR_EVERY_TENANT = {
     # One index holds every entry, and is made anew for all of them.
     ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
     ("shared/due/behind.py", "_EARLIER"),
+    ("shared/due/behind.py", "_ANY_DUE"),
     ("shared/opensearch/rebuild.py", "_LAST"),
     ("shared/opensearch/rebuild.py", "_PAGE"),
     ("shared/opensearch/sampling.py", "_ENDS"),
@@ -66,7 +67,6 @@ FOR_EVERY_TENANT = {
     ("shared/due/rows.py", "_LATE_OF_KNOWN"),
     ("shared/due/rows.py", "_LOCK_OURS"),
     ("shared/due/rows.py", "_SPENT"),
-    ("shared/due/rows.py", "_ANY_DUE"),
     ("shared/due/quarantine.py", "_END_ROW"),
     ("shared/due/quarantine.py", "_RELEASE_ROW"),
     # A message that cannot be read does not say whose it is.
