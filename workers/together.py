@@ -27,8 +27,8 @@ KEEP_SECONDS = 0.5
 # How long a batch may go on keeping where much of it fails: a database that stalls must
 # not hold it past its lease's limit, which ends the process and all that is in hand.
 FAILING_SECONDS = 5.0
-# A longer text may take many seconds, or the process with it: what is made is kept
-# before, so that a death costs short entries at most.
+# A longer text, or one with longer files, may take many seconds, or the process with
+# it: what is made is kept before, so that a death costs short entries at most.
 SHORT_CHARACTERS = 4000
 
 
@@ -117,7 +117,8 @@ def end(ctx: Context, conn: Connection[TupleRow], claims: Sequence[Claim]) -> No
 
 
 def _is_long(content: Content) -> bool:
-    return len(content.title) + len(content.text) > SHORT_CHARACTERS
+    written = len(content.title) + len(content.text)
+    return written + content.attached_bytes > SHORT_CHARACTERS
 
 
 def _keep_all(

@@ -134,14 +134,19 @@ _CONTENTS: LiteralString = """
            e.logbooks, e.kind, e.origin, e.shift, e.level, e.category, e.metadata,
            e.entry_time, e.event_time, e.thread_id, e.readers, e.visible_from,
            e.deleted_at IS NOT NULL AS deleted,
-           EXISTS (SELECT FROM attachment a
-                    WHERE a.entry_id = e.id) AS has_attachments,
+           files.bytes IS NOT NULL AS has_attachments,
+           coalesce(files.bytes, 0) AS attached_bytes,
            ARRAY(SELECT f.words FROM entry_finding f
                   WHERE f.entry_id = e.id AND f.tenant = %(tenant)s
                     AND f.revision = e.revision AND f.words <> ''
                   ORDER BY f.stage) AS words_found
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     CROSS JOIN LATERAL (
+           SELECT sum(octet_length(a.filename) + coalesce(octet_length(a.caption), 0)
+                      + coalesce(octet_length(a.text), 0)) AS bytes
+             FROM attachment a
+            WHERE a.entry_id = e.id) AS files
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
      LIMIT 1000"""
@@ -230,6 +235,8 @@ class Content:
     has_attachments: bool
     # What stages have found in this revision that is searched with it.
     words_found: list[str] = field(default_factory=list)
+    # Of what is read of its files: how long that takes, before it is read.
+    attached_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,6 +337,7 @@ def contents(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Content]:
     """Return what the stages need of these entries, at most a thousand."""
-    with conn.cursor(row_factory=class_row(Content)) as cur:
+    # In the wire's own form lists and times are read in half the time.
+    with conn.cursor(row_factory=class_row(Content), binary=True) as cur:
         found = cur.execute(_CONTENTS, {"tenant": tenant, "ids": list(ids)}).fetchall()
     return {row.entry_id: row for row in found}

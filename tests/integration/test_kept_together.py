@@ -22,6 +22,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
 from shared.entries.found import LINKS_STAGE
 from shared.stages import passing
+from shared.uuid7 import uuid7
 from shared.vocabulary.learning import Known
 from workers import together
 from workers.enhance import extract_metadata
@@ -307,6 +308,44 @@ def test_an_edit_beside_its_batch_is_read_and_its_neighbours_are_kept(
     }
     due = conn.execute("SELECT FROM work WHERE stage = 'metadata'").fetchall()
     assert due == []
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("where", ["text", "file"])
+def test_what_may_take_long_is_begun_once_what_was_made_before_is_kept(
+    ctx, conn, save, monkeypatch, where
+):
+    words = "beam " * together.SHORT_CHARACTERS
+    short = [save(f"A-{number}") for number in range(3)]
+    long = save("B-1", text=words if where == "text" else "see the file")
+    if where == "file":
+        conn.execute(
+            "INSERT INTO attachment (id, tenant, entry_id, external_id, position,"
+            "                        filename, state, text)"
+            " VALUES (%s, %s, %s, 'f', 1, 'log.txt', 'stored', %s)",
+            (uuid7(), TENANT, long, words),
+        )
+        conn.commit()
+    extract = metadata.extract
+    kept_before: list[set[UUID]] = []
+
+    def look(content, *more):
+        if content.entry_id == long:
+            conn.rollback()
+            found = conn.execute("SELECT entry_id FROM entry_text").fetchall()
+            kept_before.append({one for (one,) in found})
+        return extract(content, *more)
+
+    monkeypatch.setattr(metadata, "extract", look)
+
+    extract_metadata(ctx)
+
+    assert kept_before == [{*short}]
+    conn.rollback()
+    (read,) = conn.execute(
+        "SELECT length(stream) FROM entry_text WHERE entry_id = %s", (long,)
+    ).fetchall()
+    assert read[0] > together.SHORT_CHARACTERS
 
 
 def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save):
