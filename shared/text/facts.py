@@ -6,6 +6,7 @@ terms, so that a filter means the same in both.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import unicodedata
@@ -66,6 +67,12 @@ def term(field: str, value: str, *, is_alias: bool = False) -> str:
 
 def key(field: str, value: str) -> str:
     """Return what a value is compared by; every spelling of a device has one key."""
+    if len(value) > MAX_VALUE_CHARS:
+        return _key(field, value)
+    return _known_key(field, value)
+
+
+def _key(field: str, value: str) -> str:
     if field.startswith(METADATA):
         value = as_number(value)
     if field not in THINGS:
@@ -75,6 +82,10 @@ def key(field: str, value: str) -> str:
         # There a near miss is another thing.
         return name.canonical
     return " ".join(word for word, _, _ in words(value))[:MAX_VALUE_CHARS]
+
+
+# Authors, tags and names of devices come again and again.
+_known_key = functools.lru_cache(maxsize=4096)(_key)
 
 
 def metadata_field(name: str) -> str:

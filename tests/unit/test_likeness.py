@@ -120,3 +120,14 @@ def test_a_pattern_leaves_numbers_and_times_out_and_keeps_names(one, other, same
 def test_numbers_alone_are_no_pattern():
     assert pattern_of("12 14:32") is None
     assert pattern_of("") is None
+
+
+RUNS = st.sets(st.integers(0, 40), min_size=1, max_size=30)
+
+
+@given(RUNS, RUNS)
+def test_two_texts_are_judged_by_what_they_share_however_long_they_are(one, more):
+    short, long = (Shape(tuple(sorted(runs)), ()) for runs in (one, one | more))
+
+    expected = in_common(short, long) >= ALIKE
+    assert alike(short, long) == alike(long, short) == expected

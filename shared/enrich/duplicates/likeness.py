@@ -82,7 +82,9 @@ def shape_of(stream: str) -> Shape | None:
 
 def alike(one: Shape, other: Shape) -> bool:
     """Tell whether one text is a copy of the other, a little changed or not."""
-    if in_common(one, other) < ALIKE:
+    short, long = sorted((len(one.runs), len(other.runs)))
+    # So much longer, a text has too much of its own, whatever else they share.
+    if short / long < ALIKE or in_common(one, other) < ALIKE:
         return False
     fewer = min(len(one.marks), len(other.marks))
     shared = len(set(one.marks) & set(other.marks))
