@@ -44,7 +44,6 @@ from api.routes import (
     threads,
 )
 from api.searches import Searches
-from api.sparing import Sparing
 from api.threads import Threads
 from api.uploads import Uploads
 from shared import broker
@@ -57,6 +56,7 @@ from shared.errors import ConfigurationError
 from shared.opensearch import client as opensearch
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
+from shared.sparing import Sparing
 from shared.stages import passing
 from shared.version import VERSION
 

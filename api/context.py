@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from api.key_use import KeyUse
     from api.probes import Probes
     from api.searches import Searches
-    from api.sparing import Sparing
     from api.uploads import Uploads
     from shared.access.cursors import Signer
     from shared.access.limits import Limiter
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from shared.due.lag import Lag
     from shared.postgres import Pool
     from shared.settings import Settings
+    from shared.sparing import Sparing
 
 
 @dataclass(slots=True)

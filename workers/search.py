@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import replace
 from math import ceil
@@ -29,6 +30,7 @@ from shared.retrieval.installed import unit_of
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.retrieval.second_attempt import Paces
+from shared.retrieval.written_in import WrittenIn
 from shared.vocabulary.present import Present
 from workers import metrics
 from workers.context import Context
@@ -36,6 +38,9 @@ from workers.task import attempt as classified
 from workers.task import task
 
 log = get_logger()
+
+# The branches of a search come together: its plan is read once.
+_plan = functools.lru_cache(maxsize=16)(Plan.from_json)
 
 
 @task(broker.RUN_BRANCH)
@@ -47,7 +52,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         # finisher closes.
         log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
         return
-    plan = Plan.from_json(job.plan)
+    plan = _plan(job.plan)
     if not 0 <= branch_no < len(plan.branches):
         raise MessageRejectedError(technical=f"there is no branch {branch_no}")
     events_until = _events_until(ctx, job)
@@ -145,6 +150,7 @@ def _tools(ctx: Context) -> Tools:
             told_dimension=lambda model: names.told_dimension(model, ctx.settings),
             sizes=Sizes(time.monotonic),
             present=Present(time.monotonic),
+            written_in=WrittenIn(),
         )
 
     return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

@@ -212,8 +212,10 @@ def keep(
     With `events_until`, in epoch seconds, whoever looks on is told, and may ask later.
     """
     text = to_json(outcomes)
-    told = json.dumps([outcome.summary() for outcome in outcomes])
-    events = keys.events(job_id) if events_until is not None else ""
+    told, events = "", ""
+    if events_until is not None:
+        told = json.dumps([outcome.summary() for outcome in outcomes])
+        events = keys.events(job_id)
     with translated_errors():
         answer = _script(client)(
             keys=[keys.job(job_id), mailbox or "", events],

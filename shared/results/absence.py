@@ -66,7 +66,7 @@ def read(
         with connection(pool()) as conn:
             with _part(conn, "coverage"):
                 covered = coverage.read(conn, plan, conclusion.branches, left)
-            if left.ms >= NEAR_MS:
+            if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
                 with _part(conn, "near_misses"):
                     near = near_misses.read(conn, plan, conclusion, question, left)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.query.compiled.question import compiled
+from shared.query.compiled.question import NOTHING_ASKED, compiled
 from shared.query.plan import Plan
-from shared.results import absence, highlights
+from shared.results import absence, highlights, near_misses
 from shared.results.absence import PRESENT, Absence
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
@@ -50,7 +50,11 @@ def read(
 ) -> Beside:
     """Return it; why a page is empty is read only where one is."""
     left = Remaining.lasting(timeout_ms)
-    texts = highlights.reader(pool, plan, conclusion.branches, facility)
+    texts = Reader(NOTHING_ASKED, facility)
+    if page or near_misses.compares(plan, conclusion):
+        languages = {shown.row.language for shown in page}
+        told = conclusion.branches
+        texts = highlights.reader(pool, plan, told, facility, languages)
     unseen = _hidden(pool, plan, facility, timeout_ms)
     if page:
         return Beside(texts, hidden=unseen)

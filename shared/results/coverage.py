@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access import rights
-from shared.entries.narrowing import NARROWED
+from shared.entries.narrowing import NARROWED, narrows
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
@@ -25,10 +25,14 @@ from shared.query.plan import Plan
 from shared.results import waiting
 from shared.results.remaining import Remaining
 from shared.sources import newest
+from shared.sparing import Sparing
 
 log = get_logger()
 
 T = TypeVar("T")
+
+# By source and kind.
+Counts = dict[tuple[str, str], int]
 
 MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
 # Every source is judged, more than are shown.
@@ -38,18 +42,19 @@ COUNT_MS = 150
 # Whoever may see none of a source's entries would have them all looked through.
 LOOKED_THROUGH = 500
 
-_COUNTS: LiteralString = (
+_OF_ALL: LiteralString = (
     """
     SELECT e.source, e.kind, count(*) AS entries
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
     + rights.SEEN
-    + NARROWED
-    + """
+)
+_BY_SOURCE: LiteralString = """
      GROUP BY e.source, e.kind
      ORDER BY e.source, e.kind
      LIMIT 1000"""
-)
+_COUNTS: LiteralString = _OF_ALL + _BY_SOURCE
+_COUNTS_NARROWED: LiteralString = _OF_ALL + NARROWED + _BY_SOURCE
 # A source that is read by itself says how far it has come; its history is on its way
 # as long as that kind of run is due or at work.
 _STANDINGS: LiteralString = (
@@ -69,6 +74,10 @@ _STANDINGS: LiteralString = (
      ORDER BY s.source
      LIMIT %(most)s"""
 )
+
+
+# Of a large logbook the last count serves for a moment: a search must not wait for it.
+_counts: Sparing[Counts] = Sparing(lambda counts: sum(counts.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +108,8 @@ class Unknown:
 class Coverage:
     """What a search looked through."""
 
-    # By source and kind; None: they could not be counted in time.
-    counts: dict[tuple[str, str], int] | None
+    # None: they could not be counted in time.
+    counts: Counts | None
     standings: tuple[Standing, ...]
     unknown: tuple[Unknown, ...]
     # Of what could match, so many wait for a stage; None: not counted in time.
@@ -163,11 +172,16 @@ def read(
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
 
-    def counted() -> dict[tuple[str, str], int]:
-        rows: Sequence[Any] = conn.execute(_COUNTS, values).fetchall()
+    # Most of the planning is for filters.
+    statement = _COUNTS_NARROWED if narrows(values) else _COUNTS
+
+    def counted() -> Counts:
+        rows: Sequence[Any] = conn.execute(statement, values).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}
 
-    counts = _in_time(conn, left, counted)
+    scope = plan.scope
+    key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
+    counts = _in_time(conn, left, lambda: _counts.get(key, counted))
     waits_for = waiting.stages(branches)
     late = _in_time(conn, left, lambda: waiting.count(conn, plan, waits_for))
     told = tuple(sorted(found, key=_lateness))

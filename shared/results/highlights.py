@@ -6,10 +6,11 @@ may have found them: the marks are the same.
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -98,9 +99,17 @@ def reader(
     plan: Plan,
     branches: Sequence[Outcome],
     facility: Facility = PLAIN,
+    languages: Collection[str] = (),
 ) -> Reader:
-    """Return who reads the page, with what patterns and misspelt words stand for."""
-    asked = compiled(plan.tree, facility, max_terms=plan.max_terms)
+    """Return who reads the page, with what patterns and misspelt words stand for.
+
+    Texts of these languages; without any, of every one.
+    """
+    listed = sorted(languages)
+    make = functools.partial(
+        compiled, plan.tree, facility, max_terms=plan.max_terms, languages=listed
+    )
+    asked = make()
     wanted = expanding.patterns(plan.tree)
     codes = {note.code for one in branches for note in one.diagnostics}
     if "fuzzy_fallback" in codes:
@@ -118,8 +127,7 @@ def reader(
         log.warning("marks_not_looked_up", code=exc.error_code)
         return Reader(asked, facility)
     known = dict(zip(wanted, found, strict=True))
-    asked = compiled(plan.tree, facility, known=known, max_terms=plan.max_terms)
-    return Reader(asked, facility)
+    return Reader(make(known=known), facility)
 
 
 def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:

@@ -105,7 +105,8 @@ def _texts(
         ids = [UUID(item.entry_id) for item in items]
         rows = hydrate(conn, ids, plan.scope, max(1, int(seconds * 1000)))
     heard = [outcome for branch in arrived.values() for outcome in branch]
-    reader = highlights.reader(pool, plan, heard, facility)
+    languages = {row.language for row in rows.values()}
+    reader = highlights.reader(pool, plan, heard, facility, languages)
     found = {}
     for item in items:
         row = rows.get(UUID(item.entry_id))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shared.query.plan import Plan
     from shared.retrieval.freshness import Freshness
     from shared.retrieval.query_vectors import QueryVectors
+    from shared.retrieval.written_in import WrittenIn
     from shared.vocabulary.present import Present
 
 
@@ -76,6 +77,8 @@ class Tools:
     sizes: Sizes | None = None
     # Words that nobody need look up; None: each of them is.
     present: Present | None = None
+    # In which languages entries are; None: in any.
+    written_in: WrittenIn | None = None
     # Of modules of other packages, by their name.
     circuits: Circuits = field(default_factory=Circuits)
 

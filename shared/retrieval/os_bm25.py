@@ -21,6 +21,7 @@ from shared.retrieval import (
     os_conditions,
     questions,
     threads,
+    written_in,
 )
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
@@ -32,16 +33,19 @@ Query = os_asking.Query
 Hits = list[tuple[Columns, float]]
 Scores = dict[UUID, float]
 
+_ID = "entry_id"
+
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
     ask = replace(ask, plan=threads.resolved(ask, tools))
-    asked = questions.read(ask, tools, "os_bm25")
+    # Before the languages: what is in a new one by now is newer than this.
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
+    asked = questions.read(ask, tools, "os_bm25", written_in.of(ask, tools))
     if not asked.question.finds:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
         return Found(skipped=CIRCUIT_OPEN)
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
 
     early: dict[Question, Callable[[], os_asking.Answer]] = {}
 
@@ -104,7 +108,7 @@ def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:
 
 def _scores(answer: os_asking.Answer) -> Scores:
     hits = answer["hits"]["hits"]
-    return {UUID(hit["_id"]): float(hit["_score"]) for hit in hits}
+    return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
 
 
 def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
@@ -127,7 +131,9 @@ def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
     scope += narrowings.required(plan.filters)
     return {
         "size": ask.limit,
-        "_source": False,
+        # A document's own id stands with all of its text, which is read for it.
+        "stored_fields": "_none_",
+        "docvalue_fields": [_ID],
         "track_total_hits": False,
         "timeout": f"{ask.budget_ms}ms",
         "query": {
@@ -155,11 +161,14 @@ def _guarded(guard: Guard) -> Query:
 
 
 def _languages(names: tuple[str, ...]) -> Query:
-    named: list[Query] = [{"terms": {"language": [n for n in names if n != UNSTEMMED]}}]
-    if UNSTEMMED in names:
-        stemmed = {"terms": {"language": sorted(STEMMED_LANGUAGES)}}
-        named.append({"bool": {"must_not": [stemmed]}})
-    return {"bool": {"should": named, "minimum_should_match": 1}}
+    listed = [name for name in names if name != UNSTEMMED]
+    named: Query = {"terms": {"language": listed}}
+    if UNSTEMMED not in names or set(listed) - set(STEMMED_LANGUAGES):
+        # All of them: those without a stemmer are known by their names.
+        return named
+    stemmed = {"terms": {"language": sorted(STEMMED_LANGUAGES)}}
+    others = {"bool": {"must_not": [stemmed]}}
+    return {"bool": {"should": [named, others], "minimum_should_match": 1}}
 
 
 _DESCRIPTOR = SearchToolDescriptor(

@@ -13,7 +13,7 @@ from shared.broker import METADATA_STAGE
 from shared.entries.narrowing import MARKS, NARROWED
 from shared.postgres import connection
 from shared.query.compiled.question import Question
-from shared.retrieval import columns, questions
+from shared.retrieval import columns, questions, written_in
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.questions import Asked
@@ -73,10 +73,11 @@ _SEARCH: LiteralString = (
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
-    asked = questions.read(ask, tools, "pg_fts")
+    # Before the languages: what is in a new one by now is newer than this.
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    asked = questions.read(ask, tools, "pg_fts", written_in.of(ask, tools))
     if not asked.question.finds:
         return Found(skipped="empty_query")
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     whole = questions.with_all(asked) if ask.plan.any_word else asked.question
 
     def matches(question: Question) -> list[Match]:

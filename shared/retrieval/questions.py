@@ -48,6 +48,8 @@ class Asked:
     question: Question
     known: Known = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
+    # For which it was compiled; none: for every one.
+    languages: tuple[str, ...] = ()
 
     @property
     def keeps_all(self) -> bool:
@@ -75,11 +77,16 @@ class Asked:
         }
 
 
-def read(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
-    """Return the branch's question, with all that its patterns stand for."""
+def read(
+    ask: Ask, lexicon: Lexicon, module: str, languages: tuple[str, ...] = ()
+) -> Asked:
+    """Return the branch's question, with all that its patterns stand for.
+
+    For these languages, where it is known that there are entries in no others.
+    """
     wanted = expanding.patterns(ask.plan.tree)
     known = _looked_up(ask, lexicon, wanted) if wanted else {}
-    compiled = _compiled(ask.plan, lexicon, known)
+    compiled = _compiled(ask.plan, lexicon, known, languages)
     notes = []
     if compiled.dropped:
         said = f"{compiled.dropped} words beyond the limit were left out."
@@ -87,7 +94,7 @@ def read(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     if any(found.capped for found in known.values()):
         said = "A pattern stands for too many words; the commonest are searched for."
         notes.append(_note(module, "wildcard_capped", said, level="warning"))
-    return Asked(ask.plan, lexicon, compiled, known, tuple(notes))
+    return Asked(ask.plan, lexicon, compiled, known, tuple(notes), languages)
 
 
 def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
@@ -98,7 +105,8 @@ def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
 
 def with_all(asked: Asked) -> Question:
     """Return a question as it is where one word of many is not enough."""
-    return _compiled(replace(asked.plan, any_word=False), asked.lexicon, asked.known)
+    plan = replace(asked.plan, any_word=False)
+    return _compiled(plan, asked.lexicon, asked.known, asked.languages)
 
 
 def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
@@ -108,7 +116,7 @@ def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     """
     if expanding.excludes(ask.plan.tree):
         return read(ask, lexicon, module)
-    return Asked(ask.plan, lexicon, Question(()))
+    return Asked(ask.plan, lexicon, question.NOTHING_ASKED)
 
 
 def first_found(
@@ -155,9 +163,15 @@ def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Know
     return found
 
 
-def _compiled(plan: Plan, lexicon: Lexicon, known: Known) -> Question:
+def _compiled(
+    plan: Plan, lexicon: Lexicon, known: Known, languages: tuple[str, ...]
+) -> Question:
     made = question.compiled(
-        plan.tree, lexicon.facility, known=known, max_terms=plan.max_terms
+        plan.tree,
+        lexicon.facility,
+        known=known,
+        max_terms=plan.max_terms,
+        languages=languages,
     )
     return made.with_any() if plan.any_word else made
 

@@ -29,6 +29,7 @@ from shared.retrieval.freshness import Freshness
 from shared.retrieval.installed import module
 from shared.retrieval.module import Ask, Found, Tools
 from shared.retrieval.query_vectors import QueryVectors
+from shared.retrieval.written_in import WrittenIn
 from shared.settings import Settings
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary.learning import Known
@@ -64,6 +65,7 @@ class Logbook:
         self.index = f"t{secrets.token_hex(5)}"
         self.facility: Facility = PLAIN
         self.names: dict[str, str] = {}
+        self.written_in = WrittenIn()
         aliases.ensure_index(client, self.index)
 
     def write(self, texts: Sequence[Text], own: Facility = PLAIN) -> None:
@@ -136,6 +138,7 @@ class Logbook:
             freshness=Freshness(time.monotonic),
             circuit=Circuit(time.monotonic),
             facility=self.facility,
+            written_in=self.written_in,
         )
 
 

@@ -283,8 +283,8 @@ def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> 
 def test_what_cannot_be_counted_in_time_is_left_open(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    slow = coverage._COUNTS.replace("count(*)", "count(pg_sleep(0.01))")
-    monkeypatch.setattr(coverage, "_COUNTS", slow)
+    slow = coverage._COUNTS_NARROWED.replace("count(*)", "count(pg_sleep(0.01))")
+    monkeypatch.setattr(coverage, "_COUNTS_NARROWED", slow)
     monkeypatch.setattr(coverage, "COUNT_MS", 5)
     body = logbook.ask("unheardof", filters={"date_from": str(MARCH - timedelta(1))})
     assert body["coverage"]["entries_in_window"] is None

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
+from shared.entries.narrowing import NARROWED
 from shared.jobs.outcome import Outcome
 from shared.postgres import Pool
 from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Question, make_plan
 from shared.ranking.ranked import Order, Suppressed
-from shared.results import absence, beside
+from shared.results import absence, beside, coverage, waiting
 from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Standing, Unknown, unknown
 from shared.results.near_misses import NearMisses
@@ -179,3 +180,12 @@ def test_no_moment_that_is_asked_for_is_called_known_where_it_is_not(
             for o in found
         )
         assert is_known or said
+
+
+def test_what_is_not_narrowed_is_counted_with_the_same_rights() -> None:
+    for plain, narrowed in (
+        (coverage._COUNTS, coverage._COUNTS_NARROWED),
+        (waiting._WAITING, waiting._WAITING_NARROWED),
+    ):
+        assert plain != narrowed
+        assert narrowed.replace(NARROWED, "") == plain

@@ -7,19 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.query.compiled import expanding, terms, tsquery
-from shared.query.compiled.question import compiled
+from shared.query.compiled.question import Question, compiled
 from shared.query.compiled.terms import (
     EVERYTHING,
     All,
     AnyOf,
     Clause,
+    Condition,
     Not,
     OneOf,
     Places,
 )
 from shared.query.language import grammar
 from shared.retrieval import os_conditions
-from shared.vocabulary.expand import Expansion, Want
+from shared.text.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import UNSTEMMED, Expansion, Want
 from tests.unit.asked import clauses, condition
 
 
@@ -324,3 +326,42 @@ def test_any_text_is_a_question(text: str) -> None:
             tsquery.written(made)
             tsquery.gate(made)
             os_conditions.written(made)
+
+
+ASKED = st.sampled_from(
+    [
+        "the cooling pumps",
+        "Kühlwasserpumpe -Ausfall",
+        'pompes OR "en panne" AND author:meier',
+        "真空 HCM03",
+        "NOT beam source:api",
+        "насосы are off",
+    ]
+)
+SPOKEN = st.lists(
+    st.sampled_from(["de", "en", "fr", "it", "ja", "unknown"]), min_size=1
+)
+
+
+@given(ASKED, SPOKEN, st.sampled_from([2, 64]))
+def test_of_some_languages_a_question_asks_what_it_asks_of_all(
+    text: str, languages: list[str], most: int
+) -> None:
+    tree = grammar.parse(text).tree
+    whole = compiled(tree, max_terms=most)
+    some = compiled(tree, max_terms=most, languages=sorted({*languages}))
+
+    def asked(question: Question) -> dict[str, Condition]:
+        return {
+            one: guard.condition for guard in question.guards for one in guard.languages
+        }
+
+    classes = {one if one in STEMMED_LANGUAGES else UNSTEMMED for one in languages}
+    told = asked(some)
+    assert {one: asked(whole)[one] for one in classes} == {
+        one: told[one] for one in classes
+    }
+    # What has no stemmer goes by its name, too.
+    assert told.keys() == {*classes, *languages}
+    assert some.fields == whole.fields
+    assert some.dropped <= whole.dropped

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from api import backlog
-from api.sparing import Sparing
+from shared.sparing import Sparing
 
 
 class Clock:

@@ -7,8 +7,9 @@ language, the very entry that it should exclude would match.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from shared.query.compiled import terms
 from shared.query.compiled.terms import (
@@ -28,9 +29,11 @@ from shared.query.filters import Filters
 from shared.query.language import tree
 from shared.query.language.tree import Node
 from shared.text.facility import PLAIN, Facility
-from shared.vocabulary.expand import LANGUAGES
+from shared.text.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import LANGUAGES, UNSTEMMED
 
-# A search's branches and its page ask for one at once; a long one takes a megabyte.
+# A search's branches and its page ask for one at once; a long one takes a megabyte in
+# all languages together.
 _MAX_KEPT = 16
 
 
@@ -79,12 +82,15 @@ class Question:
         """Return what every branch keeps to: nothing that is negated, and fields."""
         parts = {g: terms.without_what_is_wanted(g.condition) for g in self.guards}
         if all(part == EVERYTHING for part in parts.values()):
-            return Question(())
+            return NOTHING_ASKED
         return self._with(parts)
 
     def _with(self, conditions: Mapping[Guard, Condition]) -> Question:
         guards = tuple(Guard(g.languages, conditions[g]) for g in self.guards)
         return replace(self, guards=guards)
+
+
+NOTHING_ASKED = Question(())
 
 
 @dataclass(slots=True)
@@ -145,46 +151,77 @@ def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
     return all_of(parts, is_loose=is_loose) if parts else None
 
 
+class _Made(NamedTuple):
+    """What a question comes to in one language."""
+
+    condition: Condition
+    # The same in every language.
+    fields: tuple[Filters, ...]
+    dropped: int
+
+
 def compiled(
     node: Node | None,
     facility: Facility = PLAIN,
     *,
     known: Known | None = None,
     max_terms: int = 64,
+    languages: Sequence[str] = (),
 ) -> Question:
-    """Return the question for every language; equal conditions stand together."""
-    if known:
-        return _compiled(node, facility, known, max_terms)
-    return _plainly(node, facility, max_terms)
+    """Return the question for these languages; equal conditions stand together.
+
+    Without any it is for every language that there may be.
+    """
+    if node is None:
+        return NOTHING_ASKED
+    together: dict[Condition, list[str]] = {}
+    fields: tuple[Filters, ...] = ()
+    dropped = 0
+    for language, names in _named(languages).items():
+        if known:
+            made = _compiled(node, facility, known, max_terms, language)
+        else:
+            made = _plainly(node, facility, max_terms, language)
+        if made is not None:
+            fields, dropped = made.fields, max(dropped, made.dropped)
+            together.setdefault(made.condition, []).extend(names)
+    guards = (Guard(tuple(names), made) for made, names in together.items())
+    return Question(tuple(guards), fields, dropped)
 
 
-@functools.lru_cache(maxsize=_MAX_KEPT)
-def _plainly(node: Node | None, facility: Facility, max_terms: int) -> Question:
+def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return by which names each goes in a guard; those without a stemmer are one."""
+    if not languages:
+        return {language: (language,) for language in LANGUAGES}
+    named: dict[str, tuple[str, ...]] = {
+        one: (one,) for one in STEMMED_LANGUAGES if one in languages
+    }
+    others = tuple(one for one in languages if one not in named)
+    if others:
+        named[UNSTEMMED] = (UNSTEMMED, *others)
+    return named
+
+
+@functools.lru_cache(maxsize=_MAX_KEPT * len(LANGUAGES))
+def _plainly(
+    node: Node, facility: Facility, max_terms: int, language: str
+) -> _Made | None:
     """Compile a question once for its branches and its page."""
-    return _compiled(node, facility, {}, max_terms)
+    return _compiled(node, facility, {}, max_terms, language)
 
 
 def _compiled(
-    node: Node | None, facility: Facility, known: Known, max_terms: int
-) -> Question:
+    node: Node, facility: Facility, known: Known, max_terms: int, language: str
+) -> _Made | None:
     fields: dict[Filters, int] = {}
-    together: dict[Condition, list[str]] = {}
-    most_dropped = 0
-    for language in LANGUAGES:
-        words = Words(language, facility, known)
-        made = None
-        if node is not None:
-            made = _Compiler(words, fields).condition(node)
-        if made is None:
-            continue
-        if isinstance(node, tree.Words):
-            # Neither operators nor quotes: nobody says that `off` must be there.
-            made = terms.with_states_beside(made)
-        made, dropped = _bounded(made, max_terms)
-        most_dropped = max(most_dropped, dropped)
-        together.setdefault(made, []).append(language)
-    guards = (Guard(tuple(names), made) for made, names in together.items())
-    return Question(tuple(guards), tuple(fields), most_dropped)
+    made = _Compiler(Words(language, facility, known), fields).condition(node)
+    if made is None:
+        return None
+    if isinstance(node, tree.Words):
+        # Neither operators nor quotes: nobody says that `off` must be there.
+        made = terms.with_states_beside(made)
+    made, dropped = _bounded(made, max_terms)
+    return _Made(made, tuple(fields), dropped)
 
 
 def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
