@@ -8,7 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
-.PHONY: help setup lock check fix test faults faults-all soak shown-enrich demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search bench-enrich
+.PHONY: help setup lock check fix test faults faults-all soak shown-enrich shown-search demo serve migrate docs requirements bench bench-spine bench-work bench-ingest bench-analyser bench-duplicates bench-vocabulary bench-quality bench-search bench-enrich
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,9 @@ soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_
 
 shown-enrich: setup ## A logbook enriched from nothing amid deaths (SHOWN_ENTRIES, SHOWN_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/shown-enrich.xml tests/faults/shown_enrich.py
+
+shown-search: setup ## A large logbook searched from a terminal (SHOWN_ENTRIES, SHOWN_BACKFILL)
+	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/shown-search.xml tests/faults/shown_search.py
 
 demo: setup ## Start everything with a sample logbook, until Ctrl-C
 	@exec $(BIN)/logchord up --demo

@@ -46,10 +46,10 @@ def fill(
     with connection(pool) as conn:
         prefix = settings.vector_table_prefix
         table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
-    drafts = _drafts(count)
+    some = drafts(count)
     known: list[Embedded] = []
     luck = np.random.default_rng(1)
-    while page := list(islice(drafts, PAGE)):
+    while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")
             contents = reading.contents(conn, TENANT, [one.entry_id for one in saved])
@@ -73,8 +73,9 @@ def fill(
     return table
 
 
-def _drafts(count: int) -> Iterator[EntryDraft]:
-    for one in logbook.entries(count):
+def drafts(count: int, *, first: int = 1) -> Iterator[EntryDraft]:
+    """Yield so many entries of the logbook, from that number on."""
+    for one in logbook.entries(count, first=first):
         # A word that no other entry has, as a ticket's number is.
         yield EntryDraft(
             "api",

@@ -1,0 +1,162 @@
+"""Searches by many clients at once: alone, beside a backfill, and for long."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+
+import httpx
+from psycopg.rows import TupleRow
+
+from bench import rig, search_corpus
+from bench.enrich_pipeline import Held, Memory
+from bench.search_stack import Stack, questions
+from shared.due import rows
+from shared.entries.entry import save_page
+from shared.postgres import Pool, connection
+from shared.query.modes import MODES
+from shared.settings import Settings
+from shared.stages import passing
+
+CLIENTS = (1, 4, 16, 64)
+THROUGHPUT_SECONDS = 5.0
+BESIDE_SECONDS = 30.0
+BESIDE_CLIENTS = 4
+_WORKERS = (
+    ("serve", "worker", "enhance.metadata,index"),
+    ("serve", "worker", "enhance.embed"),
+    ("serve", "upkeep"),
+)
+_DUE = "SELECT count(*) FROM work"
+_DONE = "SELECT coalesce(sum(done), 0) FROM stage_outcome"
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """How many searches a second so many clients got, and what became of others."""
+
+    clients: int
+    per_second: float
+    p50_ms: float
+    most_ms: float
+    refused: int
+    degraded: int
+    # Those that had no answer by their deadline.
+    late: int
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Searches while a backfill is worked on: theirs, and how far it came."""
+
+    backfill: int
+    searches: Throughput
+    # Ends of stages, not of entries: each passes several.
+    stages_per_second: float
+    left: int
+
+
+@dataclass
+class _Told:
+    """What became of the searches of one client after the other."""
+
+    took_ms: list[float]
+    refused: int = 0
+    degraded: int = 0
+
+
+def throughput(
+    stack: Stack, clients: int, seconds: float = THROUGHPUT_SECONDS
+) -> Throughput:
+    """Count the distinct hybrid searches of clients who each ask again at once."""
+    told = asyncio.run(_again_and_again(stack, clients, seconds))
+    took = told.took_ms or [0.0]
+    deadline = MODES["hybrid"].deadline_ms
+    return Throughput(
+        clients,
+        round((len(told.took_ms) - told.degraded) / seconds, 1),
+        round(statistics.median(took), 1),
+        round(max(took), 1),
+        told.refused,
+        told.degraded,
+        sum(one > deadline for one in took),
+    )
+
+
+def beside_a_backfill(stack: Stack, entries: int) -> Beside:
+    """Make so many entries due as a backfill does, and search while they are done."""
+    first = stack.entries + 1
+    make_due(stack.pool, stack.made.settings, entries, first=first)
+    with ExitStack() as ends:
+        for command in _WORKERS:
+            ends.enter_context(rig.running(command, stack.ground))
+        _wait_for_work(stack)
+        done, began = _count(stack, _DONE), time.monotonic()
+        searches = throughput(stack, BESIDE_CLIENTS, BESIDE_SECONDS)
+        rate = (_count(stack, _DONE) - done) / (time.monotonic() - began)
+        return Beside(entries, searches, round(rate, 1), _count(stack, _DUE))
+
+
+def for_long(stack: Stack, minutes: float) -> tuple[Throughput, list[Held]]:
+    """Search by a few clients for so long; tell how the memory of each part grew."""
+    spent = stack.made.cpu_seconds()
+    with Memory(stack.made.processes) as memory:
+        found = throughput(stack, BESIDE_CLIENTS, 60 * minutes)
+    now = stack.made.cpu_seconds()
+    return found, memory.held({name: now[name] - spent[name] for name in now})
+
+
+async def _again_and_again(stack: Stack, clients: int, seconds: float) -> _Told:
+    until = time.monotonic() + seconds
+    make = questions(stack)["hybrid, fused only"]
+    limits = httpx.Limits(max_connections=clients)
+    told = _Told([])
+    async with httpx.AsyncClient(limits=limits, **stack.http()) as client:
+
+        async def ask() -> None:
+            while time.monotonic() < until:
+                began = time.monotonic()
+                answer = await client.post("/v1/search/query", json=make())
+                if not answer.is_success:
+                    told.refused += 1
+                    continue
+                told.took_ms.append(1000 * (time.monotonic() - began))
+                told.degraded += answer.json()["degraded"]
+
+        await asyncio.gather(*(ask() for _ in range(clients)))
+    return told
+
+
+def make_due(pool: Pool, settings: Settings, entries: int, *, first: int) -> None:
+    """Store so many entries from that number on, due as those of a backfill are."""
+    stages = passing.of_entries(settings)
+    drafts = search_corpus.drafts(entries, first=first)
+    while page := list(islice(drafts, search_corpus.PAGE)):
+        with connection(pool) as conn:
+            save_page(
+                *(conn, search_corpus.TENANT, page),
+                stages=stages,
+                editor="bench",
+                work_class=rows.BULK,
+            )
+
+
+def _wait_for_work(stack: Stack) -> None:
+    """Wait until the workers have begun: a process takes seconds to start."""
+    before = _count(stack, _DONE)
+    deadline = time.monotonic() + rig.READY_SECONDS
+    while _count(stack, _DONE) == before:
+        if time.monotonic() > deadline:
+            message = "No worker began with the backfill."
+            raise TimeoutError(message)
+        time.sleep(0.2)
+
+
+def _count(stack: Stack, statement: str) -> int:
+    with connection(stack.pool) as conn:
+        row: TupleRow | None = conn.execute(statement.encode()).fetchone()
+    return int(row[0]) if row else 0
