@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from shared.access import keys
-from shared.access.limits import Limiter, refuse
+from shared.access.limits import Kind, Limiter, refuse
 from shared.access.scope import Scope
 from shared.errors import AccessError
 from shared.postgres import Pool, connection
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 # A revoked key works on for as long as this, in each API process.
 CACHE_SECONDS = 2.0
 _CACHED_KEYS = 10_000
-# What counts as a search: each goes through all that there is.
-_SEARCHES = ("/v1/search", "/v1/filter-options/", "/search")
-_SIMILAR = re.compile(r"/v1/entries/[^/]+/similar\Z")
 # What a proxy adds for somebody else; some name the scheme or themselves alone.
 _FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})
 _FORWARDING_PREFIXES = ("x-forwarded-", "cf-connecting-")
@@ -46,6 +42,11 @@ class Callers:
         self._note_use = note_use
         self._pool = pool
         self._limiter = limiter
+        self._limits: Mapping[Kind, int] = {
+            "search": settings.rate_search_per_minute,
+            "ingest": settings.rate_ingest_per_minute,
+            "default": settings.rate_default_per_minute,
+        }
         self._known: dict[str, tuple[float, Scope]] = {}
         self._anonymous = Scope(
             tenant=keys.DEFAULT_TENANT,
@@ -73,11 +74,11 @@ class Callers:
         self._known[token] = (time.monotonic() + CACHE_SECONDS, scope)
         return scope
 
-    async def limit(self, request: Request, scope: Scope) -> None:
+    async def limit(self, request: Request, scope: Scope, kind: Kind) -> None:
         """Take one request of the caller's minute, or raise 429."""
-        kind, limit = self._kind(request)
-        if scope.rate_per_minute is not None:
-            limit = scope.rate_per_minute
+        limit = scope.rate_per_minute
+        if limit is None:
+            limit = self._limits[kind]
         who = scope.key_id or f"anonymous:{self.address(request)}"
         # Reads, searches and pushes go on while Redis is away; other writes wait.
         open_without_redis = kind != "default" or request.method in _SAFE_METHODS
@@ -100,15 +101,6 @@ class Callers:
     def _look_up(self, token: str) -> Scope:
         with connection(self._pool) as conn:
             return keys.find(conn, token)
-
-    def _kind(self, request: Request) -> tuple[str, int]:
-        path = request.url.path.removeprefix(self._settings.base_path)
-        if path.startswith(_SEARCHES) or _SIMILAR.match(path):
-            return "search", self._settings.rate_search_per_minute
-        writes = request.method not in _SAFE_METHODS
-        if path.startswith(("/v1/entries", "/e/")) and writes:
-            return "ingest", self._settings.rate_ingest_per_minute
-        return "default", self._settings.rate_default_per_minute
 
     def _may_be_anonymous(self, request: Request) -> bool:
         if not self._settings.anonymous_loopback or request.client is None:

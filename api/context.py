@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from api.searches import Searches
     from api.uploads import Uploads
     from shared.access.cursors import Signer
-    from shared.access.limits import Limiter
+    from shared.access.limits import Kind, Limiter
     from shared.broker import BrokerClock, Nudger
     from shared.due.lag import Lag
     from shared.postgres import Pool
@@ -93,7 +93,7 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
         return known
     scope = await ctx.callers.find(request)
     request.state.is_admin = scope.is_admin
-    await ctx.callers.limit(request, scope)
+    await ctx.callers.limit(request, scope, request.scope["route"].counts_as)
     request.state.caller = CallerInfo(scope, request.state.trace)
     found: CallerInfo = request.state.caller
     return found
@@ -102,11 +102,20 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
 Caller = Annotated[CallerInfo, Depends(caller)]
 
 
-def needs(scope: str) -> Callable[..., Any]:
-    """Return the dependency of a route that needs this scope."""
+# Who needs this scope asks for what it is named after.
+_COUNTS_AS: Mapping[str, Kind] = {"search": "search", "ingest": "ingest"}
+
+
+def needs(scope: str, *, counts_as: Kind | None = None) -> Callable[..., Any]:
+    """Return the dependency of a route that needs this scope.
+
+    Its requests count against the limit of that scope, or the one that it names.
+    """
 
     async def check(who: Caller) -> None:
         who.scope.require(scope)
 
     check.__name__ = f"needs_{scope}"
+    # Read by the route, whose callers are counted before what it needs is asked.
+    vars(check)["counts_as"] = counts_as or _COUNTS_AS.get(scope)
     return check

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from api.context import caller, context
 from api.errors import CarriedError
+from shared.access.limits import Kind
 from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
 from shared.text import door
 
@@ -49,6 +50,8 @@ class DoorRoute(APIRoute):
     """Checks address, parameters and media type before the handler sees them."""
 
     request_class = DoorRequest
+    # Against which limit its requests count, as what it needs says.
+    counts_as: Kind = "default"
     # Parameters of the contract whose feature is not there yet: refused, never ignored.
     not_built: frozenset[str] = frozenset()
 
@@ -63,6 +66,7 @@ class DoorRoute(APIRoute):
         known = _query_names(self)
         takes_json = self.body_field is not None
         is_closed = _asks_who_calls(self)
+        self.counts_as = _kind(self)
 
         async def checked(request: Request) -> Response:
             _check_address(request)
@@ -108,6 +112,11 @@ def _query_names(route: APIRoute) -> set[str]:
 
 def _asks_who_calls(route: APIRoute) -> bool:
     return any(one.call is caller for one in _dependants(route))
+
+
+def _kind(route: APIRoute) -> Kind:
+    named = (getattr(one.call, "counts_as", None) for one in _dependants(route))
+    return next(filter(None, named), "default")
 
 
 def _dependants(route: APIRoute) -> Iterator[Dependant]:

@@ -47,7 +47,7 @@ _LIMITS = (
     summary="What can be asked here",
     response_model=Capabilities,
     responses=documented(),
-    dependencies=[Depends(needs("search"))],
+    dependencies=[Depends(needs("search", counts_as="default"))],
 )
 async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     """Modes with what they may be given, modules, filters, and the limits in force."""

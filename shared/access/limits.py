@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from redis.exceptions import RedisError
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     import redis.asyncio
 
 log = get_logger()
+
+# What a request counts as: each has a limit of its own.
+Kind = Literal["search", "ingest", "default"]
 
 WINDOW_SECONDS = 60
 _BREAKER_SECONDS = 1.0

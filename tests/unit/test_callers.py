@@ -1,4 +1,4 @@
-"""Who may call without a key: this machine itself, and nobody through it."""
+"""Who may call without a key, and against which limit their requests count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from api import app
 from api.callers import Callers
+from api.door_route import DoorRoute
 from shared.errors import AccessError
 from shared.settings import Settings
 
@@ -60,3 +62,38 @@ def test_another_name_for_this_machine_needs_a_key(host: str) -> None:
 def test_another_machine_needs_a_key(peer: str) -> None:
     with pytest.raises(AccessError):
         find(peer=peer)
+
+
+def test_a_request_counts_as_what_its_route_needs() -> None:
+    routes = [one for module in app._ROUTES for one in module.router.routes]
+    found: dict[str, set[str]] = {}
+    for route in routes:
+        assert isinstance(route, DoorRoute)
+        named = {f"{method} {route.path}" for method in route.methods or ()}
+        found.setdefault(route.counts_as, set()).update(named)
+
+    assert found["search"] == {
+        "POST /search",
+        "POST /v1/search/query",
+        "POST /v1/search/export",
+        "POST /v1/search/jobs",
+        "GET /v1/search/jobs",
+        "GET /v1/search/jobs/{job_id}",
+        "DELETE /v1/search/jobs/{job_id}",
+        "GET /v1/search/jobs/{job_id}/results",
+        "GET /v1/search/jobs/{job_id}/export",
+        "GET /v1/search/jobs/{job_id}/events",
+        "GET /v1/search/jobs/{job_id}/why-not",
+        "POST /v1/search/jobs/{job_id}/replay",
+        "GET /v1/filter-options/{field}",
+        "GET /v1/entries/{entry_id}/similar",
+    }
+    assert found["ingest"] == {
+        "POST /v1/entries",
+        "PUT /v1/entries/{entry_id}",
+        "PATCH /v1/entries/{entry_id}",
+        "DELETE /v1/entries/{entry_id}",
+        "POST /v1/entries/{entry_id}/attachments",
+        "PUT /e/{source}/{external_id:path}",
+    }
+    assert set(found) == {"search", "ingest", "default"}
