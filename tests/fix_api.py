@@ -11,12 +11,22 @@ from tests.fix_system import System
 
 
 @pytest.fixture(scope="session")
-def api(make_lasting_system: Callable[..., System]) -> System:
+def make_api(make_lasting_system: Callable[..., System]) -> Callable[..., System]:
+    """Start an API of some settings, without workers; it lasts to the run's end."""
+
+    def make(**settings: str) -> System:
+        system = make_lasting_system(**settings)
+        system.start("api")
+        system.wait_ready()
+        return system
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def api(make_api: Callable[..., System]) -> System:
     """One API process without workers; what is due stays due."""
-    system = make_lasting_system()
-    system.start("api")
-    system.wait_ready()
-    return system
+    return make_api()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -93,14 +93,9 @@ def _verdict(told: dict[str, Any]) -> str:
 
 
 @pytest.fixture(scope="module")
-def hall(make_lasting_system: Any) -> System:
+def hall(make_api: Callable[..., System]) -> System:
     """An API that knows one source, whose times have a zone."""
-    system: System = make_lasting_system(
-        LOGCHORD_SOURCES=json.dumps({SOURCE: {"timezone": ZONE.key}})
-    )
-    system.start("api")
-    system.wait_ready()
-    return system
+    return make_api(LOGCHORD_SOURCES=json.dumps({SOURCE: {"timezone": ZONE.key}}))
 
 
 @pytest.fixture(params=ROADS)

@@ -353,11 +353,8 @@ def push_found(client: httpx.Client, entries: list[dict[str, Any]]) -> list[Any]
 
 
 @pytest.fixture(scope="module")
-def open_to_loopback(make_lasting_system: Callable[..., System]) -> System:
-    system = make_lasting_system(LOGCHORD_ANONYMOUS_LOOPBACK="true")
-    system.start("api")
-    system.wait_ready()
-    return system
+def open_to_loopback(make_api: Callable[..., System]) -> System:
+    return make_api(LOGCHORD_ANONYMOUS_LOOPBACK="true")
 
 
 @pytest.mark.parametrize(

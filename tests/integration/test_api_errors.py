@@ -165,17 +165,14 @@ PLANTED = {
 
 
 @pytest.fixture(scope="module")
-def broken(make_lasting_system: Callable[..., System]) -> System:
+def broken(make_api: Callable[..., System]) -> System:
     """An API none of whose backends answers; each address holds a password."""
-    system = make_lasting_system(
+    return make_api(
         database=f"postgresql://u:{PLANTED['database']}@127.0.0.1:{free_port()}/x",
         opensearch=f"http://u:{PLANTED['engine']}@127.0.0.1:{free_port()}",
         BROKER_URL=f"redis://:{PLANTED['broker']}@127.0.0.1:{free_port()}/0",
         LOGCHORD_LOG_LEVEL="debug",
     )
-    system.start("api")
-    system.wait_ready()
-    return system
 
 
 @pytest.mark.requirement("SEC14")

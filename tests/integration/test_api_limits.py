@@ -327,16 +327,13 @@ def deaf() -> Iterator[int]:
 
 
 @pytest.fixture(scope="module", params=["away", "deaf"])
-def lonely(make_lasting_system: Callable[..., System], deaf: int, request) -> System:
+def lonely(make_api: Callable[..., System], deaf: int, request) -> System:
     """An API whose broker and search engine are both away, or both hang."""
     port = deaf if request.param == "deaf" else free_port()
-    system = make_lasting_system(
+    return make_api(
         opensearch=f"http://127.0.0.1:{port}",
         BROKER_URL=f"redis://127.0.0.1:{port}/0",
     )
-    system.start("api")
-    system.wait_ready()
-    return system
 
 
 @pytest.mark.requirement("P4", "SEC8")

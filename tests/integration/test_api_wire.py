@@ -29,15 +29,12 @@ ENTRY = b'{"text":"smuggled"}'
 
 
 @pytest.fixture(scope="module")
-def brief(make_lasting_system: Callable[..., System]) -> System:
+def brief(make_api: Callable[..., System]) -> System:
     """An API that gives a head little time."""
-    system = make_lasting_system(
+    return make_api(
         LOGCHORD_API__HEAD_SECONDS=str(HEAD_SECONDS),
         LOGCHORD_API__BODY_SECONDS=str(HEAD_SECONDS),
     )
-    system.start("api")
-    system.wait_ready()
-    return system
 
 
 @pytest.fixture

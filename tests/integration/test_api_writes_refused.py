@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,16 +35,11 @@ def address(caller: httpx.Client) -> str:
 
 
 @pytest.fixture(scope="module")
-def polling(make_lasting_system: Any, tmp_path_factory: Any) -> System:
+def polling(make_api: Callable[..., System], tmp_path_factory: Any) -> System:
     """An API that knows a source that is polled beside one that is pushed to."""
     folder: Path = tmp_path_factory.mktemp("polled")
     lab = {"adapter": "generic_json", "path": str(folder)}
-    system: System = make_lasting_system(
-        LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": lab})
-    )
-    system.start("api")
-    system.wait_ready()
-    return system
+    return make_api(LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": lab}))
 
 
 @pytest.fixture
