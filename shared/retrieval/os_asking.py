@@ -38,30 +38,32 @@ def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
 
 
 def answered_with_next(
-    ask: Ask, tools: Tools, query: Query, following: Query
-) -> tuple[Callable[[], Answer], Callable[[], Answer]]:
-    """Return what both answers are once they are needed; the second fails nobody else.
+    ask: Ask, tools: Tools, query: Query, *following: Query
+) -> list[Callable[[], Answer]]:
+    """Return what each answer is once it is needed; what follows fails nobody else.
 
     Nor is it waited for too long: late, it is asked for anew once it is needed.
     """
     index = mapping.read_alias(tools.index)
-    # Both are answered when the last one is.
+    # All are answered when the last one is.
     limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
-    early = {**following, "timeout": f"{limit_ms}ms"}
-    lines = [{}, query, {}, early]
+    lines: list[Query] = [{}, query]
+    for one in following:
+        lines += [{}, {**one, "timeout": f"{limit_ms}ms"}]
 
     def send(client: OpenSearch, seconds: float) -> Answer:
         given = {"request_timeout": seconds}
         answer: Answer = client.msearch(index=index, body=lines, params=given)
         return answer
 
-    one, two = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
-    first, second = (
-        partial(_whole, ask, tools, partial(_one_of, answer)) for answer in (one, two)
-    )
-    if two.get("timed_out"):
-        second = partial(answered, ask, tools, following)
-    return first, second
+    told = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
+    answers: list[Callable[[], Answer]] = []
+    for asked, answer in zip((query, *following), told, strict=True):
+        if answers and answer.get("timed_out"):
+            answers.append(partial(answered, ask, tools, asked))
+        else:
+            answers.append(partial(_whole, ask, tools, partial(_one_of, answer)))
+    return answers
 
 
 def _whole(ask: Ask, tools: Tools, answer: Callable[[], Answer]) -> Answer:

@@ -48,14 +48,15 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped=CIRCUIT_OPEN)
 
     early: dict[Question, Callable[[], os_asking.Answer]] = {}
+    if asked.is_long:
+        # What is asked next when it finds nothing, as is likely, goes with it.
+        asked = questions.spelt_ahead(ask, asked)
+        in_turn = questions.next_ones(ask, asked)
+        bodies = [body(ask, one) for one in in_turn]
+        answers = os_asking.answered_with_next(ask, tools, *bodies)
+        early.update(zip(in_turn, answers, strict=True))
 
     def found_by(question: Question) -> Hits:
-        if question == asked.question and asked.is_long:
-            # What is asked next when this finds nothing, as is likely, goes with it.
-            both = (question, asked.question.relaxed())
-            bodies = (body(ask, one) for one in both)
-            answers = os_asking.answered_with_next(ask, tools, *bodies)
-            early.update(zip(both, answers, strict=True))
         told = early.get(question)
         if told is None:
             answer = os_asking.answered(ask, tools, body(ask, question))

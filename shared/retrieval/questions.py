@@ -50,6 +50,8 @@ class Asked:
     diagnostics: tuple[Diagnostic, ...] = ()
     # For which it was compiled; none: for every one.
     languages: tuple[str, ...] = ()
+    # What may be misspelt, and for what; None: not looked up yet.
+    spelt: Known | None = None
 
     @property
     def keeps_all(self) -> bool:
@@ -133,21 +135,30 @@ def first_found(
     return found, asked.diagnostics
 
 
+def spelt_ahead(ask: Ask, asked: Asked) -> Asked:
+    """Return it with what may be misspelt looked up before anything is searched."""
+    return replace(asked, spelt=_perhaps_meant(ask, asked))
+
+
+def next_ones(ask: Ask, asked: Asked) -> list[Question]:
+    """Return what is searched in turn as long as nothing is found."""
+    return [asked.question, *(wider for _, wider in _wider(ask, asked))]
+
+
 def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
-    words = expanding.words([guard.condition for guard in asked.question.guards])
-    if words:
-        found = _perhaps_meant(ask, asked.lexicon, words)
-        if any(expansion.spellings for expansion in found.values()):
-            # One word that is spelt nearly so is not enough: all of them stand again.
-            meant = replace(asked, known={**asked.known, **found})
-            yield "fuzzy_fallback", with_all(meant)
+    found = _perhaps_meant(ask, asked) if asked.spelt is None else asked.spelt
+    if any(expansion.spellings for expansion in found.values()):
+        # One word that is spelt nearly so is not enough: all of them stand again.
+        meant = replace(asked, known={**asked.known, **found})
+        yield "fuzzy_fallback", with_all(meant)
     relaxed = asked.question.relaxed()
     if not asked.plan.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
 
 
-def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Known:
-    tenant = ask.plan.scope.tenant
+def _perhaps_meant(ask: Ask, asked: Asked) -> Known:
+    tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
+    words = expanding.words([guard.condition for guard in asked.question.guards])
     if lexicon.present is not None:
         words = lexicon.present.others(tenant, words)
     if not words:
@@ -155,7 +166,7 @@ def _perhaps_meant(ask: Ask, lexicon: Lexicon, words: list[expand.Want]) -> Know
     try:
         found = _looked_up(ask, lexicon, words)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        # Nothing was found so far, and that was found out: no branch fails for this.
+        # What is found as it is spelt is found all the same.
         log.warning("spellings_not_looked_up", code=exc.error_code)
         return {}
     if lexicon.present is not None:

@@ -1,4 +1,4 @@
-"""A long question is asked twice at once: as it stands, and by any of its words."""
+"""A long question is asked at once as it stands, as it may be meant, by any word."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_asking_ahead_and_knowing_words_change_no_answer(
     [
         (LONG, ["msearch"]),
         ("the cooling water pump tripped at noon today", ["msearch"]),
-        ("the coling watter pump tripped at noon today", ["msearch", "search"]),
+        ("the coling watter pump tripped at noon today", ["msearch"]),
         ("pump", ["search"]),
     ],
     ids=["by any word", "by all words", "misspelt", "short"],
