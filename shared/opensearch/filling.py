@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from typing import LiteralString
@@ -26,14 +27,15 @@ from shared.errors import OpenSearchError
 from shared.log import get_logger
 from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
+from shared.opensearch.documents import Document
 from shared.opensearch.portions import Sized
-from shared.postgres import Pool, array, connection
+from shared.postgres import Pool, connection
 
 log = get_logger()
 
 # Each goes with a request of its own, and while it is on its way the next is read. A
 # hundred documents take OpenSearch more than half the time of four hundred.
-_LOADED_AT_ONCE = 500
+_LOADED_AT_ONCE = 400
 # So many of a megabyte each are no matter; how large they are need not be asked.
 _FEW = 25
 # Of the revision that is current or an older one: it says how much there is to hold.
@@ -41,7 +43,7 @@ _FEW = 25
 _SIZES: LiteralString = """
     SELECT t.entry_id, octet_length(t.stream)
       FROM entry_text t
-     WHERE t.entry_id = ANY(%(ids)s::uuid[]) AND t.tenant = %(tenant)s
+     WHERE t.entry_id = ANY(%(ids)s) AND t.tenant = %(tenant)s
      LIMIT 1000"""
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
@@ -66,44 +68,48 @@ _TAKE_MISSED: LiteralString = """
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Entries, and what writes the documents of those that have one."""
+    """Entries of one request, and the documents of those that have one."""
 
-    ids: Sequence[UUID]
-    aliases: Sequence[str]
-    requests: Sequence[bytes]
+    ids: list[UUID]
+    documents: list[Document]
 
 
-def read(
+def fill(
     client: OpenSearch,
     base: str,
     pool: Pool,
     claims: Iterable[Claim],
     *,
     until: float = math.inf,
-) -> Iterator[Portion]:
-    """Yield what writes these entries as they are now, as much as may be held at once.
+) -> Generator[tuple[list[UUID], dict[UUID, OpenSearchError]]]:
+    """Write the documents of these entries as they are now; yield what is done.
 
-    Past `until`, of the monotonic clock, no more of it is read.
+    A portion at a time, with errors by entry; past `until`, of the monotonic clock,
+    none is begun. Close it: what is on its way is waited for.
     """
     indices = ensure_filled(client, base, pool)
+
+    def write(portion: Portion) -> dict[UUID, OpenSearchError]:
+        errors: dict[UUID, OpenSearchError] = {}
+        for alias in indices.written:
+            errors |= bulk.write(client, alias, portion.documents)
+        return errors
+
+    # Each request has a time-out of its own, so that this thread ends.
+    loaded = _loaded(pool, claims, until)
+    with closing(portions.use_beside(loaded, write)) as written:
+        for portion, errors in written:
+            yield portion.ids, errors
+
+
+def _loaded(pool: Pool, claims: Iterable[Claim], until: float) -> Iterator[Portion]:
+    """Yield the documents of these entries, so many as may be held at once."""
     for tenant, ids in portions.cut(_sized(pool, claims), most=_LOADED_AT_ONCE):
         if time.monotonic() >= until:
             return
         with connection(pool) as conn:
             found = documents.load(conn, tenant, ids)
-        # Written out here, so that whoever sends it has the server wait for nothing.
-        yield Portion(ids, indices.written, list(bulk.requests(found)))
-
-
-def write(client: OpenSearch, portion: Portion) -> dict[UUID, OpenSearchError]:
-    """Write a portion to wherever documents go; return the errors by entry.
-
-    Each request has a time-out of its own, so that it ends.
-    """
-    errors: dict[UUID, OpenSearchError] = {}
-    for alias in portion.aliases:
-        errors |= bulk.send(client, alias, portion.requests)
-    return errors
+        yield Portion(ids, found)
 
 
 def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
@@ -113,8 +119,7 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
         sizes: dict[UUID, int] = {}
         if len(ids) > _FEW:
             with connection(pool) as conn:
-                named = {"ids": array(ids), "tenant": tenant}
-                found = conn.execute(_SIZES, named)
+                found = conn.execute(_SIZES, {"ids": ids, "tenant": tenant})
                 sizes = dict(found.fetchall())
         yield from (Sized(one, tenant, sizes.get(one, 0)) for one in ids)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 # By the bytes of their texts. Two portions are held: one is written, the next is read.
 MOST_BYTES = 2_000_000
 
+Portion = TypeVar("Portion")
 Answer = TypeVar("Answer")
 
 
@@ -27,7 +27,7 @@ class Sized:
 
 def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]:
     """Yield entries of one tenant each, so many and so large as one may hold."""
-    in_order = sorted(rows, key=lambda row: (row.tenant, row.id.int))
+    in_order = sorted(rows, key=lambda row: (row.tenant, row.id))
     for tenant, group in groupby(in_order, key=lambda row: row.tenant):
         ids: list[UUID] = []
         size = 0
@@ -40,63 +40,31 @@ def cut(rows: Iterable[Sized], *, most: int) -> Iterator[tuple[str, list[UUID]]]
         yield tenant, ids
 
 
-@dataclass(frozen=True, slots=True)
-class _OnItsWay(Generic[Answer]):
-    answer: Future[Answer]
-    then: Callable[[Future[Answer]], None]
+def use_beside(
+    portions: Iterable[Portion], use: Callable[[Portion], Answer]
+) -> Generator[tuple[Portion, Answer]]:
+    """Have a thread use each, in turn; yield it and its answer while it uses the next.
 
-
-class Beside(Generic[Answer]):
-    """A thread that uses a portion while its owner makes the next, one at a time.
-
-    A time limit interrupts the task's own thread and no other. So that is the one that
-    makes them, which may hang; what the thread does must end by itself, and is waited
-    for.
+    Whoever takes them and makes them does so meanwhile. A time limit interrupts the
+    task's own thread and no other. So that is the one that makes them, which may hang;
+    what the thread does must end by itself, and is waited for.
     """
-
-    def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1)
-        self._used: _OnItsWay[Answer] | None = None
-
-    def __enter__(self) -> Self:
-        """Nothing is begun before there is something to use."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Leave no thread behind; what is on its way then is seen to by nobody."""
-        self._thread.shutdown()
-
-    def use(
-        self, portion: Callable[[], Answer], then: Callable[[Future[Answer]], None]
-    ) -> None:
-        """Begin to use it once the one before is used, which is seen to meanwhile.
-
-        What comes of it is given to `then`, by a later call or by `wait`.
-        """
-        before = self._used
-        if before is not None:
-            wait((before.answer,))
-        self._used = _OnItsWay(_begun(self._thread, portion), then)
-        if before is not None:
-            before.then(before.answer)
-
-    def wait(self) -> None:
-        """See to what is still on its way, if anything is."""
-        before = self._used
-        if before is not None:
-            wait((before.answer,))
-            self._used = None
-            before.then(before.answer)
+    with ThreadPoolExecutor(1) as thread:
+        used: tuple[Portion, Future[Answer]] | None = None
+        for one in portions:
+            before = (used[0], used[1].result()) if used is not None else None
+            used = one, _begun(thread, use, one)
+            if before is not None:
+                yield before
+        if used is not None:
+            yield used[0], used[1].result()
 
 
-def _begun(thread: ThreadPoolExecutor, portion: Callable[[], Answer]) -> Future[Answer]:
+def _begun(
+    thread: ThreadPoolExecutor, use: Callable[[Portion], Answer], one: Portion
+) -> Future[Answer]:
     try:
-        return thread.submit(portion)
+        return thread.submit(use, one)
     except RuntimeError as exc:
         # No memory was left for a thread: the process is full, no entry is to blame.
         raise MemoryError(str(exc)) from exc

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from typing import Any
+from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.opensearch import portions
-from shared.opensearch.portions import Beside, Sized
+from shared.opensearch.portions import Sized
 from shared.uuid7 import uuid7
 
-Use = Callable[[int], object]
-Answers = list[tuple[int, object]]
 SIZES = st.integers(0, 2 * portions.MOST_BYTES)
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b"]), SIZES), max_size=40)
 
@@ -39,82 +35,53 @@ def test_a_portion_is_of_one_facility_and_never_more_than_may_be_held(found, mos
         assert whole <= portions.MOST_BYTES or len(ids) == 1
 
 
-def use(beside: Beside[Any], answers: Answers, number: int, using: Use) -> None:
-    """Use one portion, and remember its answer once it is told."""
+def test_the_next_portion_is_read_while_the_one_before_is_written():
+    is_read = threading.Event()
 
-    def then(answer: Future[object]) -> None:
-        answers.append((number, answer.exception() or answer.result()))
+    def read() -> Iterator[int]:
+        yield 1
+        is_read.set()
+        yield 2
 
-    beside.use(functools.partial(using, number), then)
+    def write(one: int) -> tuple[int, bool]:
+        return one, is_read.wait(10)
+
+    answers = [answer for _, answer in portions.use_beside(read(), write)]
+    assert answers == [(1, True), (2, True)]
+    assert list(portions.use_beside([], write)) == []
 
 
-def test_the_next_portion_is_made_while_the_one_before_is_used():
-    is_made = threading.Event()
-    answers: Answers = []
-    with Beside[Any]() as beside:
-        use(beside, answers, 1, lambda _: is_made.wait(10))
-        is_made.set()
-        use(beside, answers, 2, lambda _: is_made.wait(10))
-        beside.wait()
-        beside.wait()
+def test_a_portion_is_taken_while_the_next_is_written():
+    is_taken = threading.Event()
+
+    def write(one: int) -> bool:
+        return one == 1 or is_taken.wait(10)
+
+    answers = []
+    for one, answer in portions.use_beside(iter([1, 2]), write):
+        is_taken.set()
+        answers.append((one, answer))
     assert answers == [(1, True), (2, True)]
 
 
-def test_what_came_of_a_portion_is_told_while_the_next_is_used():
-    is_told = threading.Event()
-    answers: Answers = []
-    with Beside[Any]() as beside:
-        beside.use(lambda: 1, lambda _: is_told.set())
-        use(beside, answers, 2, lambda _: is_told.wait(10))
-        beside.wait()
-    assert answers == [(2, True)]
-
-
-def test_whoever_goes_leaves_no_thread_behind_and_is_told_no_more():
+def test_whoever_stops_taking_leaves_no_thread_behind():
     before = threading.enumerate()
-    answers: Answers = []
     taken: list[int] = []
-    with Beside[Any]() as beside:
-        use(beside, answers, 1, taken.append)
-        use(beside, answers, 2, taken.append)
+    with closing(portions.use_beside(iter([1, 2, 3]), taken.append)) as used:
+        assert next(used) == (1, None)
     assert taken == [1, 2]
-    assert answers == [(1, None)]
     assert threading.enumerate() == before
 
 
-def test_a_portion_that_fails_says_so_and_the_next_is_used_all_the_same():
-    answers: Answers = []
-
-    def fail_at_one(number: int) -> int:
-        if number == 1:
-            raise ValueError("not this one")
-        return number
-
-    with Beside[Any]() as beside:
-        use(beside, answers, 1, fail_at_one)
-        use(beside, answers, 2, fail_at_one)
-        beside.wait()
-
-    (_, first), second = answers
-    assert isinstance(first, ValueError)
-    assert second == (2, 2)
-
-
-def test_whoever_cannot_bear_an_answer_is_told_each_but_once():
-    told: list[int] = []
-
-    def then(answer: Future[int]) -> None:
-        told.append(answer.result())
+def test_a_portion_that_cannot_be_read_is_the_readers_failure():
+    def read() -> Iterator[int]:
+        yield 1
         raise ValueError("not this one")
 
-    with Beside[int]() as beside:
-        beside.use(lambda: 1, then)
-        with pytest.raises(ValueError, match="not this one"):
-            beside.use(lambda: 2, then)
-        with pytest.raises(ValueError, match="not this one"):
-            beside.wait()
-        beside.wait()
-    assert told == [1, 2]
+    taken: list[int] = []
+    with pytest.raises(ValueError, match="not this one"):
+        list(portions.use_beside(read(), taken.append))
+    assert taken == [1]
 
 
 def test_a_process_with_no_memory_for_a_thread_says_that_it_has_none(monkeypatch):
@@ -123,66 +90,46 @@ def test_a_process_with_no_memory_for_a_thread_says_that_it_has_none(monkeypatch
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
 
-    with Beside[int]() as beside, pytest.raises(MemoryError):
-        beside.use(lambda: 1, lambda _: None)
+    with pytest.raises(MemoryError):
+        list(portions.use_beside([1, 2], str))
 
 
-class LimitError(Exception):
-    """What the limit of a task raises in its own thread, by a signal."""
+def test_behind_a_portion_that_cannot_be_written_none_is():
+    taken: list[int] = []
+
+    def write(one: int) -> None:
+        taken.append(one)
+        raise ValueError("not this one")
+
+    with pytest.raises(ValueError, match="not this one"):
+        list(portions.use_beside(iter([1, 2, 3]), write))
+    assert taken == [1]
 
 
-@pytest.fixture
-def limited() -> Iterator[Callable[[], None]]:
-    """What lets the limit be over, from whichever thread."""
+@pytest.mark.requirement("F5")
+def test_a_time_limit_ends_a_reading_that_hangs_and_no_thread_is_left():
+    class LimitError(Exception):
+        """What the limit of a task raises in its own thread, by a signal."""
 
     def limit(*_: object) -> None:
         raise LimitError
 
-    before = signal.signal(signal.SIGUSR1, limit)
-    yield lambda: os.kill(os.getpid(), signal.SIGUSR1)
-    signal.signal(signal.SIGUSR1, before)
-
-
-@pytest.mark.requirement("F5")
-def test_a_time_limit_ends_a_reading_that_hangs_and_no_thread_is_left(limited):
-    threads = threading.enumerate()
     hangs, never, ended = threading.Event(), threading.Event(), []
 
-    def write() -> None:
-        assert hangs.wait(10)
-        limited()
-
-    def read() -> None:
+    def read() -> Iterator[int]:
+        yield 1
         hangs.set()
         ended.append(never.wait(10))
 
-    with Beside[None]() as beside:
-        beside.use(write, lambda _: None)
+    def write(_: int) -> None:
+        assert hangs.wait(10)
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    before, threads = signal.signal(signal.SIGUSR1, limit), threading.enumerate()
+    try:
         with pytest.raises(LimitError):
-            read()
+            list(portions.use_beside(read(), write))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
     assert ended == []
     assert threading.enumerate() == threads
-
-
-@pytest.mark.requirement("F5")
-def test_what_a_time_limit_does_not_wait_for_is_told_later(limited):
-    is_waited_for, is_over = threading.Event(), threading.Event()
-    answers: Answers = []
-
-    def write(number: int) -> int:
-        assert is_waited_for.wait(10)
-        limited()
-        assert is_over.wait(10)
-        return number
-
-    def wait() -> None:
-        is_waited_for.set()
-        beside.wait()
-
-    with Beside[Any]() as beside:
-        use(beside, answers, 1, write)
-        with pytest.raises(LimitError):
-            wait()
-        is_over.set()
-        beside.wait()
-    assert answers == [(1, 1)]
