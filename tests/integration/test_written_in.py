@@ -169,7 +169,30 @@ def test_no_more_tenants_are_remembered_than_the_limit(
     known = WrittenIn()
     for tenant in (TENANT, "a", "b"):
         known.of(logbook.pool, tenant, 1000)
-    assert known._seen.keys() == {"b"}
+    assert known._seen.keys() == {"a", "b"}
+
+
+def test_where_the_index_refused_an_entry_every_language_is_asked_for(
+    logbook: Logbook,
+) -> None:
+    logbook.write(TEXTS[:1])
+    assert languages(logbook) == ("en",)
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+            " SELECT gen_random_uuid(), tenant, entry_id, 'index', '{}' FROM entry_text"
+        )
+    # Its document may be in the language that it had before.
+    assert languages(logbook) == ()
+    assert languages(logbook, "elsewhere") == ()
+
+
+def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook: Logbook) -> None:
+    logbook.write(TEXTS[:1])
+    with connection(logbook.pool) as conn:
+        conn.execute("LOCK TABLE quarantine")
+        assert languages(logbook) == ()
+    assert languages(logbook) == ("en",)
 
 
 def test_hits_of_every_language_on_a_page_are_marked(asking: Asking) -> None:
