@@ -142,6 +142,19 @@ def test_a_quote_that_is_never_closed_costs_its_own_line_alone(tmp_path: Path) -
     }
 
 
+@pytest.mark.parametrize(
+    "row", ["14/09/2023,C,row {},{},\n", "14/09/2023,C,a, b {},{}\n"]
+)
+def test_a_lone_quote_takes_in_no_rows_with_more_columns_than_the_header(
+    tmp_path: Path, row: str
+) -> None:
+    rows = [row.format(n, n) for n in range(1000)]
+    rows[2] = '14/09/2023,C,"lone,2\n'
+    rows[900] = '14/09/2023,C,5",900\n'
+    found = polled(tmp_path, (HEAD.decode() + "".join(rows)).encode())
+    assert len(found.entries) + len(found.refused) == 1000
+
+
 def test_what_follows_an_open_quote_is_held_as_bytes_and_read_on(
     tmp_path: Path,
 ) -> None:

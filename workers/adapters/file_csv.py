@@ -240,7 +240,8 @@ class _Rows:
             whole.write(more)
             count += 1
             quotes += more.count(self._dialect.quotechar)
-            alike += more.count(self._dialect.delimiter) + 1 == self.width
+            # With more columns it may be a row, too: of empty ones, or with commas.
+            alike += 1 < self.width <= more.count(self._dialect.delimiter) + 1
         if cut is None and (count <= _FEW_LINES or 2 * alike <= count):
             try:
                 fields = self._dialect.strictly(whole.getvalue())
