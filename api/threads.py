@@ -1,4 +1,4 @@
-"""The threads of one API process: who waits for one waits on their request's time."""
+"""The threads that coroutines of one API process send their steps to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ P = ParamSpec("P")
 
 
 class Threads(ThreadPoolExecutor):
-    """A pool in which no request waits for Postgres longer than it may in all."""
+    """A pool in which waiting for a thread is part of what a request may wait for.
+
+    Routes that are no coroutines have threads of the framework's.
+    """
 
     def submit(
         self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs

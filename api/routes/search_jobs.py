@@ -19,6 +19,7 @@ from api.door_route import DoorRoute
 from api.errors import documented
 from api.job_events import POLL_SECONDS, Seen
 from api.schemas.jobs import Job, JobPage, JobResults
+from shared import patience
 from shared.access.cursors import Binding
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.jobs import closing, progress
@@ -210,6 +211,8 @@ def _forget(ctx: ApiContext, job_id: UUID) -> None:
 
 
 def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
+    # Whoever waits long for a job has the time of a request for each look.
+    patience.begin()
     found = own_jobs.find(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]

@@ -247,7 +247,10 @@ def _not_taken_over(conn: Connection[TupleRow], name: str) -> list[str]:
     try:
         coming = Settings.load(os.environ).sources.get(name)
     except ConfigurationError as exc:
-        return [exc.message]
+        if (exc.config_key or "").startswith(f"sources.{name}."):
+            return [exc.message]
+        # What is wrong with others is none of this source's, nor of its tenant's.
+        return ["The configuration file cannot be read by now; run `logchord config`."]
     wrong = renaming.refusal(conn, name, coming) if coming else None
     return [f"In the configuration file by now: {wrong.message}"] if wrong else []
 

@@ -132,10 +132,10 @@ def batches(
     while time.monotonic() < ends and not _ENDING[0]:
         with_bulk = _BULK_TURN.take(timing.lease_seconds)
         with ExitStack() as alone:
-            with_retried = _ALONE.acquire(blocking=False)
-            if with_retried:
-                alone.callback(_ALONE.release)
             with connection(pool) as conn:
+                with_retried = _ALONE.acquire(blocking=False)
+                if with_retried:
+                    alone.callback(_ALONE.release)
                 taken = rows.claim(
                     conn,
                     stage,

@@ -250,7 +250,8 @@ class Page:
                 wanted[stage] = [*revised, *gone]
         wanted[ATTACHMENTS_STAGE] = [one for one in revised if one in fetch]
         wanted[INDEX_STAGE] = [*wanted.get(INDEX_STAGE, ()), *gone, *(aside - gone)]
-        anew = {edit.row.id for edit in self.edits if edit.news.draft.is_anew}
+        # Whose rights or place changed is news, by whatever it was read.
+        anew = {edit.row.id for edit in self.edits if edit.news.draft.is_anew} - aside
         for stage, ids in wanted.items():
             due.add(
                 self.conn,

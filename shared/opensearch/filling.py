@@ -29,7 +29,7 @@ from shared.opensearch import aliases, bulk, documents, mapping, portions
 from shared.opensearch.aliases import Indices
 from shared.opensearch.documents import Document
 from shared.opensearch.portions import Sized
-from shared.postgres import Pool, connection
+from shared.postgres import Pool, array, connection
 
 log = get_logger()
 
@@ -43,7 +43,7 @@ _FEW = 25
 _SIZES: LiteralString = """
     SELECT t.entry_id, octet_length(t.stream)
       FROM entry_text t
-     WHERE t.entry_id = ANY(%(ids)s) AND t.tenant = %(tenant)s
+     WHERE t.entry_id = ANY(%(ids)s::uuid[]) AND t.tenant = %(tenant)s
      LIMIT 1000"""
 # Noted once: whoever ends index work without OpenSearch does so for every entry.
 _NOTE_MISSED: LiteralString = """
@@ -119,7 +119,8 @@ def _sized(pool: Pool, claims: Iterable[Claim]) -> Iterator[Sized]:
         sizes: dict[UUID, int] = {}
         if len(ids) > _FEW:
             with connection(pool) as conn:
-                found = conn.execute(_SIZES, {"ids": ids, "tenant": tenant})
+                named = {"ids": array(ids), "tenant": tenant}
+                found = conn.execute(_SIZES, named)
                 sizes = dict(found.fetchall())
         yield from (Sized(one, tenant, sizes.get(one, 0)) for one in ids)
 

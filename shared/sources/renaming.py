@@ -33,7 +33,8 @@ def refusal(
     standing = state.read(conn, settings.tenant, name)
     if standing is None:
         return None
-    before = _named_by(standing.adapter, standing.settings.args)
+    # As it is stored: another release may have had settings that this one has not.
+    before = _named_by(standing.adapter, standing.config.get("args") or {})
     after = _named_by(settings.adapter, settings.args)
     if before is None or after is None or before == after or before[0] != after[0]:
         return None

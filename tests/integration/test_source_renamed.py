@@ -96,3 +96,14 @@ def test_what_names_records_as_before_or_names_none_is_taken_over_at_once(
         {"id_columns": ["id", "Day"]},
     ):
         assert len(wrong(arranged(runtime, file, confirm=False, **other))) == 1
+
+
+def test_settings_that_this_release_has_no_more_keep_nobody_from_being_arranged(
+    runtime, file
+):
+    assert runtime.run(NAME).added == 3
+    with connection(runtime.pool) as conn:
+        conn.execute("""UPDATE source_state SET config = config || '{"gone": 1}'""")
+    assert len(wrong(arranged(runtime, file, confirm=False, id_columns=["Day"]))) == 1
+    given = {"columns": {**COLUMNS, "title": "Unit"}}
+    assert arranged(runtime, file, confirm=False, **given).changed == [NAME]
