@@ -27,19 +27,12 @@ _READ_OF_ITEMS = "items.index._id,items.index.status,items.index.error.type"
 def write(
     client: OpenSearch, alias: str, documents: Sequence[Document]
 ) -> dict[UUID, OpenSearchError]:
-    """Write the documents and return the errors by entry; none for what is in."""
-    return send(client, alias, list(requests(documents)))
-
-
-def send(
-    client: OpenSearch, alias: str, bodies: Sequence[bytes]
-) -> dict[UUID, OpenSearchError]:
-    """Send what `requests` has made; return the errors by entry, none for what is in.
+    """Write the documents and return the errors by entry; none for what is in.
 
     An equal or newer version in the index counts as written.
     """
     errors: dict[UUID, OpenSearchError] = {}
-    for body in bodies:
+    for body in requests(documents):
         with translated_errors():
             answer = client.bulk(
                 body=body,
