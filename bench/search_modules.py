@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from bench.search_stack import Make, Stack, Timing, measured, questions
 from shared.access.scope import Scope
@@ -17,6 +16,7 @@ from shared.retrieval.circuit import Circuit
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
+from shared.retrieval.written_in import WrittenIn
 from shared.vocabulary.present import Present
 
 _SCOPE = Scope("default", "bench")
@@ -37,7 +37,8 @@ def at_the_module(stack: Stack, samples: int) -> list[Timing]:
 def _once(make: Make, tools: Tools) -> Callable[[], bool]:
     def once() -> bool:
         body = make()
-        plan = make_plan(_question(body), _SCOPE, Limits())
+        asked = Question(body["query"], mode=body["mode"])
+        plan = make_plan(asked, _SCOPE, Limits())
         hits = 0
         for name in plan.branches:
             branch = Branch(plan, name, time.time() + _SECONDS, time.time)
@@ -49,10 +50,6 @@ def _once(make: Make, tools: Tools) -> Callable[[], bool]:
         return hits > 0
 
     return once
-
-
-def _question(body: dict[str, Any]) -> Question:
-    return Question(body["query"], mode=body["mode"])
 
 
 def _tools(stack: Stack) -> Tools:
@@ -68,4 +65,5 @@ def _tools(stack: Stack) -> Tools:
         circuit=Circuit(time.monotonic),
         sizes=Sizes(time.monotonic),
         present=Present(time.monotonic),
+        written_in=WrittenIn(),
     )
