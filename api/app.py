@@ -175,6 +175,7 @@ def _open(settings: Settings) -> ApiContext:
         secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
+        provider=Probes({"provider": asked.of_provider(settings, url)}),
         backlog=Backlog(pool, passing.that_run(settings), settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),

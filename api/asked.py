@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from shared import broker, migrations
 from shared.embedding import names, stored
-from shared.embedding.encoders import BUILT_IN
+from shared.embedding.encoders import BUILT_IN, load_encoder
 from shared.errors import (
     DatabaseQueryError,
     EmbeddingGenerationError,
@@ -37,6 +37,11 @@ def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], N
     }
 
 
+def of_provider(settings: Settings, database_url: str) -> Callable[[], None]:
+    """Return what asks the encoder itself, which may cost: no health probe does."""
+    return _Asked(settings, database_url).provider
+
+
 class _Asked:
     """Connections of the probes' own: a full pool does not make Postgres unwell."""
 
@@ -46,6 +51,7 @@ class _Asked:
         self._opensearch = opensearch.make_client(settings)
         self._model = names.first(settings)
         self._cache = settings.cache
+        self._providers = settings.api.providers
 
     def postgres(self) -> None:
         with translated_errors(), self._connect() as conn:
@@ -72,6 +78,14 @@ class _Asked:
         folder = stored.folder_of(self._cache, self._model)
         if self._model in BUILT_IN and stored.manifest_of(folder) is None:
             raise EmbeddingGenerationError(technical="the model is not converted yet")
+
+    def provider(self) -> None:
+        if self._model.partition(":")[0] not in self._providers:
+            self.embedding()
+            return
+        encoder = load_encoder(self._model, self._cache, self._providers)
+        # How long its vectors are, only it can tell.
+        _ = encoder.within(_TIMEOUT_SECONDS).dimension
 
     def _connect(self) -> Connection[TupleRow]:
         return connect(

@@ -48,6 +48,8 @@ class ApiContext:
     secret: Callable[[], bytes]
     signer: Callable[[], Signer]
     probes: Probes
+    # Of whoever makes the vectors.
+    provider: Probes
     backlog: Backlog
     key_use: KeyUse
     # How far each stage is, by tenant; entries and what the index lacks, by rights.

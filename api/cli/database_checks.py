@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, LiteralString
 
 from api.cli.checks import Check
 from shared import migrations
-from shared.embedding import names, tables, vectors
+from shared.embedding import names, preconditions, tables, vectors
 from shared.errors import LogchordError
 from shared.postgres import connect, translated_errors
 
@@ -40,8 +40,6 @@ _POOLS: LiteralString = """
               FROM pg_stat_activity
              WHERE application_name LIKE 'logchord %') AS ours"""
 _MODELS: LiteralString = "SELECT model, table_name FROM embedding_model WHERE active"
-_ENTRIES: LiteralString = """
-    SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
 
 
 def of_database(settings: Settings) -> Iterator[Check]:
@@ -130,8 +128,7 @@ def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
         found = f"searches read {live.model}, the settings name {first}"
         remedy = f"`logchord reembed {first} --activate`, or correct the setting."
         yield Check("model in use", "note", found, remedy)
-    row = conn.execute(_ENTRIES, {"tenant": _TENANT}).fetchone()
-    entries = row[0] if row else 0
+    entries = preconditions.entries(conn, _TENANT)
     models = conn.execute(_MODELS).fetchall()
     if not models:
         remedy = "The embed worker makes it with the first: `logchord logs embed`."
@@ -142,6 +139,10 @@ def _vectors(conn: Connection[TupleRow], first: str) -> Iterator[Check]:
         embedded = vectors.embedded_entries(conn, table, _TENANT)
         share = embedded / entries if entries else 1.0
         found = f"{model}: {embedded} of {entries} entries ({share:.0%})"
+        if not embedded and entries:
+            remedy = "Nothing is found by meaning: see `logchord logs embed`."
+            yield Check("vectors", "failed", found, remedy)
+            continue
         # Blank entries have none, and what is due will have: so this is no failure.
         yield Check("vectors", "ok" if share == 1.0 else "note", found)
 

@@ -21,6 +21,7 @@ from api.schemas.lag import (
     loop_out,
     paused_stages,
     queue_out,
+    semantic_out,
     stage_out,
     worker_out,
 )
@@ -29,7 +30,7 @@ from shared import broker, migrations
 from shared.access.scope import Scope
 from shared.due import lag, overview
 from shared.due.overview import Overview
-from shared.embedding import in_use, skipping, tables
+from shared.embedding import in_use, preconditions, skipping, tables
 from shared.entries import indexing, reading
 from shared.postgres import connection
 from shared.sources import overview as source_views
@@ -40,6 +41,8 @@ from shared.version import VERSION
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
+
+    from api.probes import Finding
 
 router = APIRouter(prefix="/v1", tags=["operations"], route_class=DoorRoute)
 
@@ -83,17 +86,27 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
 )
 async def get_status(caller: Caller, ctx: Ctx) -> Response:
     """Workers by their own rows, so also with Redis down."""
-    found, known = await asyncio.gather(
-        ctx.probes.all(), asyncio.to_thread(_known, ctx, caller.scope)
+    found, asked, known = await asyncio.gather(
+        ctx.probes.all(),
+        ctx.provider.all(),
+        asyncio.to_thread(_known, ctx, caller.scope),
     )
     components: dict[str, Any] = {
-        name: {
-            "ok": one.ok,
-            **({"technical": one.technical} if caller.scope.is_admin else {}),
-        }
-        for name, one in found.items()
+        name: _component(one, caller.scope) for name, one in found.items()
     }
-    return as_json({"version": VERSION, "components": components, **known})
+    semantic = {
+        "provider": _component(asked["provider"], caller.scope),
+        **known.pop("semantic"),
+    }
+    told = {"version": VERSION, "components": components, "semantic": semantic}
+    return as_json({**told, **known})
+
+
+def _component(one: Finding, scope: Scope) -> dict[str, Any]:
+    return {
+        "ok": one.ok,
+        **({"technical": one.technical} if scope.is_admin else {}),
+    }
 
 
 def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
@@ -137,6 +150,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         entries = reading.total(conn, scope, reading.ListingFilter())
         index = _index(ctx, conn, scope, seen)
         not_embedded = _not_embedded(conn, scope)
+        semantic = preconditions.read(conn, scope.tenant)
         todo = migrations.pending(conn)
         sources = source_views.read(conn, scope, ctx.settings.sources)
     return {
@@ -147,6 +161,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         "entries": entries,
         "index": index,
         "not_embedded": not_embedded,
+        "semantic": semantic_out(semantic, admin=scope.is_admin),
         "sources": [_source(one, admin=scope.is_admin) for one in sources],
         "workers": [worker_out(one) for one in seen.processes],
         "upkeep": [loop_out(one) for one in seen.loops],

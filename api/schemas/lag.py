@@ -16,6 +16,7 @@ from shared.due.maintenance import Maintenance
 from shared.due.overview import Overview, QueueState
 from shared.due.processes import Process
 from shared.due.stages import BUDGET_SPENT, Pause
+from shared.embedding.preconditions import Preconditions
 
 
 class Loose(BaseModel):
@@ -99,11 +100,29 @@ class ChoreOut(Loose):
     state: str
 
 
+class Precondition(Loose):
+    """One thing that a search by meaning stands on."""
+
+    ok: bool
+
+
+class SemanticOut(Loose):
+    """Whether searches by meaning can work: each precondition apart."""
+
+    provider: Precondition = Field(description="Whoever makes the vectors answers.")
+    pgvector: Precondition
+    table: Precondition = Field(description="The live model's; it has vectors.")
+    share: float = Field(description="Of the facility's entries that have vectors.")
+    entries: int | None = Field(description="Of the facility; for admins alone.")
+    embedded: int | None = Field(description="Of those; for admins alone.")
+
+
 class StatusOut(Loose):
     """Components, workers and loops."""
 
     version: str
     components: dict[str, Any]
+    semantic: SemanticOut
     migrations: dict[str, list[str]]
     entries: int
     index: IndexOut
@@ -120,6 +139,17 @@ class StatusOut(Loose):
         " whole facility, and so for admins alone."
     )
     problems: list[str]
+
+
+def semantic_out(found: Preconditions, *, admin: bool) -> dict[str, Any]:
+    """Return what the database says of searches by meaning; counts for admins alone."""
+    return {
+        "pgvector": {"ok": found.has_pgvector},
+        "table": {"ok": found.is_filled, "model": found.model},
+        "share": round(found.share, 2),
+        "entries": found.entries if admin else None,
+        "embedded": found.embedded if admin else None,
+    }
 
 
 def stage_out(one: StageLag) -> dict[str, Any]:

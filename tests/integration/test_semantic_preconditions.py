@@ -1,0 +1,121 @@
+"""What a search by meaning stands on: broken in turn, and each named by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from api.cli import checks, database_checks
+from shared.broker import embed_stage, make_app
+from shared.embedding import names, tables
+from shared.entries.draft import EntryDraft
+from shared.entries.entry import save_page
+from shared.settings import Settings
+from tests.fix_system import Factory, System
+from tests.integration.embedding_server import Script, serving
+from workers.context import Context, Resources
+from workers.enhance import embed_entries
+
+TEXTS = ("klystron tripped", "vacuum pump replaced")
+# As `doctor` calls what /v1/status names `provider`, `pgvector` and `table`.
+CALLED = {
+    "embedding model": "provider",
+    "extension vector": "pgvector",
+    "vectors": "table",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    with serving() as script:
+        yield script
+
+
+@pytest.fixture
+def system(make_system: Factory, server: Script) -> System:
+    made = make_system(
+        EMBEDDING_MODEL="nomic-embed-text",
+        LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER="ollama",
+        LOGCHORD_API__PROVIDERS__OLLAMA__BASE_URL=server.url,
+    )
+    made.start("api")
+    made.wait_ready()
+    return made
+
+
+def embed(settings: Settings, text: str) -> None:
+    """Store an entry with its vector, as the worker of its stage does."""
+    model = names.first(settings)
+    ctx = Context(Resources(settings, make_app(settings), "test"), {})
+    with psycopg.connect(_address(settings)) as conn:
+        draft = EntryDraft("api", text, text)
+        save_page(conn, "default", [draft], stages=[embed_stage(model)], editor="test")
+    embed_entries(ctx, model)
+    ctx._resources.close()
+
+
+def _address(settings: Settings) -> str:
+    assert settings.database_url is not None
+    return settings.database_url.get_secret_value()
+
+
+def failed_checks(settings: Settings) -> set[str]:
+    """Return which of its preconditions `doctor` says are not met."""
+    found = [*checks.of_backends(settings), *database_checks.of_database(settings)]
+    assert {one.name for one in found} >= CALLED.keys()
+    return {CALLED[one.name] for one in found if one.name in CALLED and _failed(one)}
+
+
+def _failed(check: checks.Check) -> bool:
+    return check.state == "failed" and bool(check.remedy)
+
+
+def told(system: System) -> dict[str, Any]:
+    with system.client(system.key(scopes=("admin",))) as client:
+        answer: dict[str, Any] = client.get("/v1/status").json()["semantic"]
+    return answer
+
+
+def failed_parts(said: dict[str, Any]) -> set[str]:
+    return {name for name in CALLED.values() if not said[name]["ok"]}
+
+
+@pytest.mark.requirement("S0-40")
+def test_each_precondition_of_meaning_is_named_by_itself(
+    system: System, server: Script
+) -> None:
+    settings = Settings.load(system.environment)
+    for text in TEXTS:
+        embed(settings, text)
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        draft = EntryDraft("api", "later", "not embedded yet")
+        with conn.transaction():
+            save_page(conn, "default", [draft], stages=[], editor="test")
+        said = told(system)
+        assert failed_parts(said) == failed_checks(settings) == set()
+        assert (said["entries"], said["embedded"], said["share"]) == (3, 2, 0.67)
+        assert said["table"]["model"] == names.first(settings)
+        shown = [
+            one.found
+            for one in database_checks.of_database(settings)
+            if one.name == "vectors"
+        ]
+        assert shown == [f"{names.first(settings)}: 2 of 3 entries (67%)"]
+
+        server.does = "503"
+        assert failed_parts(told(system)) == failed_checks(settings) == {"provider"}
+        server.does = "answers"
+
+        (model,) = tables.known(conn)
+        conn.execute(f"TRUNCATE {model.table_name}")
+        said = told(system)
+        assert failed_parts(said) == failed_checks(settings) == {"table"}
+        assert said["share"] == 0
+
+        embed(settings, "a cavity")
+        assert failed_parts(told(system)) == failed_checks(settings) == set()
+        conn.execute("DROP EXTENSION vector CASCADE")
+        assert failed_parts(told(system)) == failed_checks(settings) == {"pgvector"}
