@@ -204,6 +204,8 @@ def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
     if answer.get("hidden_count"):
         lines.append(f"hidden    {answer['hidden_count']} match that you may not see")
     lines += [_time(one, zone) for one in answer["time"]["applied"]]
+    said = answer.get("context_answer") or {}
+    lines += [f"asks      {plain(one)}" for one in said.get("questions", ())]
     if answer["degraded"]:
         told = "degraded: a part of the search failed"
         lines.append(click.style(told, fg="yellow"))
@@ -226,7 +228,9 @@ def _time(one: dict[str, Any], zone: ZoneInfo) -> str:
         for word, end in (("from", "from"), ("before", "to"))
         if one[end]
     ]
-    return f"written   {' '.join(ends)}"
+    what = "happened" if one.get("field") == "event_time" else "written"
+    read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
+    return f"{what:<8}  {' '.join(ends)}{read}"
 
 
 def _branch(one: dict[str, Any]) -> str:

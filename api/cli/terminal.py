@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from shared.text.times import on_clock
+
 
 def plain(text: object) -> str:
     """Return it on one line: what a stranger wrote must not move the cursor."""
@@ -17,8 +19,8 @@ def plain_lines(text: str) -> str:
 
 
 def local(text: str, zone: ZoneInfo) -> str:
-    """Return a time of the API as the facility's clocks show it."""
-    return f"{datetime.fromisoformat(text).astimezone(zone):%Y-%m-%d %H:%M %Z}"
+    """Return a time of the API as the facility's clocks show it, UTC beside it."""
+    return on_clock(datetime.fromisoformat(text), zone)
 
 
 def facility_zone() -> ZoneInfo:

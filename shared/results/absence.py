@@ -26,6 +26,7 @@ from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Unknown
 from shared.results.near_misses import NearMisses
 from shared.results.remaining import Remaining
+from shared.text.times import on_clock
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
@@ -108,9 +109,25 @@ def told(
         "grade": "D",
         "evidence": [],
         "citations": [],
-        "questions": [],
+        "questions": list(plan.asks),
     }
     return Absence(body, relaxation, answer)
+
+
+def asked_back(plan: Plan) -> dict[str, Any] | None:
+    """Return what must be asked of whoever finds something at one of two times."""
+    if not plan.asks:
+        return None
+    return {
+        "status": "clarify",
+        "code": "ambiguous_time",
+        "summary": "The time of the question comes twice; both are searched.",
+        "reason": plan.reasoning,
+        "grade": "D",
+        "evidence": [],
+        "citations": [],
+        "questions": list(plan.asks),
+    }
 
 
 def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
@@ -213,10 +230,7 @@ def _is_late(one: Unknown) -> bool:
 
 
 def _moment(moment: datetime, zone: str) -> str:
-    there = moment.astimezone(ZoneInfo(zone))
-    if zone == "UTC":
-        return f"{there:%Y-%m-%d %H:%M} UTC"
-    return f"{there:%Y-%m-%d %H:%M %Z} ({moment.astimezone(UTC):%m-%d %H:%M} UTC)"
+    return on_clock(moment, ZoneInfo(zone))
 
 
 def _span(seconds: float) -> str:

@@ -70,6 +70,16 @@ def place(
     return first, ("time_nonexistent",)
 
 
+def on_clock(moment: datetime, zone: ZoneInfo) -> str:
+    """Return a time as the clocks of a zone show it, UTC beside it."""
+    there, utc = moment.astimezone(zone), moment.astimezone(UTC)
+    if zone.key == "UTC":
+        return f"{utc:%Y-%m-%d %H:%M} UTC"
+    # A date of its own only where the two differ in it.
+    beside = f"{utc:%H:%M}" if utc.date() == there.date() else f"{utc:%m-%d %H:%M}"
+    return f"{there:%Y-%m-%d %H:%M %Z} ({beside} UTC)"
+
+
 def _local(match: re.Match[str], year: int, path: str) -> datetime:
     second = int(match["second"] or 0)
     microsecond = int((match["part"] or "0").ljust(6, "0")[:6])

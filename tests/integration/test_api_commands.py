@@ -258,7 +258,7 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
 
     assert shown.returncode == 0, shown.stderr
     assert "1. RF trip" in shown.stdout
-    assert "2026-03-02 05:10 CET" in shown.stdout
+    assert "2026-03-02 05:10 CET (04:10 UTC)" in shown.stdout
     assert "api/OPS-77" in shown.stdout
     assert "found by os_bm25, semantic" in shown.stdout
     assert "branches  os_bm25 ok 1" in shown.stdout

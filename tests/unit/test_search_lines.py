@@ -47,7 +47,7 @@ def test_a_value_that_is_not_the_newest_is_told_with_the_newest() -> None:
     assert [part.strip() for part in told.split("\u00b7")] == [
         "superseded: current of qf 1",
         "3.2 is 3.5 A",
-        "since 2026-03-04 06:31 CET",
+        "since 2026-03-04 06:31 CET (05:31 UTC)",
         "operations/2",
     ]
     # An older server does not tell; and of nothing nothing is said.
