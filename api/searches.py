@@ -335,10 +335,12 @@ def config_hash(settings: Settings, own: Facility) -> str:
 
 def calendar_of(settings: Settings) -> Clock:
     """Return how the facility counts its days, without what is now."""
+    own = facility_of(settings)
     return Clock(
         zone=settings.facility_timezone,
         day_starts=time_of_day.fromisoformat(settings.day_starts),
-        shifts=facility_of(settings).shifts,
+        shifts=own.shifts,
+        periods=own.calendar,
     )
 
 

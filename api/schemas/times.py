@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 
@@ -13,7 +15,12 @@ class TimeApplied(BaseModel):
     to: str | None
     zone: str = Field(description="The facility's, in which it was read.")
     expression: str
-    confidence: float
+    confidence: float = Field(description="1: nothing of it was assumed.")
+    field: Literal["entry_time", "event_time"] = Field(
+        "entry_time",
+        description="Written then, or happened then: what does not say when it"
+        " happened passes by when it was written.",
+    )
 
 
 class SearchTime(BaseModel):

@@ -11,16 +11,15 @@ from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known
-from shared.query import branching, counting, filters, modes, naming
+from shared.query import branching, counting, filters, modes, naming, timing
 from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
-from shared.query.language import fields, grammar, lifting, tree, wording
+from shared.query.language import grammar, lifting, tree, wording
 from shared.query.language.calendar import NO_CLOCK, Clock
-from shared.query.language.lifting import Lifted
 from shared.query.language.tree import Node
 from shared.query.ordering import SHIPPED, Ordering
-from shared.query.period import NAMES, Applied
+from shared.query.period import Applied
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary.expand import ALIKE
 
@@ -109,8 +108,12 @@ class Plan:
     tree: Node | None = None
     # Whether the answer tells how it came about.
     debug: bool = False
-    # When hits were written, and by which words.
+    # When hits were written, and by which words; when they happened; whether words of
+    # the question said so; what to ask where they may mean two times.
     times: tuple[Applied, ...] = ()
+    happened: tuple[Applied, ...] = ()
+    is_inferred: bool = False
+    asks: tuple[str, ...] = ()
     # Of the facility's clocks, for what is said of times.
     zone: str = "UTC"
     # Of the settings that an order depends on.
@@ -178,6 +181,8 @@ class Plan:
         return cls(
             tree=None if asked is None else tree.from_values(asked),
             times=tuple(Applied(**one) for one in raw.pop("times", ())),
+            happened=tuple(Applied(**one) for one in raw.pop("happened", ())),
+            asks=tuple(raw.pop("asks", ())),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
             ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
@@ -203,7 +208,8 @@ def make_plan(
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
     lifted = lifting.lift(parsed.tree, narrowed)
-    asked, narrowed = lifted.tree, lifted.filters
+    timed = timing.take(lifted, given, text, clock)
+    asked = timed.tree
     deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
     if _is_open(question, chosen) and naming.names_all(asked, facility):
         chosen = modes.by_words(chosen)
@@ -226,7 +232,7 @@ def make_plan(
         branches=branches,
         limit=limit,
         window=window,
-        filters=narrowed,
+        filters=timed.filters,
         scope=scope,
         deadline_ms=deadline_ms,
         rrf_k=limits.rrf_k,
@@ -236,7 +242,10 @@ def make_plan(
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
         debug=question.debug,
-        times=_times(given, lifted, clock),
+        times=timed.applied,
+        happened=timed.happened,
+        is_inferred=timed.inferred,
+        asks=timed.questions,
         zone=clock.zone,
         by_thread=question.by_thread,
         without_opensearch=not limits.opensearch,
@@ -367,18 +376,6 @@ def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:
         category="query",
     )
     return query[: limits.max_query_chars], (note,)
-
-
-def _times(
-    given: Mapping[str, object], lifted: Lifted, clock: Clock
-) -> tuple[Applied, ...]:
-    """Return the one interval that is left of all that were asked for, if any."""
-    ends = lifted.filters.since, lifted.filters.until
-    if ends == (None, None):
-        return ()
-    said = [f"{n}={v}" for n, v in given.items() if filters.ALIASES.get(n, n) in NAMES]
-    said += [one.written for one in lifted.fields if one.name in fields.DATES]
-    return (Applied(*ends, zone=clock.zone, expression=" ".join(said)),)
 
 
 def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:

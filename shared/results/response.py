@@ -17,7 +17,7 @@ from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.ranked import Order, Ranked
-from shared.results import beside, explained
+from shared.results import absence, beside, explained
 from shared.results.beside import Beside
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
@@ -62,8 +62,8 @@ def render(
         "next_cursor": next_cursor,
         "sub_queries": [plan.query],
         "decomposed": False,
-        "time": {"applied": [_applied(one) for one in plan.times], "inferred": False},
-        "time_range_applied": bool(plan.times),
+        "time": {"applied": _times(plan), "inferred": plan.is_inferred},
+        "time_range_applied": bool(plan.times or plan.happened),
         "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
         "degraded": conclusion.degraded,
         "as_of": min((b.as_of for b in heard if b.as_of), default=None),
@@ -81,7 +81,7 @@ def render(
         "vector_model": next((b.model for b in searched if b.model), None),
         "coverage": absent.coverage,
         "relaxation": absent.relaxation,
-        "context_answer": absent.context_answer,
+        "context_answer": absent.context_answer or absence.asked_back(plan),
         "facets": next((b.counts for b in heard if b.counts), {}),
         "answer": None,
         "citations": [],
@@ -117,7 +117,12 @@ def timestamp(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _applied(one: Applied) -> dict[str, object]:
+def _times(plan: Plan) -> list[dict[str, object]]:
+    written = [_applied(one, "entry_time") for one in plan.times]
+    return written + [_applied(one, "event_time") for one in plan.happened]
+
+
+def _applied(one: Applied, field: str) -> dict[str, object]:
     ends = [end and datetime.fromisoformat(end) for end in (one.since, one.until)]
     since, until = (timestamp(end or None) for end in ends)
     return {
@@ -126,6 +131,7 @@ def _applied(one: Applied) -> dict[str, object]:
         "zone": one.zone,
         "expression": one.expression,
         "confidence": one.confidence,
+        "field": field,
     }
 
 

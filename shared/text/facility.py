@@ -19,6 +19,7 @@ from shared.text import people, shifts, things
 from shared.text.folding import GERMAN, MAX_TOKEN_CHARS, fold, surface
 from shared.text.german_parts import PARTS
 from shared.text.people import NOBODY, People
+from shared.text.periods import Period
 from shared.text.shifts import NO_SHIFTS, Shift, ShiftPlan
 from shared.text.things import NOTHING, Register
 
@@ -72,6 +73,7 @@ class _File(_Strict):
     things: str | None = None
     people: str | None = None
     shifts: tuple[Shift, ...] = Field((), max_length=24)
+    calendar: tuple[Period, ...] = Field((), max_length=1000)
 
 
 class TicketName(NamedTuple):
@@ -110,6 +112,8 @@ class Facility:
     things: Register = NOTHING
     people: People = NOBODY
     shifts: ShiftPlan = NO_SHIFTS
+    # Runs and shutdowns, for questions alone.
+    calendar: tuple[Period, ...] = ()
     # Of what changes the facts of an entry; 0 without a file.
     facts_fingerprint: int = 0
     # Of all that its file says; 0 without a file.
@@ -171,7 +175,8 @@ def load(path: Path | None, zone: str = "UTC") -> Facility:
 
 def _facility(said: _File, path: Path, zone: str) -> Facility:
     about_facts = {"things", "people", "shifts"}
-    own_words = said.model_dump(exclude={"glossary", "tickets", *about_facts})
+    no_terms = {"glossary", "tickets", "calendar", *about_facts}
+    own_words = said.model_dump(exclude=no_terms)
     text = json.dumps(own_words, sort_keys=True)
     fingerprint = zlib.crc32(text.encode()) % (1 << _FINGERPRINT_BITS)
     register, register_text = _table(path, said.things, things.read)
@@ -191,6 +196,7 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
         things=register or NOTHING,
         people=staff or NOBODY,
         shifts=turns,
+        calendar=said.calendar,
         facts_fingerprint=zlib.crc32(known.encode()) or 1,
         whole_fingerprint=zlib.crc32(f"{said.model_dump_json()}{known}".encode()) or 1,
     )

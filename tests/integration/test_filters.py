@@ -313,6 +313,12 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ('metadata.beam.energy:"3 GeV"', {"corrector"}),
     ("-metadata.run:42", {"both", "plain"}),
     ("(metadata.log:0042 OR device:hcm04)", {"klystron", "both"}),
+    # Times among the words: two that are apart, and nothing between them.
+    ("around 04:00 +-30 min", {"corrector"}),
+    ("since 2026-03-02 12:00", {"both", "plain"}),
+    ("around 04:00 +-10 min around 19:00 +-10 min", {"corrector", "plain"}),
+    ("happened around 02:00 +-10 min", {"corrector"}),
+    ("happened around 19:00 +-10 min", {"plain"}),
     (f"thread:{THREAD}", {"corrector", "klystron"}),
     (f"-thread:{THREAD}", {"both", "plain"}),
     (f"(thread:{THREAD} OR has:attachment) -device:hcm03", {"klystron", "both"}),

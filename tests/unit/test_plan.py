@@ -407,6 +407,7 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
                     "zone": "Europe/Zurich",
                     "expression": "before:2024-06",
                     "confidence": 1.0,
+                    "field": "entry_time",
                 }
             ],
         ),

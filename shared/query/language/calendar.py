@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+from shared.text.periods import Period
 from shared.text.shifts import NO_SHIFTS, Shift, ShiftPlan
 from shared.text.times import FIRST_YEAR, LAST_YEAR, place
 
@@ -24,6 +25,16 @@ class Span:
 
     since: datetime | None
     until: datetime | None
+    # Where clocks go back a wall time comes twice, so much later the second time.
+    again: timedelta = timedelta()
+
+    @property
+    def each(self) -> tuple[Span, ...]:
+        """Return both intervals that a wall time is which comes twice; else itself."""
+        if not self.again or self.since is None or self.until is None:
+            return (self,)
+        first = Span(self.since, self.until - self.again)
+        return first, Span(self.since + self.again, self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +47,8 @@ class Clock:
     # A day is called by the date on which it begins.
     day_starts: time = time()
     shifts: ShiftPlan = NO_SHIFTS
+    # Its runs and shutdowns.
+    periods: tuple[Period, ...] = ()
 
     @property
     def today(self) -> date | None:

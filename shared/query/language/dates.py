@@ -6,6 +6,7 @@ import re
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from shared.query.language import periods
 from shared.query.language.calendar import Clock, Span, is_near
 from shared.query.language.days import day_of, month_of, named_shift
 from shared.text import time_shapes
@@ -56,12 +57,12 @@ def read(text: str, clock: Clock) -> Span | None:
 def bounded(name: str, span: Span) -> Span:
     """Return what a field such as `since:` makes of the interval that it names."""
     if name in {"since", "from", ">="}:
-        return Span(span.since, None)
+        return Span(span.since, None, span.again)
     if name in {"after", ">"}:
-        return Span(span.until, None)
+        return Span(span.until, None, span.again)
     if name in {"before", "<"}:
-        return Span(None, span.since)
-    return Span(None, span.until) if name in {"until", "<="} else span
+        return Span(None, span.since, span.again)
+    return Span(None, span.until, span.again) if name in {"until", "<="} else span
 
 
 def _is_span(span: Span) -> bool:
@@ -131,7 +132,7 @@ def _clock_time(text: str, clock: Clock) -> Span | None:
         for fold in (0, 1)
     )
     width = _SECOND if _WITH_SECONDS.search(text) else _MINUTE
-    return Span(since, until + width)
+    return Span(since, until + width, until - since)
 
 
 def _relative(text: str, clock: Clock) -> Span | None:
@@ -149,7 +150,11 @@ def _relative(text: str, clock: Clock) -> Span | None:
     some = _SOME.fullmatch(text)
     if some and bool(some["rolling"]) != bool(some["ago"]):
         return _some(some, clock, now)
-    return named_shift(text, clock) or _part_of_day(text, clock)
+    return (
+        periods.named(text, clock)
+        or named_shift(text, clock)
+        or _part_of_day(text, clock)
+    )
 
 
 def _turn(unit: str, clock: Clock, now: datetime, *, is_this: bool) -> Span | None:

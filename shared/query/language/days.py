@@ -64,6 +64,12 @@ def named_shift(text: str, clock: Clock) -> Span | None:
     return None
 
 
+def is_bare_shift(text: str, clock: Clock) -> bool:
+    """Whether a text is a shift's name and nothing that says which one."""
+    words = " ".join(_SHIFT.sub(" ", text).split())
+    return any(words == name for name, _ in _names(clock))
+
+
 def _names(clock: Clock) -> list[tuple[str, Shift]]:
     """Return what each shift is called; the plan's own names come first."""
     turns = clock.shifts.shifts

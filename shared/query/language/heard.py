@@ -1,0 +1,140 @@
+"""Times taken out of the words of a question, so that only the rest is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.query.language import spoken
+from shared.query.language.calendar import Clock
+from shared.query.language.spoken import Reading
+from shared.query.language.tree import And, Node, Words
+from shared.text import joining
+
+# A question says its time in a few words: of a long text no more is looked at.
+MAX_LOOKS = 64
+_HAPPENED = ("happened", "occurred")
+# What only asks: beside a time and nothing else it is no word to be found.
+_ASKING = frozenset(
+    (
+        *("what", "which", "who", "when", "where", "did", "do", "does", *_HAPPENED),
+        *("any", "anything", "everything", "show", "list", "find", "give"),
+        *("me", "us", "entry", "entries", "there", "all"),
+    )
+)
+_SIGNS = ",;.:!?()[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Words that were a time, where they stood, and what they mean."""
+
+    words: str
+    start: int
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is left of a question, and the times that stood in it."""
+
+    tree: Node | None
+    times: tuple[Taken, ...] = ()
+
+
+def take(tree: Node | None, text: str, clock: Clock) -> Heard:
+    """Return a question without its times; below OR and NOT words stay as they are."""
+    if clock.now is None:
+        return Heard(tree)
+    taken: list[Taken] = []
+    match tree:
+        case Words():
+            left = joined([*_rest(tree, text, clock, taken)])
+        case And(parts, is_written):
+            some: list[Node] = []
+            for part in parts:
+                if isinstance(part, Words):
+                    some += _rest(part, text, clock, taken)
+                else:
+                    some.append(part)
+            left = joined(some, is_written=is_written)
+        case _:
+            return Heard(tree)
+    if not taken:
+        return Heard(tree)
+    return Heard(None if _only_asks(left) else left, tuple(taken))
+
+
+def joined(parts: Sequence[Node], *, is_written: bool = False) -> Node | None:
+    """Return all of these as one node; None where there are none."""
+    if len(parts) > 1:
+        return And(tuple(parts), is_written)
+    return parts[0] if parts else None
+
+
+def _rest(node: Words, text: str, clock: Clock, taken: list[Taken]) -> Iterator[Words]:
+    """Yield the words between times: what a time stood between is not one name."""
+    words = node.text.split()
+    places = [*_places(words, text, node.start)]
+    begins = spoken.first_words(clock)
+    looks = first = place = 0
+    while place < len(words) and looks < MAX_LOOKS:
+        found = None
+        if _may_begin(words, place, begins):
+            looks += 1
+            found = _longest(words, place, clock)
+        if found is None:
+            place += 1
+            continue
+        after, reading = found
+        said = " ".join(words[place:after]).rstrip(_SIGNS)
+        taken.append(Taken(said, places[place], reading))
+        if first < place:
+            yield Words(" ".join(words[first:place]), places[first])
+        first = place = after
+    if first == 0:
+        yield node
+    elif first < len(words):
+        yield Words(" ".join(words[first:]), places[first])
+
+
+def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
+    plain = spoken.plain(words[place : place + 1])
+    if plain in _HAPPENED and place and words[place - 1].lower() in _ASKING:
+        # `what happened yesterday` asks for all that was written, not for its time.
+        return False
+    return plain in begins or plain.isdigit()
+
+
+def _longest(words: list[str], place: int, clock: Clock) -> tuple[int, Reading] | None:
+    for after in range(min(len(words), place + spoken.MAX_WORDS), place, -1):
+        said = spoken.plain(words[place:after])
+        reading = spoken.read(said, clock, is_end=after == len(words))
+        if reading is not None:
+            return after, reading
+    return None
+
+
+def _places(words: list[str], text: str, start: int) -> Iterator[int]:
+    """Yield where each word stands in the question."""
+    place = start
+    for word in words:
+        found = text.find(word, place)
+        place = place if found < 0 else found
+        yield place
+        place += len(word)
+
+
+def _only_asks(node: Node | None) -> bool:
+    match node:
+        case None:
+            return True
+        case Words(text):
+            plain = [spoken.plain([word]).strip(_SIGNS) for word in text.split()]
+            return all(
+                word in _ASKING or joining.joins(word, "en") for word in plain if word
+            )
+        case And(parts):
+            return all(_only_asks(part) for part in parts)
+        case _:
+            return False

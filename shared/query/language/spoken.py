@@ -1,0 +1,251 @@
+"""Times as people say them among other words: `last night's owl shift`, `in July`.
+
+English alone. What may mean something else is left to be searched: a month, a weekday,
+a date or a year is a time behind a word such as `in`, `on` or `since` only.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from shared.query.language import dates, days, periods
+from shared.query.language.calendar import Clock, Span
+
+# No expression has more words.
+MAX_WORDS = 11
+# Where all of it is said; where the latest of several is meant; where the width is
+# ours; where it may be either of two, or was never shown by a clock.
+SURE, LIKELY, ROUGH, UNSURE = 1.0, 0.9, 0.7, 0.5
+
+_WIDTH = timedelta(minutes=30)
+_DAY = timedelta(days=1)
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november"
+    "|december"
+)
+_UNITS = "minute|hour|day|week|month|year"
+_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
+_HAPPENED = re.compile(r"(?:happened|occurred) ")
+_LED = re.compile(
+    r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
+)
+# What is a time wherever it stands.
+_ALONE = re.compile(
+    r"yesterday|today|day before yesterday|last night"
+    rf"|(?:this|last|previous|past) (?:hour|day|week|month|year)"
+    r"|(?:this|last|previous) shift"
+    rf"|(?:last|past|previous) \d{{1,4}} (?:{_UNITS})s?"
+    rf"|(?:\d{{1,4}}|an?) (?:{_UNITS})s? ago"
+    rf"|last (?:{_WEEKDAYS}|{_MONTHS})"
+    rf"|(?:this|yesterday|today|last|{_WEEKDAYS}) (?:morning|afternoon|evening)"
+    rf"|(?:{_MONTHS}) \d{{4}}",
+    re.ASCII,
+)
+_MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
+_NUMBER = r"(?:st|nd|rd|th)?"
+_DAY_OF_MONTH = re.compile(
+    rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTHS})"
+    rf"|(?P<of_month>{_MONTHS}) (?P<of_day>\d{{1,2}}){_NUMBER}",
+    re.ASCII,
+)
+_A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
+_CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
+_AROUND = re.compile(
+    rf"(?:around|about|near) {_CLOCK}|at {_CLOCK.replace('P<', 'P<at_')}(?= ?[+\xb1])",
+    re.ASCII,
+)
+_GIVE_OR_TAKE = re.compile(
+    r" ?(?:\+-|\+/-|\+ -|\xb1) ?(?P<count>\d{1,3}) ?"
+    r"(?P<unit>minutes?|mins?|m|hours?|h)"
+    r"(?!\w)",
+    re.ASCII,
+)
+_FIRST_WORDS = frozenset(
+    (
+        *("about", "after", "around", "at", "before", "between", "during", "from"),
+        *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
+        *("previous", "since", "the", "this", "today", "until", "within"),
+        *("yesterday", "day", "a", "an", "night", "owl", "graveyard", *_COUNTS),
+        *_WEEKDAYS.split("|"),
+        *_MONTHS.split("|"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The interval that words mean, and how sure that is."""
+
+    span: Span
+    confidence: float
+    # When it happened, and not when it was written.
+    is_event: bool = False
+
+
+def first_words(clock: Clock) -> frozenset[str]:
+    """Return the words that an expression begins with, beside numbers."""
+    names = [one.name for one in clock.shifts.shifts]
+    names += [one.name for one in clock.periods]
+    own = {name.lower().split()[0] for name in names if name.split()}
+    return _FIRST_WORDS | own | {one.kind for one in clock.periods}
+
+
+def plain(words: list[str]) -> str:
+    """Return words as they are compared: what ends a sentence does not count."""
+    text = " ".join(words).lower().rstrip(",;.:!?")
+    text = text.replace("'s", "").replace("\u2019s", "")
+    return _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
+
+
+def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
+    """Return what plain words say of a time and nothing else, or None.
+
+    A year in the midst of a question may count anything: `in 2000 turns`.
+    """
+    if clock.now is None or len(text) > 2 * dates.MAX_CHARS:
+        return None
+    happened = _HAPPENED.match(text)
+    said = text[happened.end() :] if happened else text
+    try:
+        found = _said(said.removeprefix("the "), clock, is_end=is_end)
+    except (ValueError, OverflowError):
+        # No such day, or none that a calendar goes to.
+        return None
+    return found and replace(found, is_event=bool(happened))
+
+
+def _said(text: str, clock: Clock, *, is_end: bool) -> Reading | None:
+    between = _between(text, clock)
+    if between:
+        return between
+    led = _LED.match(text)
+    core = text[led.end() :].removeprefix("the ") if led else text
+    if core.isdigit() and not is_end:
+        return None
+    found = _around(core, clock) or _core(core, clock, is_led=bool(led))
+    if found is None or led is None or led["bound"] is None:
+        return found
+    return replace(found, span=dates.bounded(led["bound"], found.span))
+
+
+def _between(text: str, clock: Clock) -> Reading | None:
+    """Read `between A and B` and `from A to B`, up to the end of B."""
+    for opens, joins in (
+        ("between ", " and "),
+        ("from ", " to "),
+        ("from ", " until "),
+    ):
+        first, joined, last = text.removeprefix(opens).partition(joins)
+        if text.startswith(opens) and joined:
+            ends = [
+                _core(one.removeprefix("the "), clock, is_led=True)
+                for one in (first, last)
+            ]
+            since, until = ends
+            if since is None or until is None:
+                return None
+            if since.span.since is None or until.span.until is None:
+                return None
+            if since.span.since >= until.span.until:
+                return None
+            sure = min(since.confidence, until.confidence)
+            return Reading(Span(since.span.since, until.span.until), sure)
+    return None
+
+
+def _core(text: str, clock: Clock, *, is_led: bool) -> Reading | None:
+    """Read a day, a week, a shift or a period; `is_led`: behind `in`, say."""
+    if not text or _LED.match(text) or ".." in text:
+        return None
+    period = periods.named(text, clock)
+    if period:
+        many = " " in text
+        return Reading(period, _sure(text)) if is_led or many else None
+    if _ALONE.fullmatch(text):
+        month = _MONTH_ONLY.fullmatch(text)
+        span = dates.read(month["month"] if month else text, clock)
+        return Reading(span, _sure(text)) if span else None
+    shift = days.named_shift(text, clock)
+    if shift:
+        # By its name alone it may be any: `during the owl shift` means the latest.
+        bare = days.is_bare_shift(text, clock)
+        if bare and not (is_led and "shift" in text.split()):
+            return None
+        return Reading(shift, LIKELY if bare or "last" in text.split() else SURE)
+    if not is_led or not _is_dated(text):
+        return None
+    span = _day_of_month(text, clock) or dates.read(text, clock)
+    return Reading(span, _sure(text)) if span else None
+
+
+def _day_of_month(text: str, clock: Clock) -> Span | None:
+    """Read `10 June` and `June 10th`, the latest that there was."""
+    found = _DAY_OF_MONTH.fullmatch(text)
+    number = days.month_of(found["month"] or found["of_month"]) if found else None
+    today = clock.today
+    if found is None or number is None or today is None:
+        return None
+    day = int(found["day"] or found["of_day"])
+    one = date(today.year, number, day)
+    return clock.day(one if one <= today else date(today.year - 1, number, day))
+
+
+def _is_dated(text: str) -> bool:
+    """Whether what stands behind `in` or `on` may be a date: no number, not now."""
+    if text.isdigit():
+        return bool(_A_YEAR.fullmatch(text))
+    return text not in {"now", "right now"}
+
+
+def _sure(text: str) -> float:
+    """Return how sure it is: the latest month or week of a name is likely meant."""
+    exact = _A_YEAR.search(text) or text in {"today", "yesterday"}
+    return SURE if exact or text.endswith(" ago") else LIKELY
+
+
+def _around(text: str, clock: Clock) -> Reading | None:
+    """Read `around 06:45 +-30 min`, of a day or the latest that there was."""
+    found = _AROUND.search(text)
+    if found is None:
+        return None
+    before, after = text[: found.start()].strip(), text[found.end() :]
+    width, said = _WIDTH, _GIVE_OR_TAKE.match(after)
+    if said:
+        unit = timedelta(hours=1) if said["unit"][0] == "h" else timedelta(minutes=1)
+        width, after = int(said["count"]) * unit, after[said.end() :]
+    at = time(
+        int(found["hour"] or found["at_hour"]),
+        int(found["minute"] or found["at_minute"]),
+    )
+    day = f"{before} {after.strip()}".strip().removeprefix("on ")
+    wall = _wall(day, at, width, clock)
+    if wall is None or not width:
+        return None
+    first, second = clock.moment(wall), clock.moment(wall, fold=1)
+    shown = first.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+    sure = (SURE if day else LIKELY) if said else ROUGH
+    if first != second or shown != wall:
+        sure = UNSURE
+    return Reading(Span(first - width, second + width, second - first), sure)
+
+
+def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None:
+    """Return the wall time of a day that is named, or the latest there was."""
+    if day:
+        one = days.day_of(day, clock)
+        if one is None:
+            return None
+        # The night of a day that begins at noon is the morning of the next date.
+        return datetime.combine(one if at >= clock.day_starts else one + _DAY, at)
+    now = clock.now
+    if now is None:
+        return None
+    today = now.astimezone(ZoneInfo(clock.zone)).date()
+    latest = datetime.combine(today, at)
+    begun = clock.moment(latest) - width <= now.astimezone(UTC)
+    return latest if begun else latest - _DAY

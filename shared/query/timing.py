@@ -1,0 +1,192 @@
+"""When hits were written or happened: what filters, fields and words say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from shared.query import filters, period
+from shared.query.filters import Filters
+from shared.query.language import dates, fields, heard, spoken
+from shared.query.language.calendar import Clock, Span
+from shared.query.language.heard import Taken
+from shared.query.language.lifting import Lifted
+from shared.query.language.tree import And, Field, Node, Or
+from shared.query.period import NAMES, Applied
+
+_MAX_QUESTIONS = 2
+
+# One interval, or several of which a hit lies in any.
+_Window: TypeAlias = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A question without the words of its time, and what that time is."""
+
+    tree: Node | None
+    filters: Filters
+    applied: tuple[Applied, ...] = ()
+    # In which it happened; what does not say so was written in it.
+    happened: tuple[Applied, ...] = ()
+    # Whether words were read as a time.
+    inferred: bool = False
+    # What to ask back where a wall time is two moments.
+    questions: tuple[str, ...] = ()
+
+
+def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -> Timed:
+    """Return what is left to be found, and the intervals that hits lie in."""
+    found = heard.take(lifted.tree, text, clock)
+    written = [one for one in found.times if not one.reading.is_event]
+    happened = [one for one in found.times if one.reading.is_event]
+    typed = [
+        (one.written, span)
+        for one in lifted.fields
+        if (span := _typed(one, clock)) is not None and span.again
+    ]
+    windows = _windows([one.reading.span for one in written])
+    windows += [span.each for _, span in typed]
+    said = " ".join([*_said(lifted, given), *(one.words for one in written)])
+    narrowed = lifted.filters
+    for window in windows:
+        narrowed = narrowed.both(_all_of(window)) or narrowed
+    tree = found.tree
+    several = [window for window in windows if len(window) > 1]
+    for window in several:
+        tree = _beside(tree, [_field(span, said) for span in window])
+    for one in happened:
+        tree = _beside(tree, _event(one))
+    sure = [one.reading.confidence for one in written]
+    sure += [spoken.UNSURE for _ in typed]
+    asked = [(one.words, one.reading.span) for one in found.times]
+    asked += [*typed, *_given(given, clock)]
+    return Timed(
+        tree,
+        narrowed,
+        tuple(_applied(narrowed, several, clock.zone, said, min(sure, default=1.0))),
+        tuple(_events(happened, clock.zone)),
+        bool(found.times),
+        tuple(_question(*one, clock.zone) for one in asked if one[1].again)[
+            :_MAX_QUESTIONS
+        ],
+    )
+
+
+def _windows(spans: Sequence[Span]) -> list[_Window]:
+    """Return what must hold: each of the spans, or any where they have no moment."""
+    since = max((one.since for one in spans if one.since), default=None)
+    until = min((one.until for one in spans if one.until), default=None)
+    if since and until and since >= until:
+        return [tuple(part for one in spans for part in one.each)]
+    return [one.each for one in spans]
+
+
+def _all_of(window: _Window) -> Filters:
+    """Return the filters of the interval from the first to the last of a window."""
+    since = [one.since for one in window if one.since]
+    until = [one.until for one in window if one.until]
+    return _filters(
+        Span(
+            min(since) if len(since) == len(window) else None,
+            max(until) if len(until) == len(window) else None,
+        )
+    )
+
+
+def _filters(span: Span) -> Filters:
+    return Filters(
+        since=period.written(span, is_first=True),
+        until=period.written(span, is_first=False),
+    )
+
+
+def _said(lifted: Lifted, given: Mapping[str, object]) -> Iterator[str]:
+    """Yield what the request says of the time: its filters, then its fields."""
+    for name, value in given.items():
+        if filters.ALIASES.get(name, name) in NAMES:
+            yield f"{name}={value}"
+    yield from (one.written for one in lifted.fields if one.name in fields.DATES)
+
+
+def _typed(one: Field, clock: Clock) -> Span | None:
+    """Return the interval of a field that is a date; None: it is another field."""
+    if one.name not in fields.DATES:
+        return None
+    value = one.written.removeprefix(f"{one.name}:").strip('"')
+    span = dates.read(value, clock)
+    return span and dates.bounded(one.name, span)
+
+
+def _given(given: Mapping[str, object], clock: Clock) -> Iterator[tuple[str, Span]]:
+    for name, value in given.items():
+        if filters.ALIASES.get(name, name) in NAMES:
+            for one in value if isinstance(value, list) else [value]:
+                span = dates.read(one, clock) if isinstance(one, str) else None
+                if span is not None:
+                    yield f"{name}={one}", span
+
+
+def _beside(left: Node | None, options: Sequence[Node]) -> Node:
+    """Return what is left with one more thing that every hit passes."""
+    more = Or(tuple(options))
+    if left is None:
+        return more
+    if isinstance(left, And):
+        return And((*left.parts, more), left.is_written)
+    return And((left, more))
+
+
+def _field(span: Span, said: str) -> Field:
+    words = said.removeprefix("date:").strip('"')
+    return Field(_filters(span), 0, "date", f"date:{words}")
+
+
+def _event(one: Taken) -> list[Node]:
+    """Return what happened then, or was written then: most entries say one time."""
+    options: list[Node] = []
+    for span in one.reading.span.each:
+        was = _filters(span)
+        then = Filters(happened_since=was.since, happened_until=was.until)
+        options += [
+            Field(some, one.start, "date", f"date:{one.words}") for some in (then, was)
+        ]
+    return options
+
+
+def _applied(
+    narrowed: Filters, several: list[_Window], zone: str, said: str, sure: float
+) -> Iterator[Applied]:
+    """Yield the one interval that is left of all, or each of those it may be."""
+    if (narrowed.since, narrowed.until) == (None, None):
+        return
+    parts = several[0] if len(several) == 1 else (Span(None, None),)
+    for span in parts:
+        both = narrowed.both(_filters(span)) or narrowed
+        if both.since is None or both.until is None or both.since < both.until:
+            yield Applied(both.since, both.until, zone, said, sure)
+
+
+def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
+    for one in happened:
+        for span in one.reading.span.each:
+            some, sure = _filters(span), one.reading.confidence
+            yield Applied(some.since, some.until, zone, one.words, sure)
+
+
+def _question(words: str, span: Span, zone: str) -> str:
+    """Return what to ask of a wall time that comes twice."""
+    begins = span.since or span.until
+    if begins is None:
+        return f"{words!r} comes twice: which is meant?"
+    there = ZoneInfo(zone)
+    first, second = (
+        f"{one.astimezone(there):%Y-%m-%d %H:%M %Z} ({one.astimezone(UTC):%H:%M} UTC)"
+        for one in (begins, begins + span.again)
+    )
+    return (
+        f"Clocks went back, and {words!r} comes twice: from {first}, or from {second}?"
+    )

@@ -1,0 +1,27 @@
+"""The facility's calendar: its runs, shutdowns and the like, each by name."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Period(BaseModel):
+    """Days that have a name, `July shutdown`, and what they are one of, `shutdown`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1, max_length=40)
+    kind: str = Field(pattern="^[a-z]{2,20}$")
+    begins: date
+    # Its last day.
+    ends: date
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.ends < self.begins:
+            message = f"{self.name!r} ends before it begins"
+            raise ValueError(message)
+        return self
