@@ -70,7 +70,7 @@ def render(
         "reasoning": plan.reasoning,
         "diagnostics": _diagnostics(plan, conclusion),
         "suppressed": asdict(order.suppressed),
-        "thresholds_applied": _thresholds(searched, order),
+        "thresholds_applied": _thresholds(plan, searched, order),
         "timings_ms": took_ms,
         "search_duration_ms": took_ms.get("total", 0.0),
         "stability_hash": stability_hash([shown.item for shown in page]),
@@ -176,11 +176,15 @@ def _diagnostics(plan: Plan, conclusion: Conclusion) -> list[dict[str, str]]:
     return [asdict(note) for note in dict.fromkeys(told)]
 
 
-def _thresholds(searched: Sequence[Outcome], order: Order) -> dict[str, float]:
+def _thresholds(
+    plan: Plan, searched: Sequence[Outcome], order: Order
+) -> dict[str, float]:
     """Return what admitted candidates, and what cut them, where something did."""
     floor = next((b.floor for b in searched if b.floor is not None), None)
+    notes = {note.code for b in searched for note in b.diagnostics}
     applied = {
         "similarity_threshold": floor,
+        "fuzzy_threshold": plan.fuzzy_threshold if "fuzzy_fallback" in notes else None,
         "min_relevance_score": order.suppressed.threshold,
     }
     return {name: value for name, value in applied.items() if value is not None}

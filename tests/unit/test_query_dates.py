@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
@@ -179,6 +180,25 @@ def test_days_follow_each_other_without_gap_or_overlap(one: date, hour: int) -> 
 )
 def test_where_nights_count_a_day_goes_from_noon_to_noon(text: str, meant: str) -> None:
     assert told(dates.read(text, NIGHTS)) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        # In a day from noon to noon the owl shift comes last, after the swing.
+        ("owl 2024-06-10", "2024-06-10 22:00 to 2024-06-11 06:00"),
+        ("swing 2024-06-10", "2024-06-10 14:00 to 2024-06-10 22:00"),
+        ("last night", "2024-06-11 22:00 to 2024-06-12 06:00"),
+        ("owl 2024-03-30", "2024-03-30 23:00 to 2024-03-31 06:00"),
+        ("owl 2024-10-26", "2024-10-26 22:00 to 2024-10-27 07:00"),
+        ("2024-03-30", "2024-03-30 11:00 to 2024-03-31 10:00"),
+        ("2024-10-26", "2024-10-26 10:00 to 2024-10-27 11:00"),
+    ],
+)
+def test_where_nights_count_the_owl_shift_belongs_to_its_evening(
+    text: str, meant: str
+) -> None:
+    assert told(dates.read(text, replace(NIGHTS, shifts=PLAN))) == meant
 
 
 def test_before_noon_a_night_belongs_to_the_day_before() -> None:

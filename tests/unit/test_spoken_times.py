@@ -219,6 +219,15 @@ TABLE = [
         1.0,
     ),
     ("yesterday trips AND vacuum", "trips AND vacuum", "yesterday", YESTERDAY, 1.0),
+    ("trips since 06:45", "trips", "since 06:45", "2024-06-12 04:45 to", 0.9),
+    ("trips before 18:00", "trips", "before 18:00", "to 2024-06-11 16:00", 0.9),
+    (
+        "trips after 06:45 yesterday",
+        "trips",
+        "after 06:45 yesterday",
+        "2024-06-11 04:45 to",
+        1.0,
+    ),
     # Nothing but a time: what was written then is listed.
     (
         "what happened since the previous shift?",

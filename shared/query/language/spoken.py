@@ -59,6 +59,7 @@ _AROUND = re.compile(
     rf"(?:around|about|near) {_CLOCK}|at {_CLOCK.replace('P<', 'P<at_')}(?= ?[+\xb1])",
     re.ASCII,
 )
+_MINUTE = re.compile(rf"{_CLOCK}(?: (?:on )?(?P<day>\S.*))?", re.ASCII)
 _GIVE_OR_TAKE = re.compile(
     r" ?(?:\+-|\+/-|\+ -|\xb1) ?(?P<count>\d{1,3}) ?"
     r"(?P<unit>minutes?|mins?|m|hours?|h)"
@@ -127,10 +128,11 @@ def _said(text: str, clock: Clock, *, is_end: bool) -> Reading | None:
     core = text[led.end() :].removeprefix("the ") if led else text
     if core.isdigit() and not is_end:
         return None
-    found = _around(core, clock) or _core(core, clock, is_led=bool(led))
-    if found is None or led is None or led["bound"] is None:
-        return found
-    return replace(found, span=dates.bounded(led["bound"], found.span))
+    if led is None or led["bound"] is None:
+        return _around(core, clock) or _core(core, clock, is_led=bool(led))
+    found = _around(core, clock) or _minute(core, clock)
+    found = found or _core(core, clock, is_led=True)
+    return found and replace(found, span=dates.bounded(led["bound"], found.span))
 
 
 def _between(text: str, clock: Clock) -> Reading | None:
@@ -195,6 +197,16 @@ def _day_of_month(text: str, clock: Clock) -> Span | None:
     return clock.day(one if one <= today else date(today.year - 1, number, day))
 
 
+def _minute(text: str, clock: Clock) -> Reading | None:
+    """Read `06:45` and `06:45 yesterday`, from where on or up to where it goes."""
+    found = _MINUTE.fullmatch(text)
+    if found is None:
+        return None
+    day = found["day"] or ""
+    at = time(int(found["hour"]), int(found["minute"]))
+    return _at(day, at, timedelta(), SURE if day else LIKELY, clock)
+
+
 def _is_dated(text: str) -> bool:
     """Whether what stands behind `in` or `on` may be a date: no number, not now."""
     if text.isdigit():
@@ -223,12 +235,21 @@ def _around(text: str, clock: Clock) -> Reading | None:
         int(found["minute"] or found["at_minute"]),
     )
     day = f"{before} {after.strip()}".strip().removeprefix("on ")
+    if not width:
+        return None
+    sure = (SURE if day else LIKELY) if said else ROUGH
+    return _at(day, at, width, sure, clock)
+
+
+def _at(
+    day: str, at: time, width: timedelta, sure: float, clock: Clock
+) -> Reading | None:
+    """Return so much before and after a time of day, which may come twice."""
     wall = _wall(day, at, width, clock)
-    if wall is None or not width:
+    if wall is None:
         return None
     first, second = clock.moment(wall), clock.moment(wall, fold=1)
     shown = first.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
-    sure = (SURE if day else LIKELY) if said else ROUGH
     if first != second or shown != wall:
         sure = UNSURE
     return Reading(Span(first - width, second + width, second - first), sure)
