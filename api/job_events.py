@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared import patience
+from api import threads
 from shared.errors import LogchordError
 from shared.jobs.job import StoredJob
 from shared.jobs.progress import Told
@@ -56,10 +56,8 @@ async def stream(look: Callable[[], Seen], after: int) -> AsyncIterator[str]:
     """
     sent_at, turn = time.monotonic(), 0
     while True:
-        # Each look has the time of a request.
-        patience.begin()
         try:
-            seen = await asyncio.to_thread(look)
+            seen = await threads.run_step(look)
             events = await asyncio.to_thread(events_after, seen, after)
         except LogchordError as exc:
             log.warning("events_cut", code=exc.error_code)

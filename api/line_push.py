@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -13,10 +12,9 @@ from fastapi import Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from api import pushes
+from api import pushes, threads
 from api.context import ApiContext, CallerInfo
 from api.schemas.entries import EntriesIn
-from shared import patience
 from shared.errors import InvalidRequestError, LogchordError
 from shared.text import door
 
@@ -98,9 +96,7 @@ async def _verdicts(
     counts = Counter(dict.fromkeys(("created", "updated", "unchanged", "rejected"), 0))
     try:
         async for batch in _batches(request, ctx):
-            # Of any length, so each batch has the time of a request.
-            patience.begin()
-            items = await asyncio.to_thread(_push, ctx, caller, batch)
+            items = await threads.run_step(_push, ctx, caller, batch)
             counts.update(str(one["status"]) for one in items)
             yield b"".join(_as_line(one) for one in items)
             ctx.backlog.check()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
@@ -23,3 +24,12 @@ class Threads(ThreadPoolExecutor):
     ) -> Future[T]:
         """Run it in a thread; until one is free the caller's time goes on."""
         return super().submit(patience.counted(fn), *args, **kwargs)
+
+
+async def run_step(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run one of many steps of a long request: each has the time of a request.
+
+    The wait for a thread is part of it, as it is of a request's.
+    """
+    patience.begin()
+    return await asyncio.to_thread(step, *args, **kwargs)

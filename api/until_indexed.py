@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from shared import patience
+from api import threads
 from shared.due import behind
 from shared.embedding import in_use
 from shared.errors import OpenSearchError
@@ -28,7 +28,7 @@ async def wait(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
     """Return once nothing is due that search needs, or False when time is up."""
     deadline = asyncio.get_running_loop().time() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
-    while await asyncio.to_thread(_still_due, ctx, ids):
+    while await threads.run_step(_still_due, ctx, ids):
         if asyncio.get_running_loop().time() >= deadline:
             return False
         await asyncio.sleep(next(pauses))
@@ -47,8 +47,6 @@ def _refreshed(ctx: ApiContext) -> bool:
 
 
 def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
-    # Asked again and again for as long as the caller waits: each time anew.
-    patience.begin()
     beside = passing.of_finders(ctx.settings)
     with connection(ctx.pool) as conn:
         known = in_use.stages(conn, ctx.settings)

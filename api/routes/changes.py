@@ -11,6 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from api import threads
 from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
@@ -18,7 +19,6 @@ from api.entry_bodies import bodies
 from api.errors import documented
 from api.schemas.changes import ChangePage
 from api.schemas.entries import timestamp
-from shared import patience
 from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries import changes, reading
@@ -76,7 +76,7 @@ async def list_changes(
     deadline = loop.time() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
     while True:
-        items, place = await asyncio.to_thread(feed.read, place)
+        items, place = await threads.run_step(feed.read, place)
         left = deadline - loop.time()
         if items or left <= 0:
             break
@@ -112,8 +112,6 @@ class _Feed:
 
     def read(self, place: Place) -> tuple[list[dict[str, Any]], Place]:
         """Return the next changes, each with its entry, and where they end."""
-        # Asked again and again for as long as the caller waits: each time anew.
-        patience.begin()
         with connection(self._ctx.pool) as conn:
             # One look at the entries and at their changes: an edit between the two
             # would tell a change of today with the text of tomorrow.

@@ -12,14 +12,13 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from api import job_events, own_jobs
+from api import job_events, own_jobs, threads
 from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.job_events import POLL_SECONDS, Seen
 from api.schemas.jobs import Job, JobPage, JobResults
-from shared import patience
 from shared.access.cursors import Binding
 from shared.errors import CapacityError, LogchordError, NotFoundError
 from shared.jobs import closing, progress
@@ -91,7 +90,7 @@ async def get_job(
     until = time.monotonic() + wait_ms / 1000
     turn = 0
     while True:
-        body = await asyncio.to_thread(_look, ctx, caller, job_id)
+        body = await threads.run_step(_look, ctx, caller, job_id)
         left = until - time.monotonic()
         if body["ended_at"] is not None or left <= 0:
             return as_json(body)
@@ -211,8 +210,6 @@ def _forget(ctx: ApiContext, job_id: UUID) -> None:
 
 
 def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
-    # Whoever waits long for a job has the time of a request for each look.
-    patience.begin()
     found = own_jobs.find(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]

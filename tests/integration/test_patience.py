@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ import psycopg
 import pytest
 
 from api import own_jobs
-from api.threads import Threads
+from api.threads import Threads, run_step
 from shared import patience
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, LogchordError
@@ -96,6 +98,20 @@ def test_a_request_waits_for_a_connection_no_longer_than_for_anything(
         seconds, code = in_a_request(nap, pool, 0.0)
     assert code == DatabaseConnectionError.code
     assert seconds < LIMIT_SECONDS + LATE_SECONDS
+
+
+def test_each_step_of_a_long_request_has_the_time_of_one_with_its_thread() -> None:
+    async def long_request() -> tuple[float, float]:
+        with Threads(1) as pool:
+            asyncio.get_running_loop().set_default_executor(pool)
+            patience.begin(0.0)
+            without = await asyncio.to_thread(patience.at_most, 60.0)
+            pool.submit(threading.Event().wait, 0.5)
+            return without, await run_step(patience.at_most, 60.0)
+
+    without, left = asyncio.run(long_request())
+    assert without == 0.0
+    assert 0.0 < left < patience.REQUEST_SECONDS - 0.4
 
 
 def test_outside_a_request_there_is_no_such_limit(pool: Pool) -> None:
