@@ -13,6 +13,7 @@ from uuid import UUID
 from shared.errors import OpenSearchError
 from shared.postgres import connection
 from shared.query.filters import Filters
+from shared.query.language import tree
 from shared.query.language.tree import And, Field, Node, Not, Or
 from shared.query.plan import Plan
 from shared.retrieval import columns
@@ -50,8 +51,8 @@ def resolved(ask: Ask, tools: Tools) -> Plan:
         found = [one for name in _named(filters) for one in members.get(name, ())]
         return replace(filters, members=tuple(found)) if filters.threads else filters
 
-    tree = None if plan.tree is None else _with(plan.tree, known)
-    return replace(plan, filters=known(plan.filters), tree=tree)
+    asked = None if plan.tree is None else _with(plan.tree, known)
+    return replace(plan, filters=known(plan.filters), tree=asked)
 
 
 def _named(filters: Filters) -> tuple[str, ...]:
@@ -61,20 +62,7 @@ def _named(filters: Filters) -> tuple[str, ...]:
 def _filters(plan: Plan) -> Iterator[Filters]:
     yield plan.filters
     if plan.tree is not None:
-        yield from _of_fields(plan.tree)
-
-
-def _of_fields(node: Node) -> Iterator[Filters]:
-    match node:
-        case Field(filters):
-            yield filters
-        case Not(part):
-            yield from _of_fields(part)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _of_fields(part)
-        case _:
-            return
+        yield from tree.fields(plan.tree)
 
 
 def _with(node: Node, known: Callable[[Filters], Filters]) -> Node:

@@ -16,6 +16,7 @@ from shared.query.compiled.terms import (
     Condition,
     Not,
     OneOf,
+    Passes,
     Places,
 )
 from shared.query.language import grammar
@@ -326,6 +327,26 @@ def test_any_text_is_a_question(text: str) -> None:
             tsquery.written(made)
             tsquery.gate(made)
             os_conditions.written(made)
+
+
+FIELDS = st.lists(
+    st.sampled_from(
+        [
+            *("source:api", "-author:meier", "tag:rf", "source:api", "tag:vacuum"),
+            *("the pump", "真空", "OR", "(", ")", "NOT"),
+        ]
+    )
+)
+
+
+@given(FIELDS.map(" ".join))
+def test_a_field_has_one_number_in_every_language(text: str) -> None:
+    asked = compiled(grammar.parse(text).tree)
+    assert len(asked.fields) == len({*asked.fields})
+    for guard in asked.guards:
+        for leaf, _ in terms.leaves(guard.condition):
+            if isinstance(leaf, Passes):
+                assert asked.fields[leaf.number] == leaf.filters
 
 
 ASKED = st.sampled_from(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from shared.query.compiled import terms
@@ -98,7 +98,8 @@ class _Compiler:
     """Makes the condition of one language."""
 
     words: Words
-    fields: dict[Filters, int] = field(default_factory=dict)
+    # Of each field in the tree.
+    numbers: Mapping[Filters, int]
 
     def condition(self, node: Node, *, is_wanted: bool = True) -> Condition | None:
         """Return what a part of the tree asks for; None: nothing at all."""
@@ -112,8 +113,7 @@ class _Compiler:
             case tree.Pattern(text):
                 return self.words.pattern(text)
             case tree.Field(filters):
-                number = self.fields.setdefault(filters, len(self.fields))
-                return Passes(number, filters)
+                return Passes(self.numbers[filters], filters)
             case tree.Not(part):
                 made = self.condition(part, is_wanted=not is_wanted)
                 return None if made is None else none_of(made)
@@ -155,8 +155,6 @@ class _Made(NamedTuple):
     """What a question comes to in one language."""
 
     condition: Condition
-    # The same in every language.
-    fields: tuple[Filters, ...]
     dropped: int
 
 
@@ -175,7 +173,6 @@ def compiled(
     if node is None:
         return NOTHING_ASKED
     together: dict[Condition, list[str]] = {}
-    fields: tuple[Filters, ...] = ()
     dropped = 0
     for language, names in _named(languages).items():
         if known:
@@ -183,10 +180,10 @@ def compiled(
         else:
             made = _plainly(node, facility, max_terms, language)
         if made is not None:
-            fields, dropped = made.fields, max(dropped, made.dropped)
+            dropped = max(dropped, made.dropped)
             together.setdefault(made.condition, []).extend(names)
     guards = (Guard(tuple(names), made) for made, names in together.items())
-    return Question(tuple(guards), fields, dropped)
+    return Question(tuple(guards), tuple(_numbers(node)), dropped)
 
 
 def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -213,15 +210,20 @@ def _plainly(
 def _compiled(
     node: Node, facility: Facility, known: Known, max_terms: int, language: str
 ) -> _Made | None:
-    fields: dict[Filters, int] = {}
-    made = _Compiler(Words(language, facility, known), fields).condition(node)
+    compiler = _Compiler(Words(language, facility, known), _numbers(node))
+    made = compiler.condition(node)
     if made is None:
         return None
     if isinstance(node, tree.Words):
         # Neither operators nor quotes: nobody says that `off` must be there.
         made = terms.with_states_beside(made)
     made, dropped = _bounded(made, max_terms)
-    return _Made(made, tuple(fields), dropped)
+    return _Made(made, dropped)
+
+
+def _numbers(node: Node) -> dict[Filters, int]:
+    """Return the number of each field, by its first place: one for all languages."""
+    return {one: number for number, one in enumerate(dict.fromkeys(tree.fields(node)))}
 
 
 def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:

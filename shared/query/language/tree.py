@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -77,6 +77,20 @@ class Parsed:
 
     tree: Node | None
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def fields(node: Node) -> Iterator[Filters]:
+    """Yield the filters of every field, negated or not, in the order of the text."""
+    match node:
+        case Field(filters):
+            yield filters
+        case Not(part):
+            yield from fields(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from fields(part)
+        case Words() | Phrase() | Pattern():
+            return
 
 
 def to_values(node: Node) -> dict[str, Any]:
