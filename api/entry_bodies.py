@@ -12,8 +12,8 @@ from fastapi import Response
 from api.answers import as_json
 from api.schemas.entries import entry_out
 from shared.embedding import in_use
-from shared.entries import attachments, found, links, revisions
-from shared.errors import GoneError, NotFoundError
+from shared.entries import attachments, found, links, reading, revisions
+from shared.errors import NotFoundError
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -72,10 +72,7 @@ def answer(
     if_none_match: str | None,
 ) -> Response:
     """Answer with one entry, as it is or was; 304 to whoever has it already."""
-    if entry is None:
-        raise NotFoundError
-    if entry.deleted_at is not None:
-        raise GoneError
+    entry = reading.present(entry)
     if revision is not None and revision != entry.revision:
         old = revisions.at(conn, scope.tenant, entry.entry_id, revision)
         if old is None:

@@ -21,7 +21,6 @@ from shared.entries import reading, writable
 from shared.entries.attachments import Attached
 from shared.errors import (
     ConflictError,
-    GoneError,
     IngestionError,
     InvalidRequestError,
     NotFoundError,
@@ -110,11 +109,7 @@ class Uploads:
     def _check_entry(
         self, conn: Connection[TupleRow], scope: Scope, entry_id: UUID
     ) -> None:
-        entry = reading.current(conn, scope, entry_id)
-        if entry is None:
-            raise NotFoundError
-        if entry.deleted_at is not None:
-            raise GoneError
+        entry = reading.present(reading.current(conn, scope, entry_id))
         source = self._settings.sources.get(entry.source)
         if source is not None and source.is_pulled:
             message = f"The entry's own logbook is {entry.source}: attach it there."

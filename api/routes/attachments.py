@@ -71,11 +71,7 @@ _UNIQUE_KEY = Header(
 def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Every file, those too that are still to be fetched or lie elsewhere."""
     with connection(ctx.pool) as conn:
-        entry = reading.current(conn, caller.scope, entry_id)
-        if entry is None:
-            raise NotFoundError
-        if entry.deleted_at is not None:
-            raise GoneError
+        reading.present(reading.current(conn, caller.scope, entry_id))
         found = attachments.of_entries(conn, caller.scope.tenant, [entry_id])
     items = [attachment_out(one) for one in found.get(entry_id, [])]
     return as_json({"items": items, "next_cursor": None})

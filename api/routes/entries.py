@@ -30,7 +30,6 @@ from shared.entries import reading, revisions, writable
 from shared.entries.admit import refuse_pulled
 from shared.entries.entry import tombstone
 from shared.errors import (
-    GoneError,
     InvalidRequestError,
     NotFoundError,
 )
@@ -243,11 +242,7 @@ def list_revisions(
     if cursor is not None:
         (newest,) = ctx.signer().open(cursor, binding)
     with connection(ctx.pool) as conn:
-        entry = reading.current(conn, caller.scope, entry_id)
-        if entry is None:
-            raise NotFoundError
-        if entry.deleted_at is not None:
-            raise GoneError
+        reading.present(reading.current(conn, caller.scope, entry_id))
         found = revisions.until(
             conn, caller.scope.tenant, entry_id, newest, limit=limit + 1
         )

@@ -17,7 +17,7 @@ from shared.access.scope import Scope
 from shared.entries import reading
 from shared.entries.reading import Entry
 from shared.entries.trees import tree
-from shared.errors import GoneError, NotFoundError
+from shared.errors import NotFoundError
 from shared.postgres import connection
 
 if TYPE_CHECKING:
@@ -39,11 +39,7 @@ MAX_ENTRIES = 1000
 def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Its members that the caller may see, oldest first; an entry alone is one."""
     with connection(ctx.pool) as conn:
-        entry = reading.current(conn, caller.scope, entry_id)
-        if entry is None:
-            raise NotFoundError
-        if entry.deleted_at is not None:
-            raise GoneError
+        entry = reading.present(reading.current(conn, caller.scope, entry_id))
         found = [entry]
         if entry.thread_id is not None:
             found = _members(conn, caller.scope, entry.thread_id)

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow, class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.errors import GoneError, NotFoundError
 
 Sort = Literal["newest", "oldest", "received"]
 
@@ -272,6 +273,15 @@ def current(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> Entry |
     """Return the newest revision, tombstones too; None when absent or not theirs."""
     with conn.cursor(row_factory=class_row(Entry)) as cur:
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
+
+
+def present(entry: Entry | None) -> Entry:
+    """Return what was read, or raise why there is nothing to be shown or changed."""
+    if entry is None:
+        raise NotFoundError
+    if entry.deleted_at is not None:
+        raise GoneError
+    return entry
 
 
 def named(

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shared.entries import reading
-from shared.errors import GoneError, NotFoundError
 from shared.postgres import connection
 from shared.query.compiled.question import compiled
 from shared.ranking import fold
@@ -34,11 +33,7 @@ def read(
 ) -> dict[str, Any]:
     """Return the entries most like one that the caller may see, best first."""
     with connection(pool()) as conn:
-        entry = reading.current(conn, plan.scope, entry_id)
-        if entry is None:
-            raise NotFoundError
-        if entry.deleted_at is not None:
-            raise GoneError
+        entry = reading.present(reading.current(conn, plan.scope, entry_id))
         columns.limit_time(conn, STEP_MS)
         found = alike.find(conn, plan, entry)
     # Nothing was asked in words, so nothing is too weak: the nearest are told, and how
