@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from shared.entries.adapter import Cursor, Page, RawItem, Source, Window
-from shared.entries.incoming import Entry
+from shared.entries.adapter import Cursor, RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
+from tests.contract.elogs import (
+    DAY,
+    NOON,
+    fetched,
+    ids,
+    listed,
+    message,
+    over_server,
+)
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub, make_stub
-from workers.adapters.elog_http import ElogHTTP, ElogHTTPArgs
+from workers.adapters.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubEntry, StubFile
-
-_NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
-_DAY = timedelta(days=1)
 
 
 @pytest.fixture
@@ -33,75 +38,30 @@ def io() -> Iterator[PlainIO]:
         yield made
 
 
-def _adapter(stub: ElogServerStub, io: PlainIO, **changes: Any) -> ElogHTTP:
-    settings = stub.settings()
-    args = ElogHTTPArgs(**{**settings["args"], **changes.pop("args", {})})
-    source = Source(
-        name="elog",
-        base_url=settings["base_url"],
-        timezone=settings["timezone"],
-        args=args,
-        **changes,
-    )
-    return ElogHTTP(source, io)
-
-
-def _entry(number: int, after: timedelta = timedelta(), **changes: Any) -> StubEntry:
-    return StubEntry(number=number, time=_NOON + after, **changes)
-
-
-def _ids(pages: list[Page]) -> list[str]:
-    return [item.external_id for page in pages for item in page.items]
-
-
-def _fetched(adapter: ElogHTTP, external_id: str) -> Entry:
-    item = adapter.fetch(external_id)
-    assert item is not None
-    return adapter.parse(item)
-
-
 def _bulk(adapter: ElogHTTP, external_id: str) -> RawItem:
     items = [item for page in adapter.pages(None) for item in page.items]
     return next(item for item in items if item.external_id == external_id)
 
 
-def test_the_listing_shows_what_is_new_edited_and_gone(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
-    adapter = _adapter(stub, io)
-    for number in range(1, 6):
-        stub.add(_entry(number))
-    before = {one.external_id: one.stamp for one in adapter.list_ids(None)}
-    stub.edit("Operations/2", text="Another text")
-    stub.delete("Operations/3")
-    stub.add(_entry(6))
-    after = {one.external_id: one.stamp for one in adapter.list_ids(None)}
-    assert list(before) == [f"Operations/{number}" for number in range(1, 6)]
-    assert before.keys() - after.keys() == {"Operations/3"}
-    assert after.keys() - before.keys() == {"Operations/6"}
-    changed = {name for name in before if name in after and before[name] != after[name]}
-    assert changed == {"Operations/2"}
-
-
 def test_a_reply_changes_the_listed_hash_of_its_parent_and_not_its_entry(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
-    stub.add(_entry(1))
-    before = _fetched(adapter, "Operations/1")
+    adapter = over_server(stub, io)
+    stub.add(message(1))
+    before = fetched(adapter, "Operations/1")
     stamp = next(iter(adapter.list_ids(None))).stamp
-    stub.add(_entry(2, reply_to=1))
+    stub.add(message(2, reply_to=1))
     assert next(iter(adapter.list_ids(None))).stamp != stamp
-    assert _fetched(adapter, "Operations/1") == before
-    assert _fetched(adapter, "Operations/2").reply_to == "Operations/1"
+    assert fetched(adapter, "Operations/1") == before
+    assert fetched(adapter, "Operations/2").reply_to == "Operations/1"
 
 
 def test_a_deleted_message_takes_its_replies_along(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
+    adapter = over_server(stub, io)
     for number, parent in ((1, None), (2, 1), (3, 2), (4, None)):
-        stub.add(_entry(number, reply_to=parent))
+        stub.add(message(number, reply_to=parent))
     stub.delete("Operations/1")
     assert [one.external_id for one in adapter.list_ids(None)] == ["Operations/4"]
 
@@ -111,47 +71,47 @@ def test_a_message_that_is_gone_is_none(
     stub: ElogServerStub, io: PlainIO, *, in_html: bool
 ) -> None:
     stub.says_missing_in_html = in_html
-    stub.add(_entry(1))
-    assert _adapter(stub, io).fetch("Operations/77") is None
+    stub.add(message(1))
+    assert over_server(stub, io).fetch("Operations/77") is None
 
 
 def test_a_number_that_is_given_out_again_is_another_message(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
-    stub.add(_entry(1, text="First"))
+    adapter = over_server(stub, io)
+    stub.add(message(1, text="First"))
     stamp = next(iter(adapter.list_ids(None))).stamp
     stub.delete("Operations/1")
-    stub.add(_entry(1, text="Second"))
+    stub.add(message(1, text="Second"))
     assert next(iter(adapter.list_ids(None))).stamp != stamp
-    assert _fetched(adapter, "Operations/1").text == "Second"
+    assert fetched(adapter, "Operations/1").text == "Second"
 
 
 def test_two_logbooks_share_their_numbers_and_not_their_messages(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    stub.add(_entry(1, text="Ours", logbook="Operations"))
-    stub.add(_entry(1, text="Theirs", logbook="Night shift"))
-    adapter = _adapter(stub, io)
-    listed = {one.external_id for one in adapter.list_ids(None)}
-    assert listed == {"Operations/1", "Night shift/1"}
-    assert set(_ids(list(adapter.pages(None)))) == listed
-    entry = _fetched(adapter, "Night shift/1")
+    stub.add(message(1, text="Ours", logbook="Operations"))
+    stub.add(message(1, text="Theirs", logbook="Night shift"))
+    adapter = over_server(stub, io)
+    both = {"Operations/1", "Night shift/1"}
+    assert set(listed(adapter)) == both
+    assert set(ids(list(adapter.pages(None)))) == both
+    entry = fetched(adapter, "Night shift/1")
     assert (entry.text, entry.logbooks) == ("Theirs", ("Night shift",))
 
 
 def test_bulk_and_download_say_the_same_and_bulk_knows_the_listed_hash(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
+    adapter = over_server(stub, io)
     text = "Line one\n\n$@MID@$ is how a message begins: $@MID@$: 7\nlast\n"
-    stub.add(_entry(1, text=text, metadata={"Station": "Vacuum | Injection"}))
-    stub.add(_entry(2))
-    stub.add(_entry(3))
-    stamps = {one.external_id: one.stamp for one in adapter.list_ids(None)}
+    stub.add(message(1, text=text, metadata={"Station": "Vacuum | Injection"}))
+    stub.add(message(2))
+    stub.add(message(3))
+    stamps = listed(adapter)
     item = _bulk(adapter, "Operations/1")
     entry = adapter.parse(item)
-    assert entry == _fetched(adapter, "Operations/1")
+    assert entry == fetched(adapter, "Operations/1")
     assert entry.text == text.rstrip("\n")
     assert item.stamp == stamps["Operations/1"]
     # What may have been cut off is compared once more.
@@ -162,88 +122,58 @@ def test_history_comes_newest_first_in_stretches_that_fit(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
     for number in range(1, 61):
-        stub.add(_entry(number, -number * 20 * _DAY))
-    pages = list(_adapter(stub, io, page_size=7).pages(None))
-    assert _ids(pages) == [f"Operations/{number}" for number in range(1, 61)]
+        stub.add(message(number, -number * 20 * DAY))
+    pages = list(over_server(stub, io, page_size=7).pages(None))
+    assert ids(pages) == [f"Operations/{number}" for number in range(1, 61)]
     assert all(len(page.items) <= 7 for page in pages)
     assert pages[-1].cursor["at"] < io.now().isoformat()
     bulk = [one for one in stub.requests() if "mode=Raw" in one]
     assert len(bulk) < 20
 
 
-def test_a_walk_cut_off_after_any_page_goes_on_where_it_was(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
-    for number in range(1, 31):
-        stub.add(_entry(number, -number // 3 * timedelta(hours=9)))
-    for number in range(1, 8):
-        stub.add(_entry(number, logbook="Other"))
-    cursor: Cursor | None = None
-    found: list[str] = []
-    for _ in range(40):
-        pages = _adapter(stub, io, page_size=4).pages(cursor)
-        page = next(pages)
-        cursor = page.cursor
-        found += [item.external_id for item in page.items]
-        if "walk" not in cursor:
-            break
-    assert len(found) == 37
-    assert len(set(found)) == 37
-
-
-def test_a_window_holds_what_was_written_within_it_and_nothing_else(
-    stub: ElogServerStub, io: PlainIO
-) -> None:
-    for number in range(1, 11):
-        stub.add(_entry(number, number * timedelta(hours=6)))
-    window = Window(_NOON + timedelta(hours=12), _NOON + timedelta(hours=36))
-    pages = list(_adapter(stub, io).pages(None, window))
-    assert _ids(pages) == [f"Operations/{number}" for number in (5, 4, 3, 2)]
-
-
 def test_a_message_dated_ahead_is_read_by_a_poll_while_history_is_loaded(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
-    stub.add(StubEntry(number=1, time=io.now() + 365 * _DAY))
+    adapter = over_server(stub, io)
+    stub.add(StubEntry(number=1, time=io.now() + 365 * DAY))
     window = Window(io.now() - timedelta(hours=1), None)
     first = list(adapter.pages(None, window))
-    assert _ids(first) == ["Operations/1"]
+    assert ids(first) == ["Operations/1"]
     stub.add(StubEntry(number=2, time=io.now()))
-    assert "Operations/2" in _ids(list(adapter.pages(first[-1].cursor)))
+    assert "Operations/2" in ids(list(adapter.pages(first[-1].cursor)))
 
 
 def test_a_message_without_a_readable_date_is_handed_out_and_costs_itself(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
+    adapter = over_server(stub, io)
     for number in range(1, 4):
-        stub.add(_entry(number))
+        stub.add(message(number))
     stub.malform("Operations/2")
-    assert set(_ids(list(adapter.pages(None)))) == {
+    assert set(ids(list(adapter.pages(None)))) == {
         f"Operations/{number}" for number in range(1, 4)
     }
     with pytest.raises(MalformedEntryError):
-        _fetched(adapter, "Operations/2")
+        fetched(adapter, "Operations/2")
 
 
 def test_an_answer_too_large_is_asked_for_in_shorter_stretches(
     stub: ElogServerStub,
 ) -> None:
     for number in range(1, 31):
-        stub.add(_entry(number, -number * _DAY, text="x" * 2000))
+        stub.add(message(number, -number * DAY, text="x" * 2000))
     with PlainIO(max_response_bytes=20_000, max_retries=0) as io:
-        pages = list(_adapter(stub, io).pages(None, Window(_NOON - 40 * _DAY, _NOON)))
-    assert len(_ids(pages)) == 30
+        pages = list(over_server(stub, io).pages(None, Window(NOON - 40 * DAY, NOON)))
+    assert len(ids(pages)) == 30
 
 
 @pytest.mark.parametrize("mode", ["login_page", "html_error"])
 def test_a_page_instead_of_a_listing_is_no_empty_logbook(
     stub: ElogServerStub, io: PlainIO, mode: Any
 ) -> None:
-    stub.add(_entry(1))
+    stub.add(message(1))
     reason = "login_required" if mode == "login_page" else "unexpected_shape"
-    adapter = _adapter(stub, io)
+    adapter = over_server(stub, io)
     asked = (
         lambda: list(adapter.list_ids(None)),
         lambda: adapter.fetch("Operations/1"),
@@ -259,8 +189,10 @@ def test_a_page_instead_of_a_listing_is_no_empty_logbook(
 def test_files_are_linked_where_the_server_serves_them(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    stub.add(_entry(1, files=(StubFile("pump 7.png", b"png"), StubFile("a.txt", b"a"))))
-    refs = _fetched(_adapter(stub, io), "Operations/1").attachments
+    stub.add(
+        message(1, files=(StubFile("pump 7.png", b"png"), StubFile("a.txt", b"a")))
+    )
+    refs = fetched(over_server(stub, io), "Operations/1").attachments
     assert [ref.filename for ref in refs] == ["pump 7.png", "a.txt"]
     assert [io.http.get(ref.url or "").body for ref in refs] == [b"png", b"a"]
 
@@ -268,12 +200,12 @@ def test_files_are_linked_where_the_server_serves_them(
 def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
-    stub.add(_entry(1, text="Überdruck, 5 µbar"))
-    stub.add(_entry(2))
+    adapter = over_server(stub, io)
+    stub.add(message(1, text="Überdruck, 5 µbar"))
+    stub.add(message(2))
     stub.set_bytes("Operations/2", "text", "12 € („kalt“)".encode("cp1252"))
-    assert _fetched(adapter, "Operations/1").text == "Überdruck, 5 µbar"
-    guessed = _fetched(adapter, "Operations/2")
+    assert fetched(adapter, "Operations/1").text == "Überdruck, 5 µbar"
+    guessed = fetched(adapter, "Operations/2")
     assert guessed.text == "12 € („kalt“)"
     assert guessed.flags == ("charset_guess",)
 
@@ -281,25 +213,25 @@ def test_the_declared_charset_does_not_spoil_what_people_have_pasted(
 def test_a_draft_does_not_appear_until_it_is_finished(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    adapter = _adapter(stub, io)
-    stub.add(_entry(1, draft=True))
+    adapter = over_server(stub, io)
+    stub.add(message(1, draft=True))
     with pytest.raises(MalformedEntryError) as caught:
-        _fetched(adapter, "Operations/1")
+        fetched(adapter, "Operations/1")
     assert caught.value.reason == "pending"
     stub.edit("Operations/1", draft=False)
-    assert _fetched(adapter, "Operations/1").title == "Title"
+    assert fetched(adapter, "Operations/1").title == "Title"
 
 
 def test_a_message_that_somebody_edits_waits_unless_the_settings_say_otherwise(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    stub.add(_entry(1))
+    stub.add(message(1))
     stub.logbooks.find("Operations/1").locked_by = "ana on console-3"
     with pytest.raises(MalformedEntryError) as caught:
-        _fetched(_adapter(stub, io), "Operations/1")
+        fetched(over_server(stub, io), "Operations/1")
     assert caught.value.reason == "pending"
-    reading = _adapter(stub, io, args={"read_locked": True})
-    assert _fetched(reading, "Operations/1").title == "Title"
+    reading = over_server(stub, io, args={"read_locked": True})
+    assert fetched(reading, "Operations/1").title == "Title"
 
 
 @pytest.mark.parametrize(
@@ -313,15 +245,15 @@ def test_a_message_that_somebody_edits_waits_unless_the_settings_say_otherwise(
 def test_a_cursor_of_another_format_starts_over_where_reconciling_does(
     stub: ElogServerStub, io: PlainIO, cursor: Cursor
 ) -> None:
-    stub.add(_entry(1))
-    stub.add(StubEntry(number=2, time=io.now() - 3 * _DAY))
-    assert _ids(list(_adapter(stub, io).pages(cursor))) == ["Operations/2"]
+    stub.add(message(1))
+    stub.add(StubEntry(number=2, time=io.now() - 3 * DAY))
+    assert ids(list(over_server(stub, io).pages(cursor))) == ["Operations/2"]
 
 
 def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    stub.add(_entry(1, logbook="Vacuum"))
+    stub.add(message(1, logbook="Vacuum"))
     by_book = ElogHTTP.recognise(f"{stub.base_url}/Operations/", io)
     assert by_book is not None
     assert by_book.settings == {
@@ -337,8 +269,8 @@ def test_an_elog_is_recognised_by_a_logbook_or_by_the_page_that_names_them(
 def test_the_check_counts_dates_and_finds_the_offset(
     stub: ElogServerStub, io: PlainIO
 ) -> None:
-    stub.add(_entry(1))
-    stub.add(_entry(2, timedelta(hours=1)))
-    report = _adapter(stub, io).check()
-    assert (report.entries, report.newest) == (2, _NOON + timedelta(hours=1))
+    stub.add(message(1))
+    stub.add(message(2, timedelta(hours=1)))
+    report = over_server(stub, io).check()
+    assert (report.entries, report.newest) == (2, NOON + timedelta(hours=1))
     assert report.timezone_guess == "+02:00"

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from shared.entries.adapter import Source
-from shared.entries.incoming import Entry
 from shared.errors import IngestionError
+from tests.contract.elogs import fetched, message, over_server
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub, make_stub
-from workers.adapters.elog_http import ElogHTTP, ElogHTTPArgs
-from workers.adapters.kit.stub import StubEntry, StubFile
+from workers.adapters.elog_http import ElogHTTP
+from workers.adapters.kit.stub import StubFile
 
 _LOGIN = {"user": "operator", "password": "ELOG_PASSWORD"}
 
@@ -25,43 +22,21 @@ def io() -> Iterator[PlainIO]:
         yield made
 
 
-def _adapter(stub: ElogServerStub, io: PlainIO, **args: Any) -> ElogHTTP:
-    settings = stub.settings()
-    given = ElogHTTPArgs(**{**settings["args"], **args})
-    source = Source(
-        name="elog",
-        base_url=settings["base_url"],
-        timezone=settings["timezone"],
-        args=given,
-    )
-    return ElogHTTP(source, io)
-
-
-def _entry(number: int, **changes: Any) -> StubEntry:
-    return StubEntry(number, datetime(2024, 6, 10, 12, tzinfo=UTC), **changes)
-
-
-def _fetched(adapter: ElogHTTP, external_id: str) -> Entry:
-    item = adapter.fetch(external_id)
-    assert item is not None
-    return adapter.parse(item)
-
-
 def test_a_login_is_two_cookies_and_restricted_books_are_hidden_until_told() -> None:
     stub = ElogServerStub(user="operator", password="s3cret")
     with PlainIO(secrets={"ELOG_PASSWORD": "s3cret"}, max_retries=0) as io:
-        stub.add(_entry(1))
-        adapter = _adapter(stub, io, **_LOGIN)
-        assert _fetched(adapter, "Operations/1").readers == ()
+        stub.add(message(1))
+        adapter = over_server(stub, io, args=_LOGIN)
+        assert fetched(adapter, "Operations/1").readers == ()
         report = adapter.check()
         assert report.restricted == ("Operations",)
         assert "Nobody may read Operations" in report.problems[0]
-        told = _adapter(stub, io, **_LOGIN, readers={"*": ["ops"]})
-        assert _fetched(told, "Operations/1").readers == ("ops",)
+        told = over_server(stub, io, args={**_LOGIN, "readers": {"*": ["ops"]}})
+        assert fetched(told, "Operations/1").readers == ("ops",)
         for redirects in (False, True):
             stub.redirects_to_login = redirects
             with pytest.raises(IngestionError) as caught:
-                list(_adapter(stub, io).list_ids(None))
+                list(over_server(stub, io).list_ids(None))
             assert caught.value.reason == "login_required"
     stub.close()
 
@@ -84,8 +59,8 @@ def test_where_cookies_are_not_enough_the_form_makes_a_session(
 ) -> None:
     asking_others.redirects_to_login = redirects
     for number in (1, 2, 3):
-        asking_others.add(_entry(number))
-    adapter = _adapter(asking_others, io, **_LOGIN)
+        asking_others.add(message(number))
+    adapter = over_server(asking_others, io, args=_LOGIN)
 
     assert len(list(adapter.list_ids(None))) == 3
     assert adapter.fetch("Operations/2") is not None
@@ -102,31 +77,31 @@ def test_where_cookies_are_not_enough_the_form_makes_a_session(
 def test_a_refused_form_is_a_refused_login_and_is_not_sent_again(
     asking_others: ElogServerStub, io: PlainIO
 ) -> None:
-    asking_others.add(_entry(1))
+    asking_others.add(message(1))
     with PlainIO(secrets={"ELOG_PASSWORD": "wrong"}, max_retries=2) as other:
-        adapter = _adapter(asking_others, other, **_LOGIN)
+        adapter = over_server(asking_others, other, args=_LOGIN)
         with pytest.raises(IngestionError) as caught:
             list(adapter.list_ids(None))
     assert caught.value.reason == "login_required"
     assert "wrong" not in f"{caught.value.message} {caught.value.technical}"
     assert _posts(asking_others) == 1
     with pytest.raises(IngestionError):
-        list(_adapter(asking_others, io).list_ids(None))
+        list(over_server(asking_others, io).list_ids(None))
     assert _posts(asking_others) == 1, "nobody without a user fills in a form"
 
 
 def test_files_are_fetched_with_the_same_login_and_no_others_are(
     asking_others: ElogServerStub, io: PlainIO
 ) -> None:
-    asking_others.add(_entry(1, files=(StubFile("a.txt", b"within"),)))
-    known = _adapter(asking_others, io, **_LOGIN)
-    (ref,) = _fetched(known, "Operations/1").attachments
+    asking_others.add(message(1, files=(StubFile("a.txt", b"within"),)))
+    known = over_server(asking_others, io, args=_LOGIN)
+    (ref,) = fetched(known, "Operations/1").attachments
     asking_others.end_sessions()
     assert b"".join(known.fetch_attachment(ref)) == b"within"
 
     stranger = make_stub()
-    stranger.add(_entry(1, files=(StubFile("a.txt", b"elsewhere"),)))
-    (foreign,) = _fetched(_adapter(stranger, io), "Operations/1").attachments
+    stranger.add(message(1, files=(StubFile("a.txt", b"elsewhere"),)))
+    (foreign,) = fetched(over_server(stranger, io), "Operations/1").attachments
     assert b"".join(known.fetch_attachment(foreign)) == b"elsewhere"
     assert stranger.cookies[-1] is None
     stranger.close()

@@ -9,8 +9,8 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from tests.faults.fix_own_servers import start_again
-from tests.faults.ledger import Ledger, Posting
+from tests.faults.crashing import crash_while_posting
+from tests.faults.ledger import Ledger
 from tests.faults.posters import Posters, Request
 from tests.faults.size import QUICK_VECTORS, N, times
 from tests.waiting import until
@@ -42,24 +42,9 @@ def test_no_accepted_entry_is_lost_when_postgres_crashes(
     system.start("api", "enhance", "embed", "upkeep")
     system.wait_ready("enhance", "embed", "upkeep")
     ledger = Ledger(system, "F18")
-    key = system.key()
-    each_time = N // (CRASHES + 1)
-
-    for turn in range(CRASHES):
-        with Posting(ledger, key, range(turn * each_time, (turn + 1) * each_time)):
-            reached = turn * each_time + each_time // 2
-            until(
-                lambda reached=reached: len(ledger.accepted) >= reached,
-                within_seconds=60,
-            )
-            own_postgres.stop(crash=True)
-            # The gap itself is the fault: the server stays away this long.
-            threading.Event().wait(DOWN_SECONDS)
-            start_again(own_postgres, reap)
-            ledger.note_end()
-    with Posting(ledger, key, range(CRASHES * each_time, N)):
-        pass
-
+    crash_while_posting(
+        ledger, own_postgres, reap, crashes=CRASHES, down_seconds=DOWN_SECONDS
+    )
     line = ledger.close(within_seconds=60)
 
     assert (line.accepted, line.lost, line.duplicate_effects) == (N, 0, 0)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from itertools import islice
+from collections.abc import Callable
 
 import pytest
 import redis
 
-from tests.faults.fix_own_servers import start_again
-from tests.faults.ledger import Ledger, Posting
-from tests.faults.polling import Polls
+from tests.faults import emptying
+from tests.faults.crashing import crash_while_posting
+from tests.faults.ledger import Ledger
 from tests.faults.queues import WORK, Queues
-from tests.faults.searching import FAULT_INJECTION, Searches
-from tests.faults.size import QUICK_VECTORS, SEED, N
+from tests.faults.searching import FAULT_INJECTION
+from tests.faults.size import QUICK_VECTORS, N
 from tests.waiting import until
 
 FLUSHES = 3
@@ -32,46 +31,24 @@ PROCESSES = ("api", "search", "enhance", "embed", "upkeep")
 def test_redis_may_be_emptied_at_any_moment_and_only_time_is_lost(make_system):
     system = make_system(**QUICK_VECTORS, **FAULT_INJECTION)
     system.start(*PROCESSES)
-    system.wait_ready("search", "enhance", "embed", "upkeep")
-    ledger = Ledger(system, "F10", SEED)
-    queues, polls = Queues(system), Polls(system)
-    each_time = N // (2 * FLUSHES)
-    numbers = iter(range(N))
-    lost_nudges, slowest_nudge = 0, 0.0
+    lost_nudges = 0
 
-    def post(client, count: int) -> None:
-        for number in islice(numbers, count):
-            ledger.post_until_accepted(client, number)
+    def nothing_more(queues: Queues) -> Callable[[], float]:
+        """Wait until there are messages to lose."""
+        nonlocal lost_nudges
+        due = emptying.at_once(FLUSHES)
+        until(lambda: queues.length(*WORK) >= due, within_seconds=5)
+        lost_nudges += queues.length(*WORK)
+        began = time.monotonic()
+        return lambda: time.monotonic() - began
 
-    with system.client() as client, Searches(system) as searches:
-        for _ in range(FLUSHES):
-            post(client, each_time)
-            searches.ask()
-            # What comes in while nobody works certainly has messages to lose.
-            with system.frozen("enhance", "embed"):
-                post(client, each_time)
-                until(lambda: queues.length(*WORK) >= each_time, within_seconds=5)
-                lost_nudges += queues.length(*WORK)
-                queues.empty()
-                ledger.note_end()
-                emptied = time.monotonic()
-                until(queues.swept, within_seconds=20)
-                slowest_nudge = max(slowest_nudge, time.monotonic() - emptied)
-        post(client, N)
-        line = ledger.close(within_seconds=60)
-        ends = searches.ends()
-    runs = polls.runs()
-    print(f"F10 {lost_nudges=} nudged_again_s={slowest_nudge:.1f} jobs={ends} {runs}")
+    cost = emptying.empty(system, "F10", FLUSHES, nothing_more)
+    print(f"F10 {lost_nudges=}")
 
-    assert line.accepted == N
-    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
-    assert line.extra_runs <= N // 10
-    assert slowest_nudge < NUDGED_SECONDS
-    assert line.recovery_s < RECOVERY_SECONDS
-    assert "stuck" not in ends
+    emptying.assert_only_time_is_lost(cost, recovery_s=RECOVERY_SECONDS)
+    assert cost.nudged_again_s < NUDGED_SECONDS
     assert not [name for name in PROCESSES if system.has_ended(name)]
-    assert runs.at_once == 0
-    assert runs.longest_gap_s < 4
+    assert cost.runs.longest_gap_s < 4
 
 
 @pytest.mark.slow
@@ -82,26 +59,22 @@ def test_redis_killed_and_back_empty_costs_only_seconds(make_system, own_valkey,
     system.start("api", "enhance", "embed", "upkeep")
     system.wait_ready("enhance", "embed", "upkeep")
     ledger = Ledger(system, "F9")
-    key = system.key()
-    each_time = N // (RESTARTS + 1)
     slowest_return = 0.0
 
-    for turn in range(RESTARTS):
-        with Posting(ledger, key, range(turn * each_time, (turn + 1) * each_time)):
-            reached = turn * each_time + each_time // 2
-            until(
-                lambda reached=reached: len(ledger.accepted) >= reached,
-                within_seconds=60,
-            )
-            own_valkey.stop(crash=True)
-            threading.Event().wait(DOWN_SECONDS)
-            start_again(own_valkey, reap)
-            ledger.note_end()
-            back = time.monotonic()
-            until(lambda: _waiting_workers(own_valkey.url) == 2, within_seconds=40)
-            slowest_return = max(slowest_return, time.monotonic() - back)
-    with Posting(ledger, key, range(RESTARTS * each_time, N)):
-        pass
+    def workers_return() -> None:
+        nonlocal slowest_return
+        back = time.monotonic()
+        until(lambda: _waiting_workers(own_valkey.url) == 2, within_seconds=40)
+        slowest_return = max(slowest_return, time.monotonic() - back)
+
+    crash_while_posting(
+        ledger,
+        own_valkey,
+        reap,
+        crashes=RESTARTS,
+        down_seconds=DOWN_SECONDS,
+        then=workers_return,
+    )
     line = ledger.close(within_seconds=60)
     print(f"F9 workers_back_s={slowest_return:.1f}")
 

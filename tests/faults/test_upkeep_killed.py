@@ -9,16 +9,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 
 import psutil
 import pytest
 
-from tests.faults.ledger import Ledger
-from tests.faults.polling import Polls
-from tests.faults.queues import Queues
-from tests.faults.searching import FAULT_INJECTION, Searches
-from tests.faults.size import QUICK_VECTORS, N
+from tests.faults import emptying
+from tests.faults.searching import FAULT_INJECTION
+from tests.faults.size import QUICK_VECTORS
 from tests.faults.standing_by import TwoOfUpkeep
 from tests.fix_system import ROOT, System
 from tests.waiting import until
@@ -90,46 +87,14 @@ def _experiment(
     kill: Callable[[], Callable[[], float]],
     after: Callable[[], None] = lambda: None,
 ) -> None:
-    system.wait_ready("search", "enhance", "embed", "upkeep")
-    ledger, queues, polls = Ledger(system, name), Queues(system), Polls(system)
-    each_time = N // (2 * TURNS)
-    numbers = iter(range(N))
-    slowest_nudge = 0.0
+    cost = emptying.empty(system, name, TURNS, lambda _: kill(), after)
 
-    def post(client, several: int) -> None:
-        for number in islice(numbers, several):
-            ledger.post_until_accepted(client, number)
-
-    with system.client() as client, Searches(system) as searches:
-        for _ in range(TURNS):
-            post(client, each_time)
-            searches.ask()
-            # What comes in while nobody works is certainly due, and nudged by nobody.
-            with system.frozen("enhance", "embed"):
-                post(client, each_time)
-                elapsed = kill()
-                queues.empty()
-                ledger.note_end()
-                until(queues.swept, within_seconds=20, what="a nudge of the sweeper")
-                slowest_nudge = max(slowest_nudge, elapsed())
-            after()
-        post(client, N)
-        line = ledger.close(within_seconds=60)
-        ends = searches.ends()
-    runs = polls.runs()
-    print(f"{name} nudged_again_s={slowest_nudge:.1f} jobs={ends} {runs}")
-
-    assert line.accepted == N
-    assert (line.lost, line.duplicate_effects, line.quarantined) == (0, 0, 0)
-    assert line.extra_runs <= N // 10
-    assert slowest_nudge < NUDGED_SECONDS
-    assert line.recovery_s < RECOVERY_SECONDS
-    assert "stuck" not in ends
+    emptying.assert_only_time_is_lost(cost, recovery_s=RECOVERY_SECONDS)
+    assert cost.nudged_again_s < NUDGED_SECONDS
     assert not [one for one in WORKERS if system.has_ended(one)]
-    # None is missed: the next is due a second after the last, and never two at once.
-    assert runs.at_once == 0
-    assert runs.begun == runs.ended
-    assert runs.longest_gap_s < RECOVERY_SECONDS
+    # None is missed: the next is due a second after the last.
+    assert cost.runs.begun == cost.runs.ended
+    assert cost.runs.longest_gap_s < RECOVERY_SECONDS
 
 
 def _start_runner(system: System, reap) -> psutil.Process:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,34 +12,23 @@ import numpy as np
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding import feedback, of_entry, vectors
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
+from shared.embedding import feedback, vectors
 from shared.embedding.vectors import ensure_table
-from shared.enrich import metadata
 from shared.enrich.duplicates import placing
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.entry import tombstone
 from shared.jobs.outcome import Outcome
-from shared.postgres import Pool, connection, make_pool
-from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.postgres import connection
+from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.facts import Facts
 from shared.results import facts
 from shared.results.conclusion import conclude
 from shared.results.page import read_page
 from shared.results.response import render
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools
-from shared.retrieval.query_vectors import QueryVectors
 from shared.uuid7 import uuid7
+from tests.integration.fix_asking import ANNA, BEN, ENCODER, Asking
 
-ENCODER = HashingEncoder()
-ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STORY = (
     "Vacuum burst in sector four during the morning fill, the gate valve closed by"
@@ -67,68 +55,26 @@ ENTRIES = (
 
 
 @dataclass
-class World:
-    pool: Pool
-    tools: Tools
+class World(Asking):
+    """These entries, each in its place among its like, asked by words and meaning."""
+
     ids: dict[str, UUID]
 
     def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
-        question = Question(query, **{"mode": "hybrid", **fields})
-        return make_plan(question, scope, Limits(opensearch=False))
-
-    def told(self, plan: Plan) -> dict[int, list[Outcome]]:
-        ends = time.monotonic() + 5
-        return {
-            n: attempt.carry_out(
-                Branch(plan, name, ends, time.monotonic), lambda: self.tools
-            )
-            for n, name in enumerate(plan.branches)
-        }
-
-    def ask(self, query: str, scope: Scope = ANNA, **fields: Any) -> dict[str, Any]:
-        plan = self.plan(query, scope, **fields)
-        told = self.told(plan)
-        known = facts.read(lambda: self.pool, plan, flat(told), 1000)
-        ended = conclude(plan, told, known)
-        page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), 1000)
-        return render(plan, uuid7(), ended, page, {})
+        return super().plan(query, scope, **{"mode": "hybrid", **fields})
 
 
 def flat(told: dict[int, list[Outcome]]) -> Sequence[Outcome]:
     return [outcome for branch in told.values() for outcome in branch]
 
 
-def names(body: dict[str, Any]) -> list[str]:
-    return [one["external_id"] for one in body["results"]]
-
-
 @pytest.fixture
-def world(database: str) -> Iterator[World]:
-    pool = make_pool(database, application="test", size=4)
-    with connection(pool) as conn:
-        saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
-        table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-        ids = {one.external_id: one.entry_id for one in saved}
-        contents = reading.contents(conn, "default", list(ids.values()))
-        for content in contents.values():
-            metadata.store(conn, content, metadata.extract(content, "en"))
-            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+def world(asking: Asking) -> World:
+    ids = asking.write(*ENTRIES)
     for entry_id in ids.values():
-        with connection(pool) as conn:
+        with connection(asking.pool) as conn:
             placing.place(conn, "default", entry_id)
-    tools = Tools(
-        pool=pool,
-        opensearch=lambda: None,
-        index="none",
-        similarity_threshold=0.05,
-        models=InUse(pool, time.monotonic),
-        encoder=lambda _: ENCODER,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
-    )
-    yield World(pool, tools, ids)
-    pool.close()
+    return World(asking.pool, asking.tools, ids)
 
 
 @pytest.mark.requirement("U26")
@@ -167,9 +113,8 @@ def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
 
     # Gone between the search and the page: a copy takes its place.
     plan = world.plan("beam back by noon")
-    arrived = world.told(plan)
-    known = facts.read(lambda: world.pool, plan, flat(arrived), 1000)
-    ended = conclude(plan, arrived, known)
+    arrived = world.carried_out(plan)
+    ended = world.conclude(plan, arrived)
     with connection(world.pool) as conn:
         best = world.ids[stories[0]["external_id"]]
         tombstone(conn, "default", best, reason=None, stages=[])
@@ -183,7 +128,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     world: World,
 ) -> None:
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
-    told = world.told(plan)
+    told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
     known = facts.read(lambda: world.pool, plan, flat(told), 1000)
     found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
@@ -203,7 +148,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
 
 
 def read_of(world: World, plan: Plan) -> Facts:
-    return facts.read(lambda: world.pool, plan, flat(world.told(plan)), 1000)
+    return facts.read(lambda: world.pool, plan, flat(world.carried_out(plan)), 1000)
 
 
 def test_a_question_moves_towards_the_best_three_that_people_wrote(
@@ -279,7 +224,7 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
     world: World,
 ) -> None:
     plan = world.plan("vacuum pump")
-    told = world.told(plan)
+    told = world.carried_out(plan)
     late = facts.read(lambda: world.pool, plan, flat(told), 0)
     ended = conclude(plan, told, late)
     assert not ended.order.reranked
@@ -293,9 +238,8 @@ def test_the_order_is_stored_and_read_back_whole(world: World) -> None:
     from shared.results.stored import read_order
 
     plan = world.plan("vacuum pump", ordering={"min_relevance_score": 0.2})
-    told = world.told(plan)
-    known = facts.read(lambda: world.pool, plan, flat(told), 1000)
-    ended = conclude(plan, told, known)
+    told = world.carried_out(plan)
+    ended = world.conclude(plan, told)
     assert read_order(ended.window) == ended.order
     without = replace(ended, order=replace(ended.order, notes=()))
     assert read_order({"window": without.window["window"]}).items == ended.order.items
