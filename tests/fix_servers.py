@@ -134,6 +134,13 @@ def conn(database: str) -> Iterator[Connection[TupleRow]]:
         yield conn
 
 
+@pytest.fixture
+def committing(database: str) -> Iterator[Connection[TupleRow]]:
+    """A connection to this test's database that commits each statement."""
+    with psycopg.connect(database, autocommit=True) as conn:
+        yield conn
+
+
 def of_database(url: str, name: str) -> str:
     """Return the address of another database of the same server."""
     return f"{url.rsplit('/', 1)[0]}/{name}"

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -60,12 +59,6 @@ def found_by_this_process(
 def make_context(make_context, found_by_this_process, monkeypatch):
     monkeypatch.setattr(turn, "RESTS", 0.0)
     return make_context
-
-
-@pytest.fixture
-def admin(database) -> Iterator[Connection[TupleRow]]:
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
 
 
 def save(
@@ -149,79 +142,81 @@ def test_a_stage_of_another_package_runs_in_the_workers_and_a_broken_one_harms_n
     assert shown["stages"][BROKEN] in {"due", "leased"}
 
 
-def test_only_what_a_stage_reads_makes_it_run_again(make_context, admin):
+def test_only_what_a_stage_reads_makes_it_run_again(make_context, committing):
     ctx = make_context()
-    entry_id = save(admin, ctx, "1", "ALARM 1", title="before")
+    entry_id = save(committing, ctx, "1", "ALARM 1", title="before")
     run_stage(ctx, ALARMS)
-    first = runs(admin)
+    first = runs(committing)
 
-    save(admin, ctx, "1", "ALARM 1", title="after")
-    assert due(admin) == [("1", rows.LIVE)]
-    run_stage(ctx, ALARMS)
-
-    assert due(admin) == []
-    assert runs(admin)["1"] == (2, first["1"][1]), "it ran though nothing changed"
-    assert alarms(admin, entry_id, 2) == [1]
-
-    save(admin, ctx, "1", "ALARM 2", title="after")
+    save(committing, ctx, "1", "ALARM 1", title="after")
+    assert due(committing) == [("1", rows.LIVE)]
     run_stage(ctx, ALARMS)
 
-    assert runs(admin)["1"][0] == 3
-    assert runs(admin)["1"][1] > first["1"][1]
-    assert alarms(admin, entry_id, 3) == [2]
-    assert alarms(admin, entry_id, 2) == [], "places of another text are not shown"
+    assert due(committing) == []
+    assert runs(committing)["1"] == (2, first["1"][1]), "it ran though nothing changed"
+    assert alarms(committing, entry_id, 2) == [1]
+
+    save(committing, ctx, "1", "ALARM 2", title="after")
+    run_stage(ctx, ALARMS)
+
+    assert runs(committing)["1"][0] == 3
+    assert runs(committing)["1"][1] > first["1"][1]
+    assert alarms(committing, entry_id, 3) == [2]
+    assert alarms(committing, entry_id, 2) == [], "places of another text are not shown"
 
 
 def test_another_version_or_other_options_make_exactly_that_stage_due(
-    make_context, admin, monkeypatch
+    make_context, committing, monkeypatch
 ):
     ctx = make_context()
     for number in range(3):
-        save(admin, ctx, f"{number}", f"ALARM {number + 1}, TRIP {number + 10}")
+        save(committing, ctx, f"{number}", f"ALARM {number + 1}, TRIP {number + 10}")
     extract_metadata(ctx)
     run_stage(ctx, ALARMS)
-    admin.execute("DELETE FROM work")
-    gone = admin.execute("SELECT id FROM entry WHERE external_id = '2'").fetchone()
+    committing.execute("DELETE FROM work")
+    gone = committing.execute("SELECT id FROM entry WHERE external_id = '2'").fetchone()
     assert gone is not None
-    tombstone(admin, TENANT, gone[0], reason="test", stages=[])
-    renew(ctx, admin)
-    assert due(admin) == []
+    tombstone(committing, TENANT, gone[0], reason="test", stages=[])
+    renew(ctx, committing)
+    assert due(committing) == []
 
     word = '{"alarms": {"settings": {"word": "TRIP"}}}'
     other = make_context(LOGCHORD_STAGES=word)
-    admin.execute("DELETE FROM work")
-    renew(other, admin)
-    assert due(admin) == [("0", rows.BULK), ("1", rows.BULK)]
+    committing.execute("DELETE FROM work")
+    renew(other, committing)
+    assert due(committing) == [("0", rows.BULK), ("1", rows.BULK)]
     run_stage(other, ALARMS)
-    ids = dict(admin.execute("SELECT external_id, id FROM entry").fetchall())
-    assert [alarms(admin, ids[name]) for name in "01"] == [[10], [11]]
-    admin.execute("DELETE FROM work")
-    renew(other, admin)
-    assert due(admin) == []
+    ids = dict(committing.execute("SELECT external_id, id FROM entry").fetchall())
+    assert [alarms(committing, ids[name]) for name in "01"] == [[10], [11]]
+    committing.execute("DELETE FROM work")
+    renew(other, committing)
+    assert due(committing) == []
 
     newer = changed(version=2)
     monkeypatch.setattr(registered, "descriptors", lambda: newer)
-    admin.execute("DELETE FROM work")
-    renew(other, admin)
-    assert due(admin) == [("0", rows.BULK), ("1", rows.BULK)]
+    committing.execute("DELETE FROM work")
+    renew(other, committing)
+    assert due(committing) == [("0", rows.BULK), ("1", rows.BULK)]
 
 
-def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(make_context, admin):
+def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(
+    make_context, committing
+):
     ctx = make_context()
     for number in range(5):
         # No alarm has the number 0: the model refuses it.
-        save(admin, ctx, f"{number}", f"ALARM {0 if number == 2 else number + 1}")
+        save(committing, ctx, f"{number}", f"ALARM {0 if number == 2 else number + 1}")
 
     run_stage(ctx, ALARMS)
     extract_metadata(ctx)
 
-    aside = quarantine.listing(admin, Which(TENANT), limit=10)
+    aside = quarantine.listing(committing, Which(TENANT), limit=10)
     assert [(one.external_id, one.stage) for one in aside] == [("2", ALARMS)]
-    assert sorted(runs(admin)) == ["0", "1", "3", "4"]
-    read = admin.execute("SELECT count(*) FROM entry_text").fetchone()
+    assert sorted(runs(committing)) == ["0", "1", "3", "4"]
+    read = committing.execute("SELECT count(*) FROM entry_text").fetchone()
     assert read == (5,), "who is put aside by a stage of others is searched"
-    renew(ctx, admin)
-    assert due(admin) == [], "what was put aside is known"
+    renew(ctx, committing)
+    assert due(committing) == [], "what was put aside is known"
 
 
 @pytest.mark.parametrize(
@@ -231,76 +226,82 @@ def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(make_context, 
         pytest.param("ALARM 1", "1", id="one-byte"),
     ],
 )
-def test_what_finds_too_much_has_failed_on_that_entry(make_context, admin, text, limit):
+def test_what_finds_too_much_has_failed_on_that_entry(
+    make_context, committing, text, limit
+):
     ctx = make_context(LOGCHORD_WORK__MAX_FINDING_BYTES=limit)
-    save(admin, ctx, "1", text)
+    save(committing, ctx, "1", text)
 
     run_stage(ctx, ALARMS)
 
-    (aside,) = quarantine.listing(admin, Which(TENANT), limit=10)
+    (aside,) = quarantine.listing(committing, Which(TENANT), limit=10)
     assert "bytes" in aside.error["details"]["technical"]
-    assert runs(admin) == {}
+    assert runs(committing) == {}
 
 
-def test_a_stage_that_cannot_be_loaded_rests_and_keeps_its_work(make_context, admin):
+def test_a_stage_that_cannot_be_loaded_rests_and_keeps_its_work(
+    make_context, committing
+):
     ctx = make_context()
-    save(admin, ctx, "1", "ALARM 1")
+    save(committing, ctx, "1", "ALARM 1")
 
     run_stage(ctx, BROKEN)
 
-    (pause,) = stages.paused(admin)
+    (pause,) = stages.paused(committing)
     assert (pause.stage, pause.code) == (BROKEN, ConfigurationError.code)
-    assert due(admin, BROKEN) == [("1", rows.LIVE)]
+    assert due(committing, BROKEN) == [("1", rows.LIVE)]
     run_stage(ctx, ALARMS)
-    assert sorted(runs(admin)) == ["1"]
+    assert sorted(runs(committing)) == ["1"]
 
 
-def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(make_context, admin):
+def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(
+    make_context, committing
+):
     ctx = make_context(LOGCHORD_STAGES='{"alarms": {"settings": {"wort": "TRIP"}}}')
-    save(admin, ctx, "1", "ALARM 1")
+    save(committing, ctx, "1", "ALARM 1")
 
     run_stage(ctx, ALARMS)
 
-    (pause,) = stages.paused(admin)
+    (pause,) = stages.paused(committing)
     assert pause.error is not None
     assert "stages.alarms.settings.wort" in pause.error["message"]
 
 
-def test_a_stage_that_is_off_has_no_work(make_context, admin):
+def test_a_stage_that_is_off_has_no_work(make_context, committing):
     ctx = make_context()
-    save(admin, ctx, "1", "ALARM 1")
+    save(committing, ctx, "1", "ALARM 1")
     off = make_context(LOGCHORD_STAGES='{"alarms": {"enabled": false}}')
 
     assert ALARMS not in passing.of_settings(off.settings)
     run_stage(off, ALARMS)
 
-    assert due(admin) == []
-    assert runs(admin) == {}
+    assert due(committing) == []
+    assert runs(committing) == {}
 
 
-def test_what_is_gone_or_unknown_is_left_alone(make_context, admin):
+def test_what_is_gone_or_unknown_is_left_alone(make_context, committing):
     ctx = make_context()
-    entry_id = save(admin, ctx, "1", "ALARM 1")
-    tombstone(admin, TENANT, entry_id, reason="test", stages=[])
+    entry_id = save(committing, ctx, "1", "ALARM 1")
+    tombstone(committing, TENANT, entry_id, reason="test", stages=[])
     run_stage(ctx, ALARMS)
-    assert (due(admin), runs(admin)) == ([], {})
+    assert (due(committing), runs(committing)) == ([], {})
 
-    rows.add(admin, TENANT, [entry_id], ["of_another_release"])
+    rows.add(committing, TENANT, [entry_id], ["of_another_release"])
     run_stage(ctx, "of_another_release")
-    assert due(admin, "of_another_release") == [("1", rows.LIVE)]
+    assert due(committing, "of_another_release") == [("1", rows.LIVE)]
 
 
-def test_a_stage_can_come_after_another(make_context, admin, monkeypatch):
+def test_a_stage_can_come_after_another(make_context, committing, monkeypatch):
     later = changed(after=(METADATA_STAGE,))
     monkeypatch.setattr(registered, "descriptors", lambda: later)
     ctx = make_context()
-    entry_id = save(admin, ctx, "1", "ALARM 1")
-    assert due(admin) == []
+    entry_id = save(committing, ctx, "1", "ALARM 1")
+    assert due(committing) == []
 
     extract_metadata(ctx)
-    assert due(admin) == [("1", rows.LIVE)]
+    assert due(committing) == [("1", rows.LIVE)]
     run_stage(ctx, ALARMS)
-    assert alarms(admin, entry_id) == [1]
+    assert alarms(committing, entry_id) == [1]
 
 
 def streams(conn: Connection[TupleRow]) -> dict[str, str]:
@@ -321,44 +322,44 @@ def work(ctx: Context) -> None:
 
 @pytest.mark.requirement("O06")
 def test_what_a_stage_finds_in_other_words_is_searched_with_its_entry(
-    make_context, admin
+    make_context, committing
 ):
     said = '{"alarms": {"settings": {"meanings": {"1": "klystron arc", "2": "flood"}}}}'
     ctx = make_context(LOGCHORD_STAGES=said)
-    save(admin, ctx, "1", "ALARM 1 rang")
-    save(admin, ctx, "2", "ALARM 3 rang")
+    save(committing, ctx, "1", "ALARM 1 rang")
+    save(committing, ctx, "2", "ALARM 3 rang")
     work(ctx)
-    assert streams(admin) == {"1": "alarm1 rang\nklystron arc", "2": "alarm3 rang"}
-    assert due(admin, METADATA_STAGE) == [], "it is read once more, not for ever"
+    assert streams(committing) == {"1": "alarm1 rang\nklystron arc", "2": "alarm3 rang"}
+    assert due(committing, METADATA_STAGE) == [], "it is read once more, not for ever"
 
     # Another title leaves the stage alone, and what it found is searched as before.
-    save(admin, ctx, "1", "ALARM 1 rang", title="night")
+    save(committing, ctx, "1", "ALARM 1 rang", title="night")
     work(ctx)
-    assert streams(admin)["1"] == "night\nalarm1 rang\nklystron arc"
+    assert streams(committing)["1"] == "night\nalarm1 rang\nklystron arc"
 
-    save(admin, ctx, "1", "ALARM 2 rang", title="night")
+    save(committing, ctx, "1", "ALARM 2 rang", title="night")
     extract_metadata(ctx)
-    assert streams(admin)["1"] == "night\nalarm2 rang", "found in another text"
+    assert streams(committing)["1"] == "night\nalarm2 rang", "found in another text"
     work(ctx)
-    assert streams(admin)["1"] == "night\nalarm2 rang\nflood"
+    assert streams(committing)["1"] == "night\nalarm2 rang\nflood"
 
-    save(admin, ctx, "1", "quiet")
+    save(committing, ctx, "1", "quiet")
     work(ctx)
-    assert streams(admin)["1"] == "quiet"
-    assert due(admin, METADATA_STAGE) == []
+    assert streams(committing)["1"] == "quiet"
+    assert due(committing, METADATA_STAGE) == []
 
 
 def test_a_word_that_only_a_stage_has_found_is_counted_in_the_vocabulary(
-    make_context, admin
+    make_context, committing
 ):
     said = '{"alarms": {"settings": {"meanings": {"1": "klystron arc"}}}}'
     ctx = make_context(LOGCHORD_STAGES=said)
-    save(admin, ctx, "1", "ALARM 1 rang")
+    save(committing, ctx, "1", "ALARM 1 rang")
     work(ctx)
 
-    maintenance.open_chore(admin, maintenance.COUNT_WORDS)
+    maintenance.open_chore(committing, maintenance.COUNT_WORDS)
     chores.count_words(ctx)
 
-    assert maintenance.unfinished(admin) == []
-    words = admin.execute("SELECT surface FROM lexeme WHERE n = 1").fetchall()
+    assert maintenance.unfinished(committing) == []
+    words = committing.execute("SELECT surface FROM lexeme WHERE n = 1").fetchall()
     assert ("klystron",) in words

@@ -9,7 +9,6 @@ import signal
 from collections.abc import Callable
 from uuid import UUID
 
-import psycopg
 import pytest
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
@@ -94,18 +93,12 @@ def indexing(make_context, database, valkey, opensearch):
 
 
 @pytest.fixture
-def admin(database):
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
-
-
-@pytest.fixture
-def save(admin):
+def save(committing):
     def save(count: int, tenant: str = TENANT) -> list[UUID]:
         drafts = [EntryDraft("api", str(number), "RF trip") for number in range(count)]
-        with admin.transaction():
+        with committing.transaction():
             found = save_page(
-                admin, tenant, drafts, stages=[METADATA_STAGE], editor="test"
+                committing, tenant, drafts, stages=[METADATA_STAGE], editor="test"
             )
         return [one.entry_id for one in found]
 
@@ -137,52 +130,52 @@ def due_again(conn) -> None:
     conn.execute("UPDATE maintenance SET leased_until = NULL, due_at = now()")
 
 
-def test_what_is_past_its_time_is_forgotten_and_the_rest_is_kept(ctx, admin):
-    keys(admin, "25 h", times=2500)
-    keys(admin, "1 h", times=3)
-    admin.execute(
+def test_what_is_past_its_time_is_forgotten_and_the_rest_is_kept(ctx, committing):
+    keys(committing, "25 h", times=2500)
+    keys(committing, "1 h", times=3)
+    committing.execute(
         "INSERT INTO quarantine (id, stage, error, last_at)"
         " SELECT uuidv7(), 'message:index', '{}', now() - n * interval '1 s'"
         "   FROM generate_series(1, 1200) AS n"
     )
-    admin.execute(
+    committing.execute(
         "INSERT INTO upkeep_loop VALUES ('old', now() - interval '2 days', 'x'),"
         " ('new', now(), 'x')"
     )
-    admin.execute(
+    committing.execute(
         "INSERT INTO maintenance (id, kind, state, ended_at)"
         " VALUES (uuidv7(), 'x', 'done', now() - interval '31 days'),"
         " (uuidv7(), 'x', 'done', now() - interval '29 days')"
     )
-    chore = opened(admin, EXPIRE)
+    chore = opened(committing, EXPIRE)
 
     chores.expire(ctx, chore)
 
-    assert count(admin, "idempotency") == 3
-    assert count(admin, "quarantine") == expiry.MESSAGES_KEPT
-    oldest = admin.execute(
+    assert count(committing, "idempotency") == 3
+    assert count(committing, "quarantine") == expiry.MESSAGES_KEPT
+    oldest = committing.execute(
         "SELECT extract(epoch FROM now() - min(last_at)) FROM quarantine"
     ).fetchone()
     assert oldest[0] < 1100
-    assert count(admin, "upkeep_loop") == 1
-    ended = maintenance.find(admin, chore)
+    assert count(committing, "upkeep_loop") == 1
+    ended = maintenance.find(committing, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 2702, 2702)
-    assert count(admin, "maintenance") == 2
+    assert count(committing, "maintenance") == 2
     assert ctx.steps == 6
 
 
-def test_a_chore_in_the_hands_of_another_or_ended_is_left_alone(ctx, admin):
-    chore = opened(admin, EXPIRE)
-    taken = maintenance.claim(admin, EXPIRE)
+def test_a_chore_in_the_hands_of_another_or_ended_is_left_alone(ctx, committing):
+    chore = opened(committing, EXPIRE)
+    taken = maintenance.claim(committing, EXPIRE)
     assert taken is not None
     chores.expire(ctx, chore)
     assert ctx.seen == []
 
-    maintenance.give_back(admin, taken)
+    maintenance.give_back(committing, taken)
     chores.expire(ctx)
     chores.expire(ctx, chore)
 
-    assert maintenance.find(admin, chore).attempts == 2
+    assert maintenance.find(committing, chore).attempts == 2
 
 
 def _expire_and_die(given: dict[str, str], name: str, number: int) -> None:
@@ -199,10 +192,10 @@ def _expire_and_die(given: dict[str, str], name: str, number: int) -> None:
 @pytest.mark.requirement("P2")
 @pytest.mark.parametrize("name", ["before_step", "before_commit", "after_step"])
 def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
-    database, valkey, ctx, admin, name
+    database, valkey, ctx, committing, name
 ):
-    keys(admin, "25 h", times=3 * expiry.STEP_ROWS)
-    chore = opened(admin, EXPIRE)
+    keys(committing, "25 h", times=3 * expiry.STEP_ROWS)
+    chore = opened(committing, EXPIRE)
     given = environment(database, valkey.url, "off")
 
     dying = multiprocessing.get_context("spawn").Process(
@@ -213,46 +206,46 @@ def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
 
     assert dying.exitcode == -signal.SIGKILL
     done = 2 if name == "after_step" else 1
-    assert count(admin, "idempotency") == (3 - done) * expiry.STEP_ROWS
-    left = maintenance.find(admin, chore)
+    assert count(committing, "idempotency") == (3 - done) * expiry.STEP_ROWS
+    left = maintenance.find(committing, chore)
     assert (left.state, left.done) == ("running", done * expiry.STEP_ROWS)
     # Until its lease is over it is nobody else's.
     chores.expire(ctx, chore)
     assert ctx.seen == []
 
-    due_again(admin)
+    due_again(committing)
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert (ended.state, ended.done) == ("done", 3 * expiry.STEP_ROWS)
     assert ctx.steps == 3 - done + 4
     assert ended.attempts == 2
 
 
 def test_a_worker_that_is_to_end_gives_the_chore_back_between_two_steps(
-    ctx, admin, monkeypatch
+    ctx, committing, monkeypatch
 ):
-    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
-    chore = opened(admin, EXPIRE)
+    keys(committing, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(committing, EXPIRE)
     ctx.at["after_step"] = lambda _: monkeypatch.setattr(
         batches, "is_ending", lambda: True
     )
 
     chores.expire(ctx, chore)
 
-    left = maintenance.find(admin, chore)
+    left = maintenance.find(committing, chore)
     assert (left.state, left.done, left.strikes) == ("queued", expiry.STEP_ROWS, 0)
     assert ctx.steps == 1
     monkeypatch.undo()
-    assert maintenance.claim(admin, EXPIRE) is not None
+    assert maintenance.claim(committing, EXPIRE) is not None
 
 
 def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
-    celery_setup_app, make_context, database, admin, monkeypatch
+    celery_setup_app, make_context, database, committing, monkeypatch
 ):
     ctx = make_context(database, celery_setup_app.conf.broker_url, "off")
-    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
-    chore = opened(admin, EXPIRE)
+    keys(committing, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(committing, EXPIRE)
     monkeypatch.setattr(batches, "TASK_SECONDS", 0.0)
 
     chores.expire(ctx, chore)
@@ -264,18 +257,20 @@ def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
     celery_setup_app.pool.force_close_all()
 
 
-def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(ctx, admin):
-    keys(admin, "25 h", times=2 * expiry.STEP_ROWS)
-    chore = opened(admin, EXPIRE)
-    ctx.at["after_step"] = lambda _: maintenance.cancel(admin, chore)
+def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(
+    ctx, committing
+):
+    keys(committing, "25 h", times=2 * expiry.STEP_ROWS)
+    chore = opened(committing, EXPIRE)
+    ctx.at["after_step"] = lambda _: maintenance.cancel(committing, chore)
 
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert (ended.state, ended.done) == ("cancelled", expiry.STEP_ROWS)
-    assert count(admin, "idempotency") == expiry.STEP_ROWS
-    assert maintenance.cancel(admin, chore) == ended
-    assert maintenance.unfinished(admin) == []
+    assert count(committing, "idempotency") == expiry.STEP_ROWS
+    assert maintenance.cancel(committing, chore) == ended
+    assert maintenance.unfinished(committing) == []
 
 
 def failing(error: Exception):
@@ -286,44 +281,46 @@ def failing(error: Exception):
 
 
 def test_what_fails_by_itself_is_tried_three_times_and_then_told(
-    ctx, admin, monkeypatch
+    ctx, committing, monkeypatch
 ):
-    chore = opened(admin, EXPIRE)
+    chore = opened(committing, EXPIRE)
     monkeypatch.setattr(chores, "_prepare_expiry", failing(ZeroDivisionError("odd")))
     for strikes in (1, 2):
         chores.expire(ctx, chore)
-        left = maintenance.find(admin, chore)
+        left = maintenance.find(committing, chore)
         assert (left.state, left.strikes) == ("queued", strikes)
         # Not at once: it has to wait.
         chores.expire(ctx, chore)
-        assert maintenance.find(admin, chore).attempts == strikes
-        due_again(admin)
+        assert maintenance.find(committing, chore).attempts == strikes
+        due_again(committing)
 
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert ended.state == "failed"
     assert ended.error is not None
     assert ended.error["details"]["technical"] == "ZeroDivisionError: odd"
 
 
 def test_a_backend_that_is_away_makes_it_due_later_without_a_strike(
-    ctx, admin, monkeypatch
+    ctx, committing, monkeypatch
 ):
-    chore = opened(admin, EXPIRE)
+    chore = opened(committing, EXPIRE)
     monkeypatch.setattr(chores, "_prepare_expiry", failing(OpenSearchError()))
 
     for _ in range(5):
-        due_again(admin)
+        due_again(committing)
         chores.expire(ctx, chore)
 
-    left = maintenance.find(admin, chore)
+    left = maintenance.find(committing, chore)
     assert (left.state, left.strikes, left.attempts) == ("queued", 0, 5)
 
 
-def test_a_step_that_is_done_forgives_the_strikes_before_it(ctx, admin, monkeypatch):
-    keys(admin, "25 h", times=3 * expiry.STEP_ROWS)
-    chore = opened(admin, EXPIRE)
+def test_a_step_that_is_done_forgives_the_strikes_before_it(
+    ctx, committing, monkeypatch
+):
+    keys(committing, "25 h", times=3 * expiry.STEP_ROWS)
+    chore = opened(committing, EXPIRE)
     prepare = chores._prepare_expiry
     tries = []
 
@@ -335,22 +332,22 @@ def test_a_step_that_is_done_forgives_the_strikes_before_it(ctx, admin, monkeypa
 
     monkeypatch.setattr(chores, "_prepare_expiry", often)
     for _ in range(30):
-        due_again(admin)
+        due_again(committing)
         chores.expire(ctx, chore)
 
-    assert maintenance.find(admin, chore).state == "done"
+    assert maintenance.find(committing, chore).state == "done"
 
 
-def test_progress_tells_rate_and_time_to_go(admin):
-    chore = opened(admin, EXPIRE)
-    assert maintenance.find(admin, chore).eta_seconds is None
-    taken = maintenance.claim(admin, EXPIRE)
+def test_progress_tells_rate_and_time_to_go(committing):
+    chore = opened(committing, EXPIRE)
+    assert maintenance.find(committing, chore).eta_seconds is None
+    taken = maintenance.claim(committing, EXPIRE)
     assert taken is not None
-    admin.execute("UPDATE maintenance SET started_at = now() - interval '1 min'")
+    committing.execute("UPDATE maintenance SET started_at = now() - interval '1 min'")
 
-    maintenance.advance(admin, taken, Progress({"x": 1}, 100, 400))
+    maintenance.advance(committing, taken, Progress({"x": 1}, 100, 400))
 
-    found = maintenance.find(admin, chore)
+    found = maintenance.find(committing, chore)
     assert found.per_minute == pytest.approx(100, rel=0.1)
     assert found.eta_seconds == pytest.approx(180, rel=0.1)
 
@@ -384,7 +381,7 @@ def drain(ctx) -> None:
 
 @pytest.mark.requirement("P6")
 def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
-    indexing, admin, save, monkeypatch
+    indexing, committing, save, monkeypatch
 ):
     monkeypatch.setattr(compare, "STEP_ENTRIES", 7)
     ids = save(30) + save(20, OTHER)
@@ -392,25 +389,25 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     base = indexing.settings.opensearch_index
     filling.ensure_filled(indexing.opensearch, base, indexing.pool)
     extract_metadata(indexing)
-    admin.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (list(missing),))
+    committing.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (list(missing),))
     index_entries(indexing)
-    admin.execute("DELETE FROM maintenance")
+    committing.execute("DELETE FROM maintenance")
     assert len(written(indexing)) == 45
-    admin.execute(
+    committing.execute(
         "UPDATE entry SET doc_version = doc_version + 1 WHERE id = ANY(%s)",
         (list(older),),
     )
-    with admin.transaction():
-        tombstone(admin, OTHER, gone, reason=None, stages=[INDEX_STAGE])
-    admin.execute("DELETE FROM work")
-    chore = opened(admin, RECONCILE_INDEX)
+    with committing.transaction():
+        tombstone(committing, OTHER, gone, reason=None, stages=[INDEX_STAGE])
+    committing.execute("DELETE FROM work")
+    chore = opened(committing, RECONCILE_INDEX)
 
     chores.reconcile_index(indexing, chore)
 
-    assert due_for_index(admin) == missing | older | {gone}
-    classes = admin.execute("SELECT DISTINCT class FROM work").fetchall()
+    assert due_for_index(committing) == missing | older | {gone}
+    classes = committing.execute("SELECT DISTINCT class FROM work").fetchall()
     assert classes == [(1,)]
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
     assert ended.result == {
         "entries": 50,
@@ -421,14 +418,14 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     # The days, eight pages of the one that differs, and that there is no other.
     assert indexing.steps == 10
     drain(indexing)
-    assert written(indexing) == wanted(admin)
+    assert written(indexing) == wanted(committing)
 
 
 @pytest.mark.requirement("P6")
-def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, admin, save):
+def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, committing, save):
     ids = save(4)
     drain(indexing)
-    admin.execute("DELETE FROM maintenance")
+    committing.execute("DELETE FROM maintenance")
     base = indexing.settings.opensearch_index
     # Of a day long ago, and of a day that has entries.
     ghosts = [uuid7(1_000_000_000), uuid7()]
@@ -437,11 +434,11 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, admin, save):
         indexing.opensearch.index(
             index=mapping.write_alias(base), id=str(ghost), body=document
         )
-    chore = opened(admin, RECONCILE_INDEX)
+    chore = opened(committing, RECONCILE_INDEX)
 
     chores.reconcile_index(indexing, chore)
 
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert ended.result == {
         "entries": 4,
         "differing": 0,
@@ -449,34 +446,34 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, admin, save):
         "purged": 0,
     }
     assert set(written(indexing)) == set(map(str, ids))
-    assert due_for_index(admin) == set()
+    assert due_for_index(committing) == set()
 
 
 def test_reconcile_leaves_alone_what_waits_anyway_or_was_put_aside(
-    indexing, admin, save
+    indexing, committing, save
 ):
     waiting, aside, in_hand, unread = save(4)
     drain(indexing)
-    admin.execute("UPDATE entry SET doc_version = doc_version + 1")
-    admin.execute("DELETE FROM maintenance")
-    admin.execute(
+    committing.execute("UPDATE entry SET doc_version = doc_version + 1")
+    committing.execute("DELETE FROM maintenance")
+    committing.execute(
         "INSERT INTO work (entry_id, stage, tenant, due_at, claim, attempts) VALUES"
         " (%s, 'index', %s, now() + interval '1 h', NULL, 2),"
         " (%s, 'index', %s, now(), uuidv7(), 1),"
         " (%s, 'metadata', %s, now(), uuidv7(), 1)",
         (waiting, TENANT, in_hand, TENANT, unread, TENANT),
     )
-    admin.execute(
+    committing.execute(
         "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
         " VALUES (uuidv7(), %s, %s, 'index', '{}')",
         (TENANT, aside),
     )
-    opened(admin, RECONCILE_INDEX)
+    opened(committing, RECONCILE_INDEX)
 
     chores.reconcile_index(indexing)
 
-    assert due_for_index(admin) == {waiting, in_hand}
-    found = admin.execute("SELECT entry_id, want, attempts FROM work").fetchall()
+    assert due_for_index(committing) == {waiting, in_hand}
+    found = committing.execute("SELECT entry_id, want, attempts FROM work").fetchall()
     # What is in hand may just have been written to an index that is gone since.
     assert (in_hand, 2, 0) in found
     assert (waiting, 1, 2) in found
@@ -484,77 +481,79 @@ def test_reconcile_leaves_alone_what_waits_anyway_or_was_put_aside(
 
 
 @pytest.mark.requirement("P6")
-def test_a_lost_index_is_made_and_filled_again_tombstones_too(indexing, admin, save):
+def test_a_lost_index_is_made_and_filled_again_tombstones_too(
+    indexing, committing, save
+):
     ids = save(20)
     drain(indexing)
-    with admin.transaction():
-        tombstone(admin, TENANT, ids[3], reason=None, stages=[INDEX_STAGE])
+    with committing.transaction():
+        tombstone(committing, TENANT, ids[3], reason=None, stages=[INDEX_STAGE])
     drain(indexing)
     base = indexing.settings.opensearch_index
     indexing.opensearch.indices.delete(index=f"{base}-v*")
     # Half way through another walk: that one has to begin again.
-    admin.execute("DELETE FROM maintenance")
-    chore = opened(admin, RECONCILE_INDEX)
-    walking = maintenance.claim(admin, RECONCILE_INDEX)
+    committing.execute("DELETE FROM maintenance")
+    chore = opened(committing, RECONCILE_INDEX)
+    walking = maintenance.claim(committing, RECONCILE_INDEX)
     assert walking is not None
-    maintenance.advance(admin, walking, Progress({"after": "x"}, 10, 20))
+    maintenance.advance(committing, walking, Progress({"after": "x"}, 10, 20))
 
     filling.ensure_filled(indexing.opensearch, base, indexing.pool)
 
-    assert not maintenance.hold(admin, walking)
+    assert not maintenance.hold(committing, walking)
     chores.reconcile_index(indexing, chore)
     # Not searched before it is filled: it would say that there is nothing.
     tidying.tidy(indexing.opensearch, base, indexing.pool)
     assert aliases.look(indexing.opensearch, base).read is None
     drain(indexing)
     tidying.tidy(indexing.opensearch, base, indexing.pool)
-    assert written(indexing) == wanted(admin)
+    assert written(indexing) == wanted(committing)
 
 
 def test_without_its_index_reconcile_waits_and_takes_nothing_for_missing(
-    indexing, admin, save
+    indexing, committing, save
 ):
     save(3)
     drain(indexing)
-    admin.execute("DELETE FROM maintenance")
+    committing.execute("DELETE FROM maintenance")
     base = indexing.settings.opensearch_index
     indexing.opensearch.indices.delete(index=f"{base}-v*")
-    chore = opened(admin, RECONCILE_INDEX)
+    chore = opened(committing, RECONCILE_INDEX)
 
     chores.reconcile_index(indexing, chore)
 
-    left = maintenance.find(admin, chore)
+    left = maintenance.find(committing, chore)
     assert (left.state, left.strikes) == ("queued", 0)
-    assert due_for_index(admin) == set()
+    assert due_for_index(committing) == set()
 
 
 def test_without_opensearch_it_ends_and_notes_that_nothing_was_compared(
-    ctx, admin, save
+    ctx, committing, save
 ):
     save(2)
-    chore = opened(admin, RECONCILE_INDEX)
+    chore = opened(committing, RECONCILE_INDEX)
 
     chores.reconcile_index(ctx, chore)
 
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert (ended.state, ended.done) == ("done", 0)
-    noted = admin.execute("SELECT index_missed_at FROM installation").fetchone()
+    noted = committing.execute("SELECT index_missed_at FROM installation").fetchone()
     assert noted[0] is not None
     # Noted once: the row is not written again for each of a million entries.
-    filling.note_missed(admin)
-    again = admin.execute("SELECT index_missed_at FROM installation").fetchone()
+    filling.note_missed(committing)
+    again = committing.execute("SELECT index_missed_at FROM installation").fetchone()
     assert again == noted
 
 
-def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, admin):
-    filling.note_missed(admin)
+def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, committing):
+    filling.note_missed(committing)
     filling.catch_up(ctx.pool)
-    (row,) = maintenance.unfinished(admin)
+    (row,) = maintenance.unfinished(committing)
     chores.reconcile_index(ctx, row.id)
 
     filling.catch_up(ctx.pool)
-    assert maintenance.unfinished(admin) == []
-    admin.execute("UPDATE maintenance SET created_at = now() - interval '61 s'")
+    assert maintenance.unfinished(committing) == []
+    committing.execute("UPDATE maintenance SET created_at = now() - interval '61 s'")
     filling.catch_up(ctx.pool)
 
-    assert [one.kind for one in maintenance.unfinished(admin)] == [RECONCILE_INDEX]
+    assert [one.kind for one in maintenance.unfinished(committing)] == [RECONCILE_INDEX]

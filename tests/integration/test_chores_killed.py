@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import psycopg
 import pytest
 import redis
 
@@ -19,14 +18,8 @@ LEASE = {
 
 
 @pytest.fixture
-def system(make_system):
-    return make_system(**LEASE)
-
-
-@pytest.fixture
-def admin(system):
-    with psycopg.connect(system.database, autocommit=True) as conn:
-        yield conn
+def system(database, make_system):
+    return make_system(database=database, **LEASE)
 
 
 def expired_keys(conn, steps: int) -> None:
@@ -56,85 +49,89 @@ def is_walking(conn, chore) -> bool:
 
 @pytest.mark.timeout(180)
 @pytest.mark.requirement("P12")
-def test_sigterm_ends_a_chore_after_its_step_and_the_next_worker_goes_on(system, admin):
-    expired_keys(admin, STEPS)
-    chore = opened(admin)
+def test_sigterm_ends_a_chore_after_its_step_and_the_next_worker_goes_on(
+    system, committing
+):
+    expired_keys(committing, STEPS)
+    chore = opened(committing)
     system.start("upkeep", "chores")
-    until(lambda: is_walking(admin, chore), within_seconds=60)
+    until(lambda: is_walking(committing, chore), within_seconds=60)
 
     assert system.stop("chores", within_seconds=30) == 0
 
-    found = maintenance.find(admin, chore)
+    found = maintenance.find(committing, chore)
     assert (found.state, found.strikes) == ("queued", 0)
-    assert found.done == STEPS * expiry.STEP_ROWS - left(admin)
-    assert left(admin) > 0
+    assert found.done == STEPS * expiry.STEP_ROWS - left(committing)
+    assert left(committing) > 0
     system.start("chores")
     until(
-        lambda: maintenance.find(admin, chore).state == "done",
+        lambda: maintenance.find(committing, chore).state == "done",
         within_seconds=60,
         what=system.tail("chores"),
     )
-    assert maintenance.find(admin, chore).done == STEPS * expiry.STEP_ROWS
+    assert maintenance.find(committing, chore).done == STEPS * expiry.STEP_ROWS
 
 
 @pytest.mark.timeout(240)
 @pytest.mark.requirement("P2")
-def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(system, admin):
-    expired_keys(admin, 4 * STEPS)
-    chore = opened(admin)
+def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(
+    system, committing
+):
+    expired_keys(committing, 4 * STEPS)
+    chore = opened(committing)
     system.start("upkeep")
     for _ in range(3):
         system.start("chores")
-        before = maintenance.find(admin, chore).done
+        before = maintenance.find(committing, chore).done
         until(
-            lambda before=before: maintenance.find(admin, chore).done > before,
+            lambda before=before: maintenance.find(committing, chore).done > before,
             within_seconds=60,
             what=system.tail("chores"),
         )
         system.kill("chores")
-        found = maintenance.find(admin, chore)
-        assert found.done == 4 * STEPS * expiry.STEP_ROWS - left(admin)
-    assert left(admin) > 0
+        found = maintenance.find(committing, chore)
+        assert found.done == 4 * STEPS * expiry.STEP_ROWS - left(committing)
+    assert left(committing) > 0
 
     system.start("chores")
     until(
-        lambda: maintenance.find(admin, chore).state == "done",
+        lambda: maintenance.find(committing, chore).state == "done",
         within_seconds=90,
         what=system.tail("chores"),
     )
-    ended = maintenance.find(admin, chore)
+    ended = maintenance.find(committing, chore)
     assert ended.done == 4 * STEPS * expiry.STEP_ROWS
     assert ended.attempts >= 4
-    assert left(admin) == 0
+    assert left(committing) == 0
 
 
 @pytest.mark.timeout(180)
-def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, admin):
-    expired_keys(admin, 20)
+def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, committing):
+    expired_keys(committing, 20)
     system.start("upkeep", "chores")
     system.wait_ready("upkeep", "chores")
     until(
         lambda: (
-            admin.execute("SELECT count(*) FROM source_schedule").fetchone()[0]
+            committing.execute("SELECT count(*) FROM source_schedule").fetchone()[0]
             == len(upkeep.CHORES)
         ),
         within_seconds=20,
     )
-    admin.execute("UPDATE source_schedule SET next_run_at = now()")
+    committing.execute("UPDATE source_schedule SET next_run_at = now()")
     known = "SELECT kind, state FROM maintenance ORDER BY 1"
     with redis.Redis.from_url(system.environment["BROKER_URL"]) as client:
         until(
-            lambda: len(admin.execute(known).fetchall()) == len(upkeep.CHORES),
+            lambda: len(committing.execute(known).fetchall()) == len(upkeep.CHORES),
             within_seconds=10,
         )
         client.flushall()
 
     until(
-        lambda: maintenance.unfinished(admin) == [],
+        lambda: maintenance.unfinished(committing) == [],
         within_seconds=30,
         what=system.tail("chores"),
     )
-    assert admin.execute(known).fetchall() == [
+    assert committing.execute(known).fetchall() == [
         (kind, "done") for kind in sorted(upkeep.CHORES)
     ]
-    assert left(admin) == 0
+    assert left(committing) == 0

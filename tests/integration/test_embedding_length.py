@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-import psycopg
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -55,12 +54,10 @@ def make(make_context: MakeContext, server: Script) -> Make:
     return make
 
 
-@pytest.fixture
-def admin(database: str) -> Iterator[Connection[TupleRow]]:
-    with psycopg.connect(database, autocommit=True) as conn:
-        draft = EntryDraft("api", "one", "The beam was lost")
-        save_page(conn, TENANT, [draft], stages=[embed_stage(MODEL)], editor="test")
-        yield conn
+@pytest.fixture(autouse=True)
+def _an_entry_is_due(committing: Connection[TupleRow]) -> None:
+    draft = EntryDraft("api", "one", "The beam was lost")
+    save_page(committing, TENANT, [draft], stages=[embed_stage(MODEL)], editor="test")
 
 
 def asked(ctx: Context) -> Outcome:
@@ -74,28 +71,28 @@ def asked(ctx: Context) -> Outcome:
 
 @pytest.mark.requirement("S0-35", "C11")
 def test_at_ingest_another_length_than_told_is_an_error_of_the_configuration(
-    make, admin
+    make, committing
 ):
     embed_entries(make(LENGTH + 1), MODEL)
 
     # Nobody is put aside for it, and no table is made of what was not meant.
-    (resting,) = stages.paused(admin)
+    (resting,) = stages.paused(committing)
     assert (resting.stage, resting.code) == (
         embed_stage(MODEL),
         "configuration_invalid",
     )
-    assert tables.live(admin) is None
-    assert admin.execute("SELECT attempts FROM work").fetchall() == [(0,)]
+    assert tables.live(committing) is None
+    assert committing.execute("SELECT attempts FROM work").fetchall() == [(0,)]
 
-    admin.execute("UPDATE stage_pause SET until = now()")
+    committing.execute("UPDATE stage_pause SET until = now()")
     embed_entries(make(LENGTH), MODEL)
-    assert admin.execute("SELECT count(*) FROM work").fetchone() == (0,)
-    assert stages.paused(admin) == []
+    assert committing.execute("SELECT count(*) FROM work").fetchone() == (0,)
+    assert stages.paused(committing) == []
 
 
 @pytest.mark.requirement("S0-35", "C11")
 def test_at_a_query_another_length_than_told_is_a_warning_and_than_stored_an_error(
-    make, admin, server
+    make, committing, server
 ):
     embed_entries(make(None), MODEL)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
 
-import psycopg
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -47,12 +46,6 @@ def make(make_context: MakeContext) -> Iterator[Make]:
             "LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES": '["en"]',
         }
         yield lambda **given: make_context(**{**spoken, **given})
-
-
-@pytest.fixture
-def admin(database) -> Iterator[Connection[TupleRow]]:
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
 
 
 def save(conn: Connection[TupleRow], name: str, text: str, origin: Any) -> UUID:
@@ -97,70 +90,72 @@ def shown(conn: Connection[TupleRow], entry_id: UUID) -> dict[str, str]:
     return entry.skipped_stages
 
 
-def test_what_machines_write_has_no_vector_where_that_is_set_and_says_so(make, admin):
+def test_what_machines_write_has_no_vector_where_that_is_set_and_says_so(
+    make, committing
+):
     ctx = make(LOGCHORD_EMBED_MACHINE_ENTRIES="false")
-    alarm = save(admin, "alarm", ENGLISH, "machine")
-    note = save(admin, "note", ENGLISH, "human")
+    alarm = save(committing, "alarm", ENGLISH, "machine")
+    note = save(committing, "note", ENGLISH, "human")
     work(ctx)
 
-    assert embedded(admin) == {"note"}
-    assert shown(admin, alarm) == {embed_stage(MODEL): "machine"}
-    assert shown(admin, note) == {}
-    assert skipping.counts(admin, MODEL, TENANT) == {"language": 0, "machine": 1}
-    assert renewed(ctx, admin) == []
-    (standing,) = registry.listing(admin)
+    assert embedded(committing) == {"note"}
+    assert shown(committing, alarm) == {embed_stage(MODEL): "machine"}
+    assert shown(committing, note) == {}
+    assert skipping.counts(committing, MODEL, TENANT) == {"language": 0, "machine": 1}
+    assert renewed(ctx, committing) == []
+    (standing,) = registry.listing(committing)
     assert (standing.entries, standing.missing) == (1, 0)
 
     # Set otherwise, just these are due; and back again, these once more.
     on = make()
-    assert renewed(on, admin) == ["alarm"]
+    assert renewed(on, committing) == ["alarm"]
     work(on)
-    assert embedded(admin) == {"alarm", "note"}
-    assert shown(admin, alarm) == {}
-    assert renewed(ctx, admin) == ["alarm"]
+    assert embedded(committing) == {"alarm", "note"}
+    assert shown(committing, alarm) == {}
+    assert renewed(ctx, committing) == ["alarm"]
     work(ctx)
-    assert embedded(admin) == {"note"}
+    assert embedded(committing) == {"note"}
 
 
 @pytest.mark.parametrize("origin", ["human", "machine"])
 def test_a_language_that_the_model_does_not_speak_is_marked_and_not_embedded(
-    make, admin, origin
+    make, committing, origin
 ):
     ctx = make()
-    german = save(admin, "german", GERMAN, origin)
-    save(admin, "english", ENGLISH, origin)
+    german = save(committing, "german", GERMAN, origin)
+    save(committing, "english", ENGLISH, origin)
     work(ctx)
 
-    assert embedded(admin) == {"english"}
-    assert shown(admin, german) == {embed_stage(MODEL): "language"}
-    assert renewed(ctx, admin) == []
+    assert embedded(committing) == {"english"}
+    assert shown(committing, german) == {embed_stage(MODEL): "language"}
+    assert renewed(ctx, committing) == []
 
     # A model of every language is one setting.
     spoken = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES="[]")
-    assert renewed(spoken, admin) == ["german"]
+    assert renewed(spoken, committing) == ["german"]
     work(spoken)
-    assert embedded(admin) == {"english", "german"}
+    assert embedded(committing) == {"english", "german"}
 
 
-def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, admin):
+def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, committing):
     ctx = make()
-    entry = save(admin, "one", ENGLISH, "human")
+    entry = save(committing, "one", ENGLISH, "human")
     work(ctx)
-    save(admin, "one", GERMAN, "human")
+    save(committing, "one", GERMAN, "human")
     work(ctx)
-    assert embedded(admin) == set()
-    assert shown(admin, entry) == {embed_stage(MODEL): "language"}
+    assert embedded(committing) == set()
+    assert shown(committing, entry) == {embed_stage(MODEL): "language"}
 
-    save(admin, "one", ENGLISH, "human")
-    assert shown(admin, entry) == {}, "the reason is that of an older text"
+    save(committing, "one", ENGLISH, "human")
+    assert shown(committing, entry) == {}, "the reason is that of an older text"
     work(ctx)
-    assert embedded(admin) == {"one"}
-    save(admin, "one", GERMAN, "human")
+    assert embedded(committing) == {"one"}
+    save(committing, "one", GERMAN, "human")
     work(ctx)
     stages = [embed_stage(MODEL)]
-    tombstone(admin, TENANT, entry, reason=None, stages=stages)
+    tombstone(committing, TENANT, entry, reason=None, stages=stages)
     work(ctx)
-    assert skipping.counts(admin, MODEL, TENANT) == {"language": 0, "machine": 0}
+    assert skipping.counts(committing, MODEL, TENANT) == {"language": 0, "machine": 0}
 
 
 def asked(ctx: Context, text: str) -> tuple[str | None, int]:
@@ -172,9 +167,9 @@ def asked(ctx: Context, text: str) -> tuple[str | None, int]:
     return found.skipped, len(found.hits)
 
 
-def test_a_question_in_such_a_language_is_searched_by_words_alone(make, admin):
+def test_a_question_in_such_a_language_is_searched_by_words_alone(make, committing):
     ctx = make()
-    save(admin, "english", ENGLISH, "human")
+    save(committing, "english", ENGLISH, "human")
     work(ctx)
 
     german = "Warum ist die Kühlwasserpumpe im Ring ausgefallen"
@@ -182,9 +177,9 @@ def test_a_question_in_such_a_language_is_searched_by_words_alone(make, admin):
     assert asked(ctx, "why has the cooling water pump of the ring failed")[0] is None
 
 
-def test_few_words_count_as_the_language_of_the_model(make, admin):
+def test_few_words_count_as_the_language_of_the_model(make, committing):
     ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
-    save(admin, "german", GERMAN, "human")
+    save(committing, "german", GERMAN, "human")
     work(ctx)
 
     assert asked(ctx, "Pumpe defekt")[0] is None
@@ -192,26 +187,30 @@ def test_few_words_count_as_the_language_of_the_model(make, admin):
     assert asked(ctx, english) == ("language", 0)
 
 
-def test_few_words_of_an_entry_count_as_the_language_of_the_model_for_good(make, admin):
+def test_few_words_of_an_entry_count_as_the_language_of_the_model_for_good(
+    make, committing
+):
     ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
-    save(admin, "short", "Pumpe defekt", "human")
-    english = save(admin, "english", ENGLISH, "human")
+    save(committing, "short", "Pumpe defekt", "human")
+    english = save(committing, "english", ENGLISH, "human")
     work(ctx)
 
-    assert embedded(admin) == {"short"}
-    assert shown(admin, english) == {embed_stage(MODEL): "language"}
+    assert embedded(committing) == {"short"}
+    assert shown(committing, english) == {embed_stage(MODEL): "language"}
     # Read as English, it is judged as the stage has judged it all the same.
-    assert renewed(ctx, admin) == []
+    assert renewed(ctx, committing) == []
 
 
 @pytest.mark.parametrize("reading", ["as it is read now", "read otherwise then"])
-def test_few_words_that_an_older_release_left_out_are_due_again(make, admin, reading):
+def test_few_words_that_an_older_release_left_out_are_due_again(
+    make, committing, reading
+):
     ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
-    save(admin, "short", "Pumpe defekt", "human")
-    save(admin, "english", ENGLISH, "human")
+    save(committing, "short", "Pumpe defekt", "human")
+    save(committing, "english", ENGLISH, "human")
     work(ctx)
     # That release took few words for English.
-    admin.execute(
+    committing.execute(
         "INSERT INTO embedding_skipped (tenant, entry_id, model, revision, reason)"
         " SELECT tenant, id, %s, revision, 'language' FROM entry"
         "  WHERE external_id = 'short'",
@@ -219,33 +218,37 @@ def test_few_words_that_an_older_release_left_out_are_due_again(make, admin, rea
     )
     if reading == "read otherwise then":
         # So its metadata is due in the same walk.
-        admin.execute("UPDATE entry_text SET analyser_version = analyser_version - 1")
+        committing.execute(
+            "UPDATE entry_text SET analyser_version = analyser_version - 1"
+        )
 
-    assert renewed(ctx, admin) == ["short"]
+    assert renewed(ctx, committing) == ["short"]
     work(ctx)
-    assert renewed(ctx, admin) == []
+    assert renewed(ctx, committing) == []
 
 
 def test_few_words_of_a_source_whose_language_becomes_another_have_a_vector_no_more(
-    make, admin
+    make, committing
 ):
-    short = save(admin, "short", "RF defekt", "human")
-    save(admin, "english", ENGLISH, "human")
+    short = save(committing, "short", "RF defekt", "human")
+    save(committing, "english", ENGLISH, "human")
     work(make())
-    assert embedded(admin) == {"short", "english"}
+    assert embedded(committing) == {"short", "english"}
 
     german = make(LOGCHORD_SOURCES__API__LANGUAGE="de")
-    assert renewed(german, admin) == ["short"]
+    assert renewed(german, committing) == ["short"]
     work(german)
-    assert embedded(admin) == {"english"}
-    assert shown(admin, short) == {embed_stage(MODEL): "language"}
-    assert renewed(make(), admin) == ["short"]
+    assert embedded(committing) == {"english"}
+    assert shown(committing, short) == {embed_stage(MODEL): "language"}
+    assert renewed(make(), committing) == ["short"]
 
 
-def test_nobody_is_judged_anew_before_settings_say_otherwise(make, admin, monkeypatch):
+def test_nobody_is_judged_anew_before_settings_say_otherwise(
+    make, committing, monkeypatch
+):
     ctx = make()
-    save(admin, "german", GERMAN, "human")
-    save(admin, "english", ENGLISH, "human")
+    save(committing, "german", GERMAN, "human")
+    save(committing, "english", ENGLISH, "human")
     work(ctx)
     judged: list[str] = []
     reason = skipping.reason
@@ -256,20 +259,20 @@ def test_nobody_is_judged_anew_before_settings_say_otherwise(make, admin, monkey
 
     monkeypatch.setattr(skipping, "reason", judge)
     # The first walk has none before it, which could have judged them.
-    assert renewed(ctx, admin) == []
+    assert renewed(ctx, committing) == []
     assert judged == ["german"]
-    assert renewed(ctx, admin) == []
+    assert renewed(ctx, committing) == []
     assert judged == ["german"]
-    assert renewed(make(LOGCHORD_SOURCES__API__LANGUAGE="de"), admin) == []
+    assert renewed(make(LOGCHORD_SOURCES__API__LANGUAGE="de"), committing) == []
     assert judged == ["german", "german", "english"]
 
 
 def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
-    make, admin, database, monkeypatch
+    make, committing, database, monkeypatch
 ):
     ctx = make(LOGCHORD_API__PROVIDERS__HERE__EMBEDDING_LANGUAGES='["de"]')
     for name in "abcde":
-        save(admin, name, "Pumpe defekt", "human")
+        save(committing, name, "Pumpe defekt", "human")
     work(ctx)
     read: list[int] = []
     contents, reason = reading.contents, skipping.reason
@@ -290,16 +293,18 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
     assert read == [2, 2, 1]
 
 
-def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(make, admin):
+def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
+    make, committing
+):
     ctx = make()
-    save(admin, "one", ENGLISH, "human")
+    save(committing, "one", ENGLISH, "human")
     work(ctx)
     chore = maintenance.Chore(
         uuid7(), maintenance.RENEW_TEXTS, uuid7(), None, 0, None, 0
     )
-    cursor = chores._prepare_renewal(ctx, chore)(admin).cursor
+    cursor = chores._prepare_renewal(ctx, chore)(committing).cursor
     assert cursor is not None
     assert "embedded_to" in cursor
 
     as_before = renewal.prepare(ctx.pool, cursor, 1, ctx.facility)
-    assert as_before(admin).cursor is None
+    assert as_before(committing).cursor is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-import psycopg
 import pytest
 
 from shared.broker import METADATA_STAGE
@@ -41,21 +40,15 @@ def ctx(make_context: MakeContext, opensearch) -> Iterator[Context]:
 
 
 @pytest.fixture
-def admin(database):
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
-
-
-@pytest.fixture
-def save(admin, ctx):
+def save(committing, ctx):
     def save(*shifts: str | None) -> list[UUID]:
         drafts = [
             EntryDraft("api", f"{number}", "RF trip", shift=shift)
             for number, shift in enumerate(shifts)
         ]
-        with admin.transaction():
+        with committing.transaction():
             found = save_page(
-                admin, TENANT, drafts, stages=[METADATA_STAGE], editor="test"
+                committing, TENANT, drafts, stages=[METADATA_STAGE], editor="test"
             )
         extract_metadata(ctx)
         return [one.entry_id for one in found]
@@ -96,20 +89,22 @@ def block(ctx: Context, name: str, *, on: bool) -> None:
 
 
 @pytest.mark.requirement("F24", "P7")
-def test_400_puts_aside_that_entry_alone(ctx, admin, save):
+def test_400_puts_aside_that_entry_alone(ctx, committing, save):
     ids = save(None, "Owl", "3", None, "Day")
 
     index_entries(ctx)
 
     assert held(ctx) == {str(ids[number]) for number in (0, 2, 3)}
-    assert aside(admin) == [(ids[number], "opensearch_refused") for number in (1, 4)]
-    assert due(admin) == []
-    paused = admin.execute("SELECT count(*) FROM stage_pause").fetchone()
+    assert aside(committing) == [
+        (ids[number], "opensearch_refused") for number in (1, 4)
+    ]
+    assert due(committing) == []
+    paused = committing.execute("SELECT count(*) FROM stage_pause").fetchone()
     assert paused == (0,)
 
 
 @pytest.mark.requirement("F17", "P2")
-def test_409_is_success(ctx, admin, save):
+def test_409_is_success(ctx, committing, save):
     (one,) = save(None)
     newer = documents.version_of(0, 7)
     ctx.opensearch.index(
@@ -121,7 +116,7 @@ def test_409_is_success(ctx, admin, save):
 
     index_entries(ctx)
 
-    assert (due(admin), aside(admin)) == ([], [])
+    assert (due(committing), aside(committing)) == ([], [])
     alias = mapping.read_alias(ctx.settings.opensearch_index)
     assert ctx.opensearch.get(index=alias, id=str(one))["_version"] == newer
 
@@ -131,26 +126,28 @@ def test_409_is_success(ctx, admin, save):
     "name", ["index.blocks.read_only_allow_delete", "index.blocks.write"]
 )
 def test_429_and_403_of_every_item_rest_the_stage_and_cost_no_attempt(
-    ctx, admin, save, name
+    ctx, committing, save, name
 ):
     ids = save(None, None, None)
     block(ctx, name, on=True)
 
     index_entries(ctx)
 
-    assert due(admin) == [(one, 0, "opensearch_unavailable") for one in sorted(ids)]
-    assert aside(admin) == []
-    pauses = admin.execute("SELECT stage, code FROM stage_pause").fetchall()
+    assert due(committing) == [
+        (one, 0, "opensearch_unavailable") for one in sorted(ids)
+    ]
+    assert aside(committing) == []
+    pauses = committing.execute("SELECT stage, code FROM stage_pause").fetchall()
     assert pauses == [("index", "opensearch_unavailable")]
 
     block(ctx, name, on=False)
-    admin.execute("UPDATE stage_pause SET until = now()")
-    admin.execute("UPDATE work SET due_at = now()")
+    committing.execute("UPDATE stage_pause SET until = now()")
+    committing.execute("UPDATE work SET due_at = now()")
     # One row tries whether the pause may end; the others follow.
     index_entries(ctx)
-    admin.execute("UPDATE work SET due_at = now()")
+    committing.execute("UPDATE work SET due_at = now()")
     index_entries(ctx)
 
     assert held(ctx) == set(map(str, ids))
-    assert (due(admin), aside(admin)) == ([], [])
-    assert admin.execute("SELECT count(*) FROM stage_pause").fetchone() == (0,)
+    assert (due(committing), aside(committing)) == ([], [])
+    assert committing.execute("SELECT count(*) FROM stage_pause").fetchone() == (0,)

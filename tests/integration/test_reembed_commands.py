@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-import psycopg
 import pytest
 
 from api.cli.main import main
@@ -31,12 +30,6 @@ Run = Callable[..., Ended]
 
 
 @pytest.fixture
-def admin(database):
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
-
-
-@pytest.fixture
 def run(database, monkeypatch, capsys) -> Run:
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.setenv("EMBEDDING_MODEL", "hashing-64")
@@ -52,10 +45,10 @@ def run(database, monkeypatch, capsys) -> Run:
 
 
 def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
-    run, admin, database, valkey
+    run, committing, database, valkey
 ):
     assert "No entry" in run("models").out
-    tables.ensure_table(admin, "test", "hashing-64", 64)
+    tables.ensure_table(committing, "test", "hashing-64", 64)
 
     begun = run("reembed", NEW, "--activate", "--no-wait", "--json")
     again = run("reembed", NEW, "--no-wait")
@@ -66,7 +59,7 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
     settings = Settings.load(told)
     ctx = Context(Resources(settings, make_app(settings), "test"), {})
     for _ in range(5):
-        admin.execute("UPDATE maintenance SET due_at = now(), leased_until = NULL")
+        committing.execute("UPDATE maintenance SET due_at = now(), leased_until = NULL")
         chores.reembed_model(ctx)
     ctx._resources.close()
     lines = run("models").out.splitlines()
@@ -77,12 +70,14 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
     refused = run("reembed", NEW, "--drop")
     assert refused.code != 0
     assert "activate another" in refused.err
-    admin.execute("UPDATE embedding_model SET retired_at = now() - interval '1 hour'")
+    committing.execute(
+        "UPDATE embedding_model SET retired_at = now() - interval '1 hour'"
+    )
     assert "are deleted" in run("reembed", "hashing-64", "--drop").out
-    assert [one.model for one in tables.known(admin)] == [NEW]
+    assert [one.model for one in tables.known(committing)] == [NEW]
 
 
-def test_one_under_way_is_stopped_and_what_is_no_model_is_refused(run, admin):
+def test_one_under_way_is_stopped_and_what_is_no_model_is_refused(run, committing):
     assert run("reembed", NEW, "--no-wait").code == 0
 
     stopped = run("reembed", "--stop")

@@ -26,12 +26,6 @@ SOURCE, TAIL, HOUR = "olog", "tail", 3600.0
 
 
 @pytest.fixture
-def admin(database):
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
-
-
-@pytest.fixture
 def app(celery_setup_app):
     """Our application over a broker that no worker reads from."""
     yield celery_setup_app
@@ -71,18 +65,18 @@ def seconds_until_next(conn) -> float:
     return row[0]
 
 
-def test_a_run_that_is_not_due_is_nobodys(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
+def test_a_run_that_is_not_due_is_nobodys(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
 
-    assert schedule.take(admin, SOURCE, TAIL) is None
-    assert schedule.due(admin, SOURCE) == []
-    assert 0.9 * HOUR - 5 < seconds_until_next(admin) < 1.1 * HOUR
+    assert schedule.take(committing, SOURCE, TAIL) is None
+    assert schedule.due(committing, SOURCE) == []
+    assert 0.9 * HOUR - 5 < seconds_until_next(committing) < 1.1 * HOUR
 
 
 @pytest.mark.requirement("P2")
-def test_of_two_takers_at_once_one_gets_the_run(admin, database):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    make_due(admin)
+def test_of_two_takers_at_once_one_gets_the_run(committing, database):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    make_due(committing)
     with psycopg.connect(database) as first, psycopg.connect(database) as second:
         run = schedule.take(first, SOURCE, TAIL)
         first.commit()
@@ -91,177 +85,183 @@ def test_of_two_takers_at_once_one_gets_the_run(admin, database):
 
     assert run is not None
     assert late is None
-    assert schedule.due(admin, SOURCE) == []
+    assert schedule.due(committing, SOURCE) == []
 
 
-def test_many_missed_runs_are_one_run(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    make_due(admin)
+def test_many_missed_runs_are_one_run(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    make_due(committing)
 
-    run = schedule.take(admin, SOURCE, TAIL)
+    run = schedule.take(committing, SOURCE, TAIL)
     assert run is not None
-    assert schedule.finish(admin, run)
+    assert schedule.finish(committing, run)
 
-    assert schedule.due(admin, SOURCE) == []
-    assert seconds_until_next(admin) > 0.9 * HOUR - 5
+    assert schedule.due(committing, SOURCE) == []
+    assert seconds_until_next(committing) > 0.9 * HOUR - 5
 
 
-def test_who_comes_after_a_death_goes_on_from_the_cursor_that_was_kept(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    make_due(admin)
-    dead = schedule.take(admin, SOURCE, TAIL)
+def test_who_comes_after_a_death_goes_on_from_the_cursor_that_was_kept(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    make_due(committing)
+    dead = schedule.take(committing, SOURCE, TAIL)
     assert dead is not None
-    assert schedule.keep(admin, dead, {"v": 1, "done": "2026-01-01"})
-    admin.execute("UPDATE source_schedule SET leased_until = now()")
+    assert schedule.keep(committing, dead, {"v": 1, "done": "2026-01-01"})
+    committing.execute("UPDATE source_schedule SET leased_until = now()")
 
-    heir = schedule.take(admin, SOURCE, TAIL)
+    heir = schedule.take(committing, SOURCE, TAIL)
 
     assert heir is not None
     assert heir.cursor == {"v": 1, "done": "2026-01-01"}
     # The dead one was only slow: it keeps, renews and ends nothing any more.
-    assert not schedule.keep(admin, dead, {"v": 1, "done": "1999-01-01"})
-    assert schedule.renew(admin, dead.claim) == 0
-    assert not schedule.finish(admin, dead)
-    assert schedule.renew(admin, heir.claim) == 1
-    assert schedule.finish(admin, heir)
+    assert not schedule.keep(committing, dead, {"v": 1, "done": "1999-01-01"})
+    assert schedule.renew(committing, dead.claim) == 0
+    assert not schedule.finish(committing, dead)
+    assert schedule.renew(committing, heir.claim) == 1
+    assert schedule.finish(committing, heir)
 
 
-def test_a_lease_that_is_renewed_is_not_taken(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    make_due(admin)
-    run = schedule.take(admin, SOURCE, TAIL, lease_seconds=0.001)
+def test_a_lease_that_is_renewed_is_not_taken(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    make_due(committing)
+    run = schedule.take(committing, SOURCE, TAIL, lease_seconds=0.001)
     assert run is not None
-    assert schedule.renew(admin, run.claim) == 1
+    assert schedule.renew(committing, run.claim) == 1
 
-    assert schedule.take(admin, SOURCE, TAIL) is None
+    assert schedule.take(committing, SOURCE, TAIL) is None
 
 
-def test_a_failed_run_comes_back_later_and_later_with_jitter(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
+def test_a_failed_run_comes_back_later_and_later_with_jitter(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
     waits: dict[int, set[float]] = {1: set(), 12: set()}
     for failures, seen in waits.items():
         for _ in range(12):
-            admin.execute("UPDATE source_schedule SET failures = %s", (failures - 1,))
-            make_due(admin)
-            run = schedule.take(admin, SOURCE, TAIL)
+            committing.execute(
+                "UPDATE source_schedule SET failures = %s", (failures - 1,)
+            )
+            make_due(committing)
+            run = schedule.take(committing, SOURCE, TAIL)
             assert run is not None
-            schedule.finish(admin, run, OpenSearchError())
-            seen.add(round(seconds_until_next(admin), 2))
+            schedule.finish(committing, run, OpenSearchError())
+            seen.add(round(seconds_until_next(committing), 2))
 
     assert max(waits[1]) <= 10
     assert max(waits[12]) <= 3600
     assert max(waits[12]) > 60
     assert min(len(seen) for seen in waits.values()) > 6
-    row = admin.execute(
+    row = committing.execute(
         "SELECT failures, last_error ->> 'code' FROM source_schedule"
     ).fetchone()
     assert row == (12, "opensearch_unavailable")
 
-    make_due(admin)
-    run = schedule.take(admin, SOURCE, TAIL)
+    make_due(committing)
+    run = schedule.take(committing, SOURCE, TAIL)
     assert run is not None
-    schedule.finish(admin, run)
-    row = admin.execute("SELECT failures, last_error FROM source_schedule").fetchone()
+    schedule.finish(committing, run)
+    row = committing.execute(
+        "SELECT failures, last_error FROM source_schedule"
+    ).fetchone()
     assert row == (0, None)
 
 
-def test_a_shorter_period_counts_at_once_and_the_same_again_changes_nothing(admin):
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    before = seconds_until_next(admin)
-    schedule.arrange(admin, SOURCE, TAIL, HOUR)
-    assert abs(seconds_until_next(admin) - before) < 5
+def test_a_shorter_period_counts_at_once_and_the_same_again_changes_nothing(committing):
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    before = seconds_until_next(committing)
+    schedule.arrange(committing, SOURCE, TAIL, HOUR)
+    assert abs(seconds_until_next(committing) - before) < 5
 
-    schedule.arrange(admin, SOURCE, TAIL, 60)
+    schedule.arrange(committing, SOURCE, TAIL, 60)
 
-    assert seconds_until_next(admin) < 67
+    assert seconds_until_next(committing) < 67
 
 
 def kinds(conn) -> list[str]:
     return [one.kind for one in maintenance.unfinished(conn)]
 
 
-def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(admin):
-    upkeep.arrange_chores(admin)
-    upkeep.schedule_chores(admin)
-    assert kinds(admin) == []
+def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(committing):
+    upkeep.arrange_chores(committing)
+    upkeep.schedule_chores(committing)
+    assert kinds(committing) == []
 
     for _ in range(3):
-        make_due(admin, INSTALLATION, EXPIRE)
-        upkeep.schedule_chores(admin)
+        make_due(committing, INSTALLATION, EXPIRE)
+        upkeep.schedule_chores(committing)
 
-    assert kinds(admin) == [EXPIRE]
-    assert schedule.due(admin, INSTALLATION) == []
+    assert kinds(committing) == [EXPIRE]
+    assert schedule.due(committing, INSTALLATION) == []
 
 
-def test_a_schedule_of_another_release_is_left_to_it(admin, app, messages):
-    schedule.arrange(admin, INSTALLATION, "polish", HOUR)
-    make_due(admin, INSTALLATION, "polish")
-    maintenance.open_chore(admin, "scrub")
+def test_a_schedule_of_another_release_is_left_to_it(committing, app, messages):
+    schedule.arrange(committing, INSTALLATION, "polish", HOUR)
+    make_due(committing, INSTALLATION, "polish")
+    maintenance.open_chore(committing, "scrub")
 
-    upkeep.schedule_chores(admin)
-    upkeep.nudge_chores(admin, app)
+    upkeep.schedule_chores(committing)
+    upkeep.nudge_chores(committing, app)
 
-    assert kinds(admin) == ["scrub"]
+    assert kinds(committing) == ["scrub"]
     assert messages() == []
 
 
-def test_a_chore_is_nudged_until_somebody_takes_it(admin, app, messages):
-    maintenance.open_chore(admin, EXPIRE)
-    (row,) = maintenance.unfinished(admin)
+def test_a_chore_is_nudged_until_somebody_takes_it(committing, app, messages):
+    maintenance.open_chore(committing, EXPIRE)
+    (row,) = maintenance.unfinished(committing)
 
     # The message is lost: popped by a worker that died, or flushed away.
     for _ in range(3):
-        upkeep.nudge_chores(admin, app)
+        upkeep.nudge_chores(committing, app)
         assert messages() == [(broker.EXPIRE, str(row.id))]
 
-    chore = maintenance.claim(admin, EXPIRE)
-    upkeep.nudge_chores(admin, app)
+    chore = maintenance.claim(committing, EXPIRE)
+    upkeep.nudge_chores(committing, app)
     assert messages() == []
     assert chore is not None
 
 
-def test_nudges_for_chores_never_exceed_two_for_each_process(admin, app, messages):
-    maintenance.open_chore(admin, EXPIRE)
-    maintenance.open_chore(admin, RECONCILE_INDEX)
+def test_nudges_for_chores_never_exceed_two_for_each_process(committing, app, messages):
+    maintenance.open_chore(committing, EXPIRE)
+    maintenance.open_chore(committing, RECONCILE_INDEX)
 
     for _ in range(5):
-        upkeep.nudge_chores(admin, app)
+        upkeep.nudge_chores(committing, app)
 
     assert len(messages()) == 2
 
 
 def test_without_its_broker_the_scheduler_makes_rows_all_the_same(
-    admin, app, messages, celery_broker_cluster
+    committing, app, messages, celery_broker_cluster
 ):
-    upkeep.arrange_chores(admin)
+    upkeep.arrange_chores(committing)
     (server,) = celery_broker_cluster
     server.kill()
 
-    make_due(admin, INSTALLATION, EXPIRE)
-    upkeep.schedule_chores(admin)
-    upkeep.nudge_chores(admin, app)
-    assert kinds(admin) == [EXPIRE]
+    make_due(committing, INSTALLATION, EXPIRE)
+    upkeep.schedule_chores(committing)
+    upkeep.nudge_chores(committing, app)
+    assert kinds(committing) == [EXPIRE]
 
     server.restart()
 
     def nudged() -> list[tuple[str, str]]:
-        upkeep.nudge_chores(admin, app)
+        upkeep.nudge_chores(committing, app)
         return messages()
 
     assert until(nudged, within_seconds=10)[0][0] == broker.EXPIRE
 
 
-def test_a_chore_that_no_worker_survives_ends_with_its_reason(admin, app, messages):
-    maintenance.open_chore(admin, EXPIRE)
-    (row,) = maintenance.unfinished(admin)
+def test_a_chore_that_no_worker_survives_ends_with_its_reason(
+    committing, app, messages
+):
+    maintenance.open_chore(committing, EXPIRE)
+    (row,) = maintenance.unfinished(committing)
     for _ in range(MAX_STRIKES):
-        assert maintenance.claim(admin, EXPIRE) is not None
-        admin.execute("UPDATE maintenance SET leased_until = now()")
+        assert maintenance.claim(committing, EXPIRE) is not None
+        committing.execute("UPDATE maintenance SET leased_until = now()")
 
-    assert maintenance.claim(admin, EXPIRE) is None
-    upkeep.nudge_chores(admin, app)
+    assert maintenance.claim(committing, EXPIRE) is None
+    upkeep.nudge_chores(committing, app)
 
-    ended = maintenance.find(admin, row.id)
+    ended = maintenance.find(committing, row.id)
     assert ended.state == "failed"
     assert ended.error is not None
     assert ended.error["code"] == "worker_lost"

@@ -23,30 +23,24 @@ EMBED_QUEUE, METADATA_QUEUE = "enhance.embed", "enhance.metadata"
 
 
 @pytest.fixture
-def admin(database):
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
-
-
-@pytest.fixture
-def make_due(admin):
+def make_due(committing):
     """Add an entry whose stages have been due for a minute."""
 
     def make(*stages: str) -> None:
         draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
-        save_page(admin, "default", [draft], stages=stages, editor="test")
-        admin.execute("UPDATE work SET due_at = now() - interval '1 min'")
+        save_page(committing, "default", [draft], stages=stages, editor="test")
+        committing.execute("UPDATE work SET due_at = now() - interval '1 min'")
 
     return make
 
 
 @pytest.fixture
-def alive(admin):
+def alive(committing):
     """Report worker processes of a queue."""
 
     def report(queue: str, count: int, age: str = "1 s") -> None:
         for _ in range(count):
-            admin.execute(
+            committing.execute(
                 "INSERT INTO worker_process"
                 " (id, kind, queues, pid, host, version, seen_at)"
                 " VALUES (uuidv7(), 'k', %s, 1, 'h', '1', now() - %s::interval)",
@@ -81,84 +75,90 @@ def waiting(app, queue: str) -> int:
     return broker.waiting(app, [queue])[queue]
 
 
-def test_what_nobody_works_on_is_nudged_without_ids(admin, app, make_due, messages):
+def test_what_nobody_works_on_is_nudged_without_ids(
+    committing, app, make_due, messages
+):
     make_due(METADATA_STAGE, NEW)
 
-    sweep_due_work(admin, app)
+    sweep_due_work(committing, app)
 
     assert messages(METADATA_QUEUE) == [(EXTRACT_METADATA, [[]])] * 2
     assert messages(EMBED_QUEUE) == [(EMBED_ENTRIES, ["new-model", []])] * 2
 
 
-def test_at_most_two_nudges_wait_for_each_living_process(admin, app, make_due, alive):
+def test_at_most_two_nudges_wait_for_each_living_process(
+    committing, app, make_due, alive
+):
     make_due(METADATA_STAGE)
     for _ in range(5):
-        sweep_due_work(admin, app)
+        sweep_due_work(committing, app)
     assert waiting(app, METADATA_QUEUE) == 2
 
     alive(METADATA_QUEUE, 2)
     alive(METADATA_QUEUE, 5, age="16 s")
     alive(EMBED_QUEUE, 3)
     for _ in range(5):
-        sweep_due_work(admin, app)
+        sweep_due_work(committing, app)
 
     assert waiting(app, METADATA_QUEUE) == 4
 
 
-def test_what_is_in_hand_or_due_later_or_just_added_is_not_nudged(admin, app, make_due):
+def test_what_is_in_hand_or_due_later_or_just_added_is_not_nudged(
+    committing, app, make_due
+):
     make_due(METADATA_STAGE)
     for change in (
         "leased_until = clock_timestamp() + interval '5 s'",
         "leased_until = NULL, due_at = now() + interval '5 s'",
         "due_at = now()",
     ):
-        admin.execute(f"UPDATE work SET {change}")
-        sweep_due_work(admin, app)
+        committing.execute(f"UPDATE work SET {change}")
+        sweep_due_work(committing, app)
 
     assert waiting(app, METADATA_QUEUE) == 0
 
 
 def test_what_a_dead_worker_held_is_nudged_when_its_lease_is_over(
-    admin, app, make_due, messages
+    committing, app, make_due, messages
 ):
     make_due(METADATA_STAGE)
-    assert len(rows.claim(admin, METADATA_STAGE, limit=1)) == 1
-    sweep_due_work(admin, app)
+    assert len(rows.claim(committing, METADATA_STAGE, limit=1)) == 1
+    sweep_due_work(committing, app)
     assert messages(METADATA_QUEUE) == []
 
-    admin.execute(
+    committing.execute(
         "UPDATE work SET leased_until = now() - interval '1 ms',"
         " due_at = now() - interval '15 s'"
     )
-    sweep_due_work(admin, app)
+    sweep_due_work(committing, app)
 
     assert len(messages(METADATA_QUEUE)) == 2
 
 
 def test_a_stage_nobody_can_work_on_leaves_room_for_the_others_of_its_queue(
-    admin, app, make_due, messages
+    committing, app, make_due, messages
 ):
     make_due(OLD, NEW)
 
     for _ in range(3):
-        sweep_due_work(admin, app)
+        sweep_due_work(committing, app)
         models = sorted(arguments[0] for _, arguments in messages(EMBED_QUEUE))
         assert models == ["new-model", "old-model"]
 
 
 def test_the_sweeper_outlives_its_broker(
-    admin, app, make_due, messages, celery_broker_cluster
+    committing, app, make_due, messages, celery_broker_cluster
 ):
     make_due(METADATA_STAGE)
     (server,) = celery_broker_cluster
-    sweep_due_work(admin, app)
+    sweep_due_work(committing, app)
     server.kill()
 
-    sweep_due_work(admin, app)
+    sweep_due_work(committing, app)
     server.restart()
 
     def swept() -> int:
-        sweep_due_work(admin, app)
+        sweep_due_work(committing, app)
         return waiting(app, METADATA_QUEUE)
 
     assert until(swept, within_seconds=10) == 2

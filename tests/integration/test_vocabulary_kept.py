@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 import psycopg
 import pytest
-from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from shared.broker import METADATA_STAGE
 from shared.due import maintenance
@@ -45,12 +43,6 @@ class Stepping(Context):
 @pytest.fixture
 def ctx(make_context: MakeContext) -> Context:
     return make_context(Stepping)
-
-
-@pytest.fixture
-def admin(database) -> Iterator[Connection[TupleRow]]:
-    with psycopg.connect(database, autocommit=True) as conn:
-        yield conn
 
 
 def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
@@ -101,104 +93,112 @@ def names(conn) -> dict[str, int]:
     return dict(conn.execute("SELECT ident, n FROM ident").fetchall())
 
 
-def test_the_stage_takes_in_words_with_their_stems_and_names(admin):
-    learn(admin, save(admin, "1", "Cavities tripped near HCM03"))
+def test_the_stage_takes_in_words_with_their_stems_and_names(committing):
+    learn(committing, save(committing, "1", "Cavities tripped near HCM03"))
 
-    found = admin.execute("SELECT language, surface, stem FROM lexeme").fetchall()
+    found = committing.execute("SELECT language, surface, stem FROM lexeme").fetchall()
     assert set(found) == {
         ("en", "cavities", "caviti"),
         ("en", "tripped", "trip"),
         ("en", "near", "near"),
     }
-    assert set(names(admin)) == {"hcm3", "hcm03", "hcm", "03", "3"}
+    assert set(names(committing)) == {"hcm3", "hcm03", "hcm", "03", "3"}
 
 
-def test_what_was_rolled_back_is_not_trusted_to_be_there(admin):
+def test_what_was_rolled_back_is_not_trusted_to_be_there(committing):
     known = Known()
-    entry_id = save(admin, "1", "cavity tripped")
-    content = reading.contents(admin, TENANT, [entry_id])[entry_id]
-    with admin.transaction(force_rollback=True):
-        metadata.store(admin, content, metadata.extract(content, "en"), known)
+    entry_id = save(committing, "1", "cavity tripped")
+    content = reading.contents(committing, TENANT, [entry_id])[entry_id]
+    with committing.transaction(force_rollback=True):
+        metadata.store(committing, content, metadata.extract(content, "en"), known)
 
-    learn(admin, entry_id, known)
+    learn(committing, entry_id, known)
 
-    assert set(words(admin)) == {"cavity", "tripped"}
+    assert set(words(committing)) == {"cavity", "tripped"}
 
 
-def test_known_words_are_not_sent_again(admin):
+def test_known_words_are_not_sent_again(committing):
     known = Known()
-    learn(admin, save(admin, "1", "cavity tripped"), known)
-    admin.execute("DELETE FROM lexeme")
+    learn(committing, save(committing, "1", "cavity tripped"), known)
+    committing.execute("DELETE FROM lexeme")
 
-    learn(admin, save(admin, "2", "cavity quenched"), known)
+    learn(committing, save(committing, "2", "cavity quenched"), known)
 
-    assert set(words(admin)) == {"quenched"}
+    assert set(words(committing)) == {"quenched"}
 
 
-def test_the_count_says_in_how_many_entries_a_word_is(ctx, admin, monkeypatch):
+def test_the_count_says_in_how_many_entries_a_word_is(ctx, committing, monkeypatch):
     monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
     monkeypatch.setattr(counting, "STEP_ROWS", 2)
     for number in range(5):
-        save(admin, f"{number}", f"beam beam HCM03 {'lost' * (number % 2)}")
-        save(admin, f"{number}", "beam", tenant="other")
+        save(committing, f"{number}", f"beam beam HCM03 {'lost' * (number % 2)}")
+        save(committing, f"{number}", "beam", tenant="other")
     extract_metadata(ctx)
 
     for _ in range(2):
-        count(ctx, admin)
-        assert words(admin) == {"beam": 5, "lost": 2}
-        assert words(admin, "other") == {"beam": 5}
-        assert names(admin)["hcm3"] == 5
+        count(ctx, committing)
+        assert words(committing) == {"beam": 5, "lost": 2}
+        assert words(committing, "other") == {"beam": 5}
+        assert names(committing)["hcm3"] == 5
 
 
 @pytest.mark.parametrize("vocabulary", ["there", "older"])
-def test_what_no_entry_has_any_more_goes_with_the_count(ctx, admin, vocabulary):
-    save(admin, "1", "cavity quenched")
-    save(admin, "2", "HCM03 sparked")
+def test_what_no_entry_has_any_more_goes_with_the_count(ctx, committing, vocabulary):
+    save(committing, "1", "cavity quenched")
+    save(committing, "2", "HCM03 sparked")
     extract_metadata(ctx)
     if vocabulary == "older":
         # As it is where entries are older than the vocabulary.
-        admin.execute("DELETE FROM lexeme")
-        admin.execute("DELETE FROM ident")
-    save(admin, "1", "cavity recovered")
-    tombstone(admin, TENANT, save(admin, "2", "HCM03 sparked"), reason=None, stages=[])
+        committing.execute("DELETE FROM lexeme")
+        committing.execute("DELETE FROM ident")
+    save(committing, "1", "cavity recovered")
+    tombstone(
+        committing,
+        TENANT,
+        save(committing, "2", "HCM03 sparked"),
+        reason=None,
+        stages=[],
+    )
     extract_metadata(ctx)
 
-    count(ctx, admin)
+    count(ctx, committing)
 
-    assert words(admin) == {"cavity": 1, "recovered": 1}
-    assert names(admin) == {}
+    assert words(committing) == {"cavity": 1, "recovered": 1}
+    assert names(committing) == {}
 
 
-def test_a_word_that_comes_behind_the_walk_is_not_taken_out(ctx, admin, monkeypatch):
+def test_a_word_that_comes_behind_the_walk_is_not_taken_out(
+    ctx, committing, monkeypatch
+):
     monkeypatch.setattr(word_count, "STEP_ENTRIES", 1)
-    first = save(admin, "1", "beam")
+    first = save(committing, "1", "beam")
     extract_metadata(ctx)
-    last = save(admin, "2", "quenched HCM03")
+    last = save(committing, "2", "quenched HCM03")
     extract_metadata(ctx)
     known = ctx.known
 
     def move(step: int) -> None:
         # The second step has gone through the first entry.
         if step == 2:
-            save(admin, "1", "beam quenched HCM03")
-            learn(admin, first, known)
-            save(admin, "2", "gone")
-            learn(admin, last, known)
+            save(committing, "1", "beam quenched HCM03")
+            learn(committing, first, known)
+            save(committing, "2", "gone")
+            learn(committing, last, known)
 
     ctx.at_step = move
-    count(ctx, admin)
+    count(ctx, committing)
 
-    assert set(words(admin)) == {"beam", "quenched", "gone"}
-    assert "hcm3" in names(admin)
+    assert set(words(committing)) == {"beam", "quenched", "gone"}
+    assert "hcm3" in names(committing)
     ctx.at_step = None
-    count(ctx, admin)
-    assert words(admin) == {"beam": 1, "quenched": 1, "gone": 1}
+    count(ctx, committing)
+    assert words(committing) == {"beam": 1, "quenched": 1, "gone": 1}
 
 
-def test_a_walk_that_dies_goes_on_where_it_was(ctx, admin, monkeypatch):
+def test_a_walk_that_dies_goes_on_where_it_was(ctx, committing, monkeypatch):
     monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
     for number in range(6):
-        save(admin, f"{number}", "beam lost")
+        save(committing, f"{number}", "beam lost")
     extract_metadata(ctx)
 
     class Killed(BaseException):
@@ -210,41 +210,43 @@ def test_a_walk_that_dies_goes_on_where_it_was(ctx, admin, monkeypatch):
 
     ctx.at_step = die
     with pytest.raises(Killed):
-        count(ctx, admin)
+        count(ctx, committing)
     ctx.at_step = None
-    admin.execute("UPDATE maintenance SET leased_until = NULL")
-    go_on(ctx, admin)
+    committing.execute("UPDATE maintenance SET leased_until = NULL")
+    go_on(ctx, committing)
 
-    assert words(admin) == {"beam": 6, "lost": 6}
+    assert words(committing) == {"beam": 6, "lost": 6}
 
 
 @pytest.mark.requirement("U30")
-def test_a_purge_takes_out_the_words_that_only_its_entry_had(ctx, admin):
-    save(admin, "1", "Aloysius dropped HCM77 and the beam")
-    save(admin, "1", "Melchior drops HCM77 and the beam")
-    save(admin, "2", "the beam dropped")
+def test_a_purge_takes_out_the_words_that_only_its_entry_had(ctx, committing):
+    save(committing, "1", "Aloysius dropped HCM77 and the beam")
+    save(committing, "1", "Melchior drops HCM77 and the beam")
+    save(committing, "2", "the beam dropped")
     extract_metadata(ctx)
     known = ctx.known
 
-    purge(admin, "1")
+    purge(committing, "1")
 
-    assert "melchior" not in words(admin)
-    assert not [name for name in names(admin) if "77" in name]
-    assert {"beam", "dropped"} <= words(admin).keys()
+    assert "melchior" not in words(committing)
+    assert not [name for name in names(committing) if "77" in name]
+    assert {"beam", "dropped"} <= words(committing).keys()
     # What remains of it, a form of a word that others have, goes with the count that
     # the purge has made due.
-    go_on(ctx, admin)
-    assert words(admin) == {"the": 1, "beam": 1, "dropped": 1}
+    go_on(ctx, committing)
+    assert words(committing) == {"the": 1, "beam": 1, "dropped": 1}
     # And who knew the word takes it in again.
-    learn(admin, save(admin, "3", "Melchior again"), known)
-    assert "melchior" in words(admin)
+    learn(committing, save(committing, "3", "Melchior again"), known)
+    assert "melchior" in words(committing)
 
 
-def test_many_learners_of_the_same_words_in_any_order_do_not_block(database, admin):
+def test_many_learners_of_the_same_words_in_any_order_do_not_block(
+    database, committing
+):
     rng = random.Random(7)
     pool = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
     ids = [
-        save(admin, f"{n}", " ".join(rng.sample(pool, 40)) + f" DEV{n % 9}")
+        save(committing, f"{n}", " ".join(rng.sample(pool, 40)) + f" DEV{n % 9}")
         for n in range(60)
     ]
 
@@ -256,7 +258,7 @@ def test_many_learners_of_the_same_words_in_any_order_do_not_block(database, adm
         done = sum(threads.map(work, [ids[n::4] for n in range(4)]))
 
     assert done == 60
-    assert expected(admin) == {*words(admin)}
+    assert expected(committing) == {*words(committing)}
 
 
 def expected(conn) -> set[str]:
@@ -271,7 +273,7 @@ def expected(conn) -> set[str]:
 
 
 def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
-    ctx, database, admin, monkeypatch
+    ctx, database, committing, monkeypatch
 ):
     monkeypatch.setattr(word_count, "STEP_ENTRIES", 5)
     monkeypatch.setattr(counting, "STEP_ROWS", 20)
@@ -281,9 +283,9 @@ def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
         return " ".join(rng.sample(pool, 8))
 
     first = random.Random(1)
-    ids = [save(admin, f"{n}", text(first)) for n in range(40)]
+    ids = [save(committing, f"{n}", text(first)) for n in range(40)]
     for one in ids:
-        learn(admin, one)
+        learn(committing, one)
 
     def write(seed: int) -> None:
         """Edit, delete and purge entries of its own; learn like a worker does."""
@@ -313,9 +315,9 @@ def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
         work.append(threads.submit(count_on, 0))
         for each in work:
             each.result()
-    assert expected(admin) <= {*words(admin)}
+    assert expected(committing) <= {*words(committing)}
 
-    maintenance.start_over(admin, maintenance.COUNT_WORDS)
-    go_on(ctx, admin)
+    maintenance.start_over(committing, maintenance.COUNT_WORDS)
+    go_on(ctx, committing)
 
-    assert expected(admin) == {*words(admin)}
+    assert expected(committing) == {*words(committing)}
