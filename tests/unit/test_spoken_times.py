@@ -6,6 +6,7 @@ import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -18,6 +19,7 @@ from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.tree import And, Field, Or
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results.response import nothing_asked
+from shared.text import facility
 from shared.text.periods import Period
 from tests.unit.test_query_dates import CLOCK as WITHOUT_CALENDAR
 from tests.unit.test_query_dates import ZONE
@@ -219,6 +221,13 @@ TABLE = [
         1.0,
     ),
     ("yesterday trips AND vacuum", "trips AND vacuum", "yesterday", YESTERDAY, 1.0),
+    (
+        "trips over the weekend",
+        "trips",
+        "over the weekend",
+        "2024-06-07 22:00 to 2024-06-09 22:00",
+        0.9,
+    ),
     ("trips since 06:45", "trips", "since 06:45", "2024-06-12 04:45 to", 0.9),
     ("trips before 18:00", "trips", "before 18:00", "to 2024-06-11 16:00", 0.9),
     (
@@ -252,6 +261,7 @@ UNTOUCHED = [
     "day pump in on swing",
     "at night",
     "in 2000 turns",
+    "weekend crew",
     "current shift of the beam",
     "last cavity",
     "previous run 9000",
@@ -443,6 +453,37 @@ def test_the_words_and_the_filters_both_hold() -> None:
 
 def test_who_does_not_know_what_is_now_searches_the_words() -> None:
     assert plan_of("trip last week", NO_CLOCK).times == ()
+
+
+def test_a_calendar_in_the_facilitys_file_has_no_entry_read_anew(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "facility.yaml"
+    path.write_text("not_names: [rack]\n", "utf-8")
+    before = facility.load(path, ZONE)
+    path.write_text(
+        "not_names: [rack]\ncalendar:\n  - {name: July shutdown, kind: shutdown,"
+        " begins: 2023-07-03, ends: 2023-07-30}\n",
+        "utf-8",
+    )
+    after = facility.load(path, ZONE)
+    assert after.calendar == CALENDAR[:1]
+    assert after.fingerprint == before.fingerprint
+    assert after.facts_fingerprint == before.facts_fingerprint
+    # The order of a search may change with it.
+    assert after.whole_fingerprint != before.whole_fingerprint
+
+
+@pytest.mark.parametrize(
+    ("day", "query", "saturday"),
+    [(8, "this weekend", 8), (9, "last weekend", 1), (10, "last weekend", 8)],
+)
+def test_a_weekend_is_the_latest_or_the_last_that_is_over(
+    day: int, query: str, saturday: int
+) -> None:
+    clock = Clock(datetime(2024, 6, day, 12, tzinfo=UTC))
+    found = told(plan_of(f"{query} trip", clock))
+    assert found == [f"2024-06-0{saturday} 00:00 to 2024-06-{saturday + 2:02} 00:00"]
 
 
 def test_a_period_that_ends_before_it_begins_is_refused() -> None:

@@ -46,6 +46,8 @@ _ALONE = re.compile(
     rf"|(?:{_MONTHS}) \d{{4}}",
     re.ASCII,
 )
+_WEEKEND = re.compile(r"(?:(?:this|last|previous) )?weekend")
+_SATURDAY = 5
 _MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
 _NUMBER = r"(?:st|nd|rd|th)?"
 _DAY_OF_MONTH = re.compile(
@@ -71,7 +73,17 @@ _FIRST_WORDS = frozenset(
         *("about", "after", "around", "at", "before", "between", "during", "from"),
         *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
         *("previous", "since", "the", "this", "today", "until", "within"),
-        *("yesterday", "day", "a", "an", "night", "owl", "graveyard", *_COUNTS),
+        *(
+            "yesterday",
+            "weekend",
+            "day",
+            "a",
+            "an",
+            "night",
+            "owl",
+            "graveyard",
+            *_COUNTS,
+        ),
         *_WEEKDAYS.split("|"),
         *_MONTHS.split("|"),
     )
@@ -172,6 +184,8 @@ def _core(text: str, clock: Clock, *, is_led: bool) -> Reading | None:
         month = _MONTH_ONLY.fullmatch(text)
         span = dates.read(month["month"] if month else text, clock)
         return Reading(span, _sure(text)) if span else None
+    if _WEEKEND.fullmatch(text) and (is_led or " " in text):
+        return _weekend(clock, is_over=text.startswith(("last", "previous")))
     shift = days.named_shift(text, clock)
     if shift:
         # By its name alone it may be any: `during the owl shift` means the latest.
@@ -183,6 +197,17 @@ def _core(text: str, clock: Clock, *, is_led: bool) -> Reading | None:
         return None
     span = _day_of_month(text, clock) or dates.read(text, clock)
     return Reading(span, _sure(text)) if span else None
+
+
+def _weekend(clock: Clock, *, is_over: bool) -> Reading | None:
+    """Return the latest Saturday and Sunday that have begun, or are over."""
+    today = clock.today
+    if today is None:
+        return None
+    saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
+    if is_over and today < saturday + 2 * _DAY:
+        saturday -= 7 * _DAY
+    return Reading(clock.days(saturday, saturday + 2 * _DAY), LIKELY)
 
 
 def _day_of_month(text: str, clock: Clock) -> Span | None:
