@@ -11,7 +11,8 @@ _SPECIAL = re.compile(r"[/#@%\[\]\s]")
 
 def doc_key(tenant: str, source: str, external_id: str) -> str:
     """Return tenant, source and external id as one path; unique for ever."""
-    return "/".join(_encoded(part) for part in (tenant, source, external_id))
+    # Of every hit of a search: no list is made of the parts.
+    return f"{_encoded(tenant)}/{_encoded(source)}/{_encoded(external_id)}"
 
 
 def source_uri(tenant: str, source: str, external_id: str) -> str:

@@ -15,6 +15,7 @@ from shared.access import rights
 from shared.entries import identity
 from shared.entries.narrowing import MARKS, NARROWED, narrows
 from shared.jobs.outcome import Candidate
+from shared.postgres import array
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ _OF_THESE: LiteralString = (
     """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
     + left()
-    + " AND e.id = ANY (%(ids)s) LIMIT 5000"
+    + " AND e.id = ANY (%(ids)s::uuid[]) LIMIT 5000"
 )
 # Of a question without filters, which excludes nothing: most of the other statement is
 # what lets everything through then, and planning that takes longer than reading.
@@ -89,7 +90,7 @@ _PLAINLY_OF_THESE: LiteralString = (
     """
     SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
       FROM entry e
-     WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
+     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
        AND e.deleted_at IS NULL"""
     + rights.SEEN
     + """
@@ -112,7 +113,7 @@ def asked(
     statement = _PLAINLY_OF_THESE if is_plain else _OF_THESE
     cur = conn.cursor(row_factory=class_row(Columns))
     # What filters is planned each time, as far as it narrows.
-    return cur.execute(statement, {"ids": list(ids), **params}, prepare=is_plain)
+    return cur.execute(statement, {"ids": array(ids), **params}, prepare=is_plain)
 
 
 def by_id(rows: Iterable[Columns]) -> dict[UUID, Columns]:

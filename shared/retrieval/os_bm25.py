@@ -48,10 +48,12 @@ def search(ask: Ask, tools: Tools) -> Found:
         return Found(skipped=CIRCUIT_OPEN)
 
     early: dict[Question, Callable[[], os_asking.Answer]] = {}
+    following: list[tuple[str, Question]] | None = None
     if asked.is_long:
         # What is asked next when it finds nothing, as is likely, goes with it.
         asked = questions.spelt_ahead(ask, asked)
-        in_turn = questions.next_ones(ask, asked)
+        following = [*questions.wider(ask, asked)]
+        in_turn = [asked.question, *(wider for _, wider in following)]
         bodies = [body(ask, one) for one in in_turn]
         answers = os_asking.answered_with_next(ask, tools, *bodies)
         early.update(zip(in_turn, answers, strict=True))
@@ -64,7 +66,7 @@ def search(ask: Ask, tools: Tools) -> Found:
             answer = told()
         return _found_by(ask, tools, asked, question, as_of, _scores(answer))
 
-    found, notes = questions.first_found(ask, asked, "os_bm25", found_by)
+    found, notes = questions.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, score) for row, score in found)
     return Found(hits, as_of, notes, exact=asked.question.is_exact)

@@ -8,14 +8,14 @@ asks the vocabulary nothing. What a fallback would look up again is read anew th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import Diagnostic
 from shared.log import get_logger
-from shared.postgres import connection
+from shared.postgres import at_once
 from shared.query.compiled import expanding, question, terms, tsquery
 from shared.query.compiled.question import Question
 from shared.query.compiled.words import Known
@@ -122,14 +122,21 @@ def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
 
 
 def first_found(
-    ask: Ask, asked: Asked, module: str, search: Callable[[Question], T]
+    ask: Ask,
+    asked: Asked,
+    module: str,
+    search: Callable[[Question], T],
+    following: Iterable[tuple[str, Question]] | None = None,
 ) -> tuple[T, tuple[Diagnostic, ...]]:
-    """Return what is found first: as it is asked, as it may be meant, with any word."""
+    """Return what is found first: as it is asked, as it may be meant, with any word.
+
+    `following`: what comes after the first, where that has been made already.
+    """
     found = search(asked.question)
     if found:
         return found, asked.diagnostics
-    for code, wider in _wider(ask, asked):
-        found = search(wider)
+    for code, one in wider(ask, asked) if following is None else following:
+        found = search(one)
         if found:
             return found, (*asked.diagnostics, _note(module, code, _SAID[code]))
     return found, asked.diagnostics
@@ -140,17 +147,14 @@ def spelt_ahead(ask: Ask, asked: Asked) -> Asked:
     return replace(asked, spelt=_perhaps_meant(ask, asked))
 
 
-def next_ones(ask: Ask, asked: Asked) -> list[Question]:
-    """Return what is searched in turn as long as nothing is found."""
-    return [asked.question, *(wider for _, wider in _wider(ask, asked))]
-
-
-def _wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
+def wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
+    """Yield what is searched in turn as long as nothing is found, and why."""
     found = _perhaps_meant(ask, asked) if asked.spelt is None else asked.spelt
     if any(expansion.spellings for expansion in found.values()):
         # One word that is spelt nearly so is not enough: all of them stand again.
-        meant = replace(asked, known={**asked.known, **found})
-        yield "fuzzy_fallback", with_all(meant)
+        meant = with_all(replace(asked, known={**asked.known, **found}))
+        if not meant.asks_more_than(asked.question):
+            yield "fuzzy_fallback", meant
     relaxed = asked.question.relaxed()
     if not asked.plan.any_word and relaxed != asked.question:
         yield "relaxed_to_any_term", relaxed
@@ -188,7 +192,7 @@ def _compiled(
 
 
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
-    with connection(lexicon.pool) as conn:
+    with at_once(lexicon.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         found = expand.expand(
             conn, ask.plan.scope.tenant, wanted, alike=ask.plan.fuzzy_threshold
@@ -212,7 +216,8 @@ def queries(asked: Question) -> str:
 
 def fields(asked: Question) -> str:
     """Return the filters of fields in the question, as JSON; none: all are terms."""
-    if not any(tsquery.needs_marks(guard.condition) for guard in asked.guards):
+    conditions = (guard.condition for guard in asked.guards)
+    if not asked.fields or not any(map(tsquery.needs_marks, conditions)):
         return "[]"
     rows = [
         {"mark": tsquery.mark(number), **filters.params}

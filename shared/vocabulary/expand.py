@@ -184,7 +184,7 @@ def expand(
         "candidates": _CANDIDATES,
     }
     found: dict[int, list[TupleRow]] = defaultdict(list)
-    for row in conn.execute(_EXPAND, values):
+    for row in conn.execute(_EXPAND, values, prepare=True):
         found[row[0]].append(row[1:])
     return [
         _spelt(want, found[no])

@@ -10,7 +10,9 @@ import pytest
 from opensearchpy import OpenSearch
 from psycopg import Connection
 
-from shared.query.plan import Limits, Question, make_plan
+from shared.query import plan as planning
+from shared.query.compiled.question import Question
+from shared.query.plan import Limits, make_plan
 from shared.retrieval import attempt, columns, questions
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
@@ -20,11 +22,14 @@ from shared.vocabulary.present import Present
 from tests.integration.fix_engines import ANYBODY, Logbook, Text
 
 LONG = "why was there not enough cooling water flow at night"
+# Nobody wrote `no`, and `not` stands beside the words that are asked for.
+ONLY_RANKED = "why was there no flow of cooling water enough at night"
 NEVER = 100
 # For an index that has just begun, on a busy machine.
 SECONDS = 10.0
 QUESTIONS = (
     LONG,
+    ONLY_RANKED,
     "the cooling water pump tripped at noon today",
     "the coling watter pump tripped at noon today",
     "the cooling water pump tripped at noon -leak today",
@@ -42,6 +47,7 @@ class Noting:
     def __init__(self, client: OpenSearch) -> None:
         self._client = client
         self.asked: list[str] = []
+        self.bodies = 0
 
     def search(self, **given: Any) -> Any:
         self.asked.append("search")
@@ -49,6 +55,7 @@ class Noting:
 
     def msearch(self, **given: Any) -> Any:
         self.asked.append("msearch")
+        self.bodies += sum(map(bool, given["body"]))
         return self._client.msearch(**given)
 
 
@@ -71,7 +78,7 @@ def written(logbook: Logbook) -> Logbook:
 
 
 def found(query: str, tools: Tools) -> Found:
-    plan = make_plan(Question(query, mode="keyword"), ANYBODY, Limits())
+    plan = make_plan(planning.Question(query, mode="keyword"), ANYBODY, Limits())
     result: Found = module("os_bm25").execute(Ask.lasting(plan, SECONDS), tools)
     return replace(result, as_of=None)
 
@@ -118,6 +125,20 @@ def test_a_long_question_asks_the_index_once(
     assert client.asked == asked
 
 
+@pytest.mark.parametrize("query", [LONG, ONLY_RANKED], ids=["asked for", "ranked"])
+def test_a_spelling_of_what_only_ranks_is_not_searched(
+    written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Noting(written.client)
+    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    told = found(query, tools)
+    # As it stands, and by any word: what would ask for more finds nothing either.
+    assert client.bodies == 2
+    monkeypatch.setattr(Question, "asks_more_than", lambda *_: False)
+    assert found(query, tools) == told
+    assert client.bodies == 2 + (3 if query == ONLY_RANKED else 2)
+
+
 class Late(Noting):
     """The same, on which the question that is asked ahead is never answered in time."""
 
@@ -132,7 +153,7 @@ class Late(Noting):
     ("query", "asked", "names"),
     [
         (LONG, ["msearch", "search"], {"all", "leak", "flow", "name"}),
-        (QUESTIONS[1], ["msearch"], {"all", "leak"}),
+        (QUESTIONS[2], ["msearch"], {"all", "leak"}),
     ],
     ids=["it is needed", "it is not"],
 )
@@ -175,7 +196,7 @@ def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
     tools = replace(written.tools(), index="absent", circuit=circuit)
     told = {}
     for query in ("pump", LONG):
-        plan = make_plan(Question(query, mode="keyword"), ANYBODY, Limits())
+        plan = make_plan(planning.Question(query, mode="keyword"), ANYBODY, Limits())
         branch = Branch(plan, "os_bm25", time.time() + 5, time.time)
         first, second = attempt.carry_out(branch, lambda: tools)
         told[query] = first.status, first.error_code, first.retriable

@@ -70,6 +70,14 @@ class Question:
             terms.is_exact(guard.condition) for guard in self.guards
         )
 
+    def asks_more_than(self, other: Question) -> bool:
+        """Whether all that the other asks for is asked for, and perhaps more."""
+        return len(self.guards) == len(other.guards) and all(
+            ours.languages == theirs.languages
+            and terms.asks_more_than(ours.condition, theirs.condition)
+            for ours, theirs in zip(self.guards, other.guards, strict=True)
+        )
+
     def relaxed(self) -> Question:
         """Return the question with any plain word enough; equal if there are none."""
         return self._with({g: terms.relaxed(g.condition) for g in self.guards})

@@ -160,6 +160,15 @@ def leaves(condition: Condition, *, is_wanted: bool = True) -> list[tuple[Leaf, 
     return found
 
 
+def asks_more_than(condition: Condition, other: Condition) -> bool:
+    """Whether what it asks for side by side is all that the other does, and more."""
+    return (
+        isinstance(condition, All)
+        and isinstance(other, All)
+        and set(condition.parts) >= set(other.parts)
+    )
+
+
 def without_what_is_wanted(condition: Condition) -> Condition:
     """Return what every branch keeps to: what is negated, whole, and fields."""
     match condition:
