@@ -173,7 +173,8 @@ def row_of(job: Job) -> dict[str, Any]:
         "tenant": job.tenant,
         "subject": job.subject,
         "key_id": job.key_id,
-        "plan": Jsonb(plan),
+        # As it was written down: not once more.
+        "plan": Jsonb(plan, dumps=lambda _: job.plan),
         "created_at": job.created_at,
         "deadline_at": job.deadline_at,
     }

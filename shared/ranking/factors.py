@@ -18,6 +18,8 @@ _ALONE = Kin()
 
 def product(factors: Mapping[str, float]) -> float:
     """Return all of them as one, within its bounds."""
+    if not factors:
+        return 1.0
     # In one order: the last digit of a product depends on it.
     total = prod(factors[name] for name in sorted(factors))
     return min(MOST_PRODUCT, max(LEAST_PRODUCT, total))
@@ -31,41 +33,46 @@ def of_all(
 ) -> list[dict[str, float]]:
     """Return the factors of each hit that are not 1; scores are those before them."""
     pulls = _pulls(fused, scores, kin, ordering.gravity_factor)
-    return [
-        {
-            name: factor
-            for name, factor in (
-                ("origin", _origin(hit, ordering)),
-                ("domain_weight", _domain(hit, ordering)),
-                ("scope", _scope(hit, kin, ordering)),
-                ("graph_gravity", pull),
-            )
-            if factor != 1.0
-        }
-        for hit, pull in zip(fused, pulls, strict=True)
-    ]
+    scoped = _scopes(fused, kin, ordering)
+    machine = _bounded(ordering.machine_factor)
+    domains = {kind: _bounded(one) for kind, one in ordering.domain_weights.items()}
+    found: list[dict[str, float]] = []
+    for hit, scope, pull in zip(fused, scoped, pulls, strict=True):
+        shown = hit.shown
+        one: dict[str, float] = {}
+        if shown.origin == "machine" and machine != 1.0:
+            one["origin"] = machine
+        domain = domains.get(shown.kind, 1.0)
+        if domain != 1.0:
+            one["domain_weight"] = domain
+        if scope != 1.0:
+            one["scope"] = scope
+        if pull != 1.0:
+            one["graph_gravity"] = pull
+        found.append(one)
+    return found
 
 
-def _origin(hit: Fused, ordering: Ordering) -> float:
-    return _bounded(ordering.machine_factor) if hit.shown.origin == "machine" else 1.0
-
-
-def _domain(hit: Fused, ordering: Ordering) -> float:
-    return _bounded(ordering.domain_weights.get(hit.shown.kind, 1.0))
-
-
-def _scope(hit: Fused, kin: Mapping[str, Kin], ordering: Ordering) -> float:
-    """Return the factor of what fits every part of the asking page's scope."""
+def _scopes(
+    fused: Sequence[Fused], kin: Mapping[str, Kin], ordering: Ordering
+) -> list[float]:
+    """Return the factor of each hit; not 1: it fits every part of the page's scope."""
     wanted = {part: names for part, names in ordering.scope.items() if names}
     if not wanted:
-        return 1.0
+        return [1.0] * len(fused)
+    within = _bounded(ordering.scope_factor)
+    return [within if _fits(hit, kin, wanted) else 1.0 for hit in fused]
+
+
+def _fits(
+    hit: Fused, kin: Mapping[str, Kin], wanted: Mapping[str, Sequence[str]]
+) -> bool:
     has = {
         "kinds": {hit.shown.kind},
         "sources": {hit.shown.source},
         "logbooks": set(kin.get(hit.shown.entry_id, _ALONE).logbooks),
     }
-    within = all(not has[part].isdisjoint(names) for part, names in wanted.items())
-    return _bounded(ordering.scope_factor) if within else 1.0
+    return all(not has[part].isdisjoint(names) for part, names in wanted.items())
 
 
 def _pulls(
@@ -76,12 +83,14 @@ def _pulls(
 ) -> list[float]:
     """Return the pull of the best other hit of the same thread, by its score."""
     threads = [kin.get(hit.shown.entry_id, _ALONE).thread_id for hit in fused]
+    if most == 1.0 or not any(threads):
+        return [1.0] * len(fused)
     order = sorted(
         range(len(fused)),
         key=lambda n: (-scores[n], fused[n].shown.kind, fused[n].shown.chunk_id),
     )[:STRONG]
     best = scores[order[0]] if order else 0.0
-    if most == 1.0 or best <= 0:
+    if best <= 0:
         return [1.0] * len(fused)
     pulls = []
     for number, thread in enumerate(threads):

@@ -31,9 +31,14 @@ def arranged(
     left: list[Run] = [tuple(alike[:SPARE_COPIES]) for alike in together.values()]
     shown: list[Run] = []
     while left and len(shown) < window:
+        if len({run[0].source for run in left}) == 1:
+            # Nobody is left for whom to make room.
+            shown += left
+            break
         page = _page(left, limit, source_share)
         shown += [left[number] for number in page]
-        left = [run for number, run in enumerate(left) if number not in page]
+        taken = set(page)
+        left = [run for number, run in enumerate(left) if number not in taken]
     return tuple(chain.from_iterable(shown[:window]))
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
+from typing import NamedTuple
 
 from shared.jobs.outcome import Candidate, Outcome
 from shared.query.ordering import Ordering
 from shared.ranking import calibration
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """One entry, with its place and its best chunk in each branch."""
 
     # By branch name, in the order of the plan.
@@ -54,23 +53,20 @@ def fuse(
             found.setdefault(hit.entry_id, {})[outcome.name] = (place, hit)
     fused = []
     for places in found.values():
-        contrib = {
-            name: rrf_contrib(place, k, weights.get(name, 1.0))
-            for name, (place, _) in places.items()
-        }
-        hits = {name: hit for name, (_, hit) in places.items()}
-        shown = next((hit for hit in hits.values() if hit.span), None)
-        fused.append(
-            Fused(
-                hits=hits,
-                ranks={name: place for name, (place, _) in places.items()},
-                contrib=contrib,
-                scores={units[name]: hit.score for name, hit in hits.items()},
-                # Equal places are equal worth, in whichever lists they are.
-                rrf=fsum(contrib.values()),
-                shown=shown or next(iter(hits.values())),
-            )
-        )
+        hits: dict[str, Candidate] = {}
+        ranks: dict[str, int] = {}
+        contrib: dict[str, float] = {}
+        scores: dict[str, float] = {}
+        _, shown = next(iter(places.values()))
+        for name, (place, hit) in places.items():
+            hits[name], ranks[name] = hit, place
+            contrib[name] = rrf_contrib(place, k, weights.get(name, 1.0))
+            scores[units[name]] = hit.score
+            if hit.span and not shown.span:
+                shown = hit
+        # Equal places are equal worth, in whichever lists they are.
+        rrf = fsum(contrib.values())
+        fused.append(Fused(hits, ranks, contrib, scores, rrf, shown))
     return fused
 
 

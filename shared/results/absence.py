@@ -13,12 +13,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from psycopg import Connection
-
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import FACETS, Outcome
 from shared.log import get_logger
-from shared.postgres import connection, translated_errors
+from shared.postgres import connection
 from shared.query.compiled.question import Question
 from shared.query.plan import Plan
 from shared.results import coverage, near_misses, waiting
@@ -64,23 +62,21 @@ def read(
     left = Remaining.lasting(timeout_ms)
     covered, near = None, NearMisses()
     try:
-        with connection(pool()) as conn:
-            with _part(conn, "coverage"):
-                covered = coverage.read(conn, plan, conclusion.branches, left)
-            if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
-                with _part(conn, "near_misses"):
-                    near = near_misses.read(conn, plan, conclusion, question, left)
-    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        with _part("coverage"):
+            covered = coverage.read(pool(), plan, conclusion.branches, left)
+        if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
+            with _part("near_misses"), connection(pool()) as conn:
+                near = near_misses.read(conn, plan, conclusion, question, left)
+    except DatabaseConnectionError as exc:
         log.warning("absence_not_read", code=exc.error_code)
     return told(plan, conclusion, covered, near)
 
 
 @contextmanager
-def _part(conn: Connection[Any], name: str) -> Iterator[None]:
-    """Undo a part that fails; the others go on."""
+def _part(name: str) -> Iterator[None]:
+    """Go without a part that fails; the others go on."""
     try:
-        with translated_errors(), conn.transaction():
-            yield
+        yield
     except DatabaseQueryError as exc:
         log.warning("absence_not_read", part=name, code=exc.error_code)
 

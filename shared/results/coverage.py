@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, LiteralString, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
 
-from psycopg import Connection
+from psycopg import Cursor
 from psycopg.rows import class_row
 
 from shared.access import rights
@@ -20,16 +20,17 @@ from shared.entries.narrowing import NARROWED, narrows
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
-from shared.postgres import translated_errors
+from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.results import waiting
 from shared.results.remaining import Remaining
 from shared.sources import newest
 from shared.sparing import Sparing
 
-log = get_logger()
+if TYPE_CHECKING:
+    from shared.postgres import Pool
 
-T = TypeVar("T")
+log = get_logger()
 
 # By source and kind.
 Counts = dict[tuple[str, str], int]
@@ -155,7 +156,7 @@ class Coverage:
 
 
 def read(
-    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], left: Remaining
+    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Remaining
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
@@ -165,25 +166,26 @@ def read(
         "shown": MOST_SOURCES,
         "looked_through": LOOKED_THROUGH,
     }
-    # What else there is to say needs time as well.
-    left.bound(conn, left.ms // 2)
-    with conn.cursor(row_factory=class_row(Standing)) as cur:
-        standings = cur.execute(_STANDINGS, values).fetchall()
+    asked: Cursor[Standing] | None = None
+    late: int | None = None
+    try:
+        with at_once(pool) as conn:
+            # What else there is to say needs time as well.
+            left.bound(conn, left.ms // 2)
+            asked = conn.cursor(row_factory=class_row(Standing))
+            asked.execute(_STANDINGS, values, prepare=True)
+            left.bound(conn, COUNT_MS)
+            waits = waiting.asked(conn, plan, waiting.stages(branches))
+        late = waiting.counted(waits)
+    except DatabaseQueryError as exc:
+        if asked is None or asked.pgresult is None:
+            raise
+        _not_counted(exc)
+    standings = asked.fetchall()
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
 
-    # Most of the planning is for filters.
-    statement = _COUNTS_NARROWED if narrows(values) else _COUNTS
-
-    def counted() -> Counts:
-        rows: Sequence[Any] = conn.execute(statement, values).fetchall()
-        return {(source, kind): entries for source, kind, entries in rows}
-
-    scope = plan.scope
-    key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
-    counts = _in_time(conn, left, lambda: _counts.get(key, counted))
-    waits_for = waiting.stages(branches)
-    late = _in_time(conn, left, lambda: waiting.count(conn, plan, waits_for))
+    counts = _count(pool, plan, values, left)
     told = tuple(sorted(found, key=_lateness))
     return Coverage(counts, tuple(standings), told, late)
 
@@ -230,16 +232,31 @@ def _meet(
     return begins_in_time and (stop is None or since is None or stop > since)
 
 
-def _in_time(
-    conn: Connection[Any], left: Remaining, count: Callable[[], T]
-) -> T | None:
-    try:
-        with translated_errors(), conn.transaction():
+def _count(
+    pool: Pool, plan: Plan, values: dict[str, Any], left: Remaining
+) -> Counts | None:
+    """Return what passes the filters, as it was counted last; None: not in time."""
+    # Most of the planning is for filters.
+    is_plain = not narrows(values)
+    statement = _COUNTS if is_plain else _COUNTS_NARROWED
+
+    def counted() -> Counts:
+        with at_once(pool) as conn:
             left.bound(conn, COUNT_MS)
-            return count()
+            rows = conn.execute(statement, values, prepare=is_plain).fetchall()
+        return {(source, kind): entries for source, kind, entries in rows}
+
+    scope = plan.scope
+    key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
+    try:
+        return _counts.get(key, counted)
     except DatabaseQueryError as exc:
-        log.warning("coverage_not_counted", code=exc.error_code)
+        _not_counted(exc)
         return None
+
+
+def _not_counted(error: DatabaseQueryError) -> None:
+    log.warning("coverage_not_counted", code=error.error_code)
 
 
 def _standing(one: Standing) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from shared.embedding import feedback, vectors
 from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
-from shared.postgres import at_once
+from shared.postgres import array, at_once
 from shared.query.plan import Plan
 from shared.ranking import fusion, rerank
 from shared.ranking.facts import UNREAD, Facts, Kin
@@ -52,7 +52,7 @@ def read(
     try:
         with at_once(pool()) as conn:
             columns.limit_time(conn, timeout_ms, one_plan=True)
-            given = {"ids": ids, "tenant": plan.scope.tenant}
+            given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
             cosines = _cosines(conn, plan, branches)
         return Facts(*cosines, _kin(kin.fetchall()))

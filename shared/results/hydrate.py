@@ -13,6 +13,7 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres import array
 from shared.retrieval import columns
 from shared.text.languages import UNKNOWN
 
@@ -56,7 +57,7 @@ _ROWS: LiteralString = (
       FROM entry e
       JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
       LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
-     WHERE e.id = ANY (%(ids)s) AND e.tenant = %(tenant)s
+     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
        AND e.deleted_at IS NULL"""
     + rights.SEEN
     + """
@@ -71,7 +72,7 @@ def hydrate(
     if not ids:
         return {}
     columns.limit_time(conn, max(1, timeout_ms), one_plan=True)
-    given = {"ids": list(ids), **scope.params}
+    given = {"ids": array(ids), **scope.params}
     with conn.cursor(row_factory=class_row(Row)) as cur:
         rows = cur.execute(_ROWS, given, prepare=True).fetchall()
     return {row.entry_id: row for row in rows}

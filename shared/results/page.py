@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
+from psycopg import Connection, Cursor
+from psycopg.rows import TupleRow
+
+from shared import patience
+from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
+from shared.log import get_logger
 from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.ranking.fold import Run
 from shared.ranking.ranked import Ranked
 from shared.results import similar, superseded
 from shared.results.hydrate import Row, hydrate
-from shared.results.superseded import Values
+from shared.results.superseded import Other, Values
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
+
+log = get_logger()
 
 # Read with the page, so that a hit deleted meanwhile seldom costs a second look.
 SPARE = 5
@@ -48,22 +56,27 @@ def read_page(
     """
     if not runs:
         return []
-    gone: set[str] = set()
-    rows: dict[str, Row] = {}
-    with at_once(pool()) as conn:
-        while True:
-            near = _first(runs, gone, plan.limit + SPARE)
-            page = near[: plan.limit]
-            if all(item.entry_id in rows for item in page):
-                break
-            asked = {one.entry_id for one in near} - rows.keys()
-            ids = [UUID(entry_id) for entry_id in sorted(asked)]
-            found = hydrate(conn, ids, plan.scope, timeout_ms)
-            rows |= {str(entry_id): row for entry_id, row in found.items()}
-            gone |= asked - rows.keys()
-    behind = similar.counts(pool, plan, page)
-    shown = [rows[item.entry_id] for item in page]
-    values = superseded.read(pool, plan, shown) if with_values else {}
+    page: list[Ranked] = []
+    likes: Cursor[TupleRow] | None = None
+    others: Cursor[Other] | None = None
+    try:
+        with at_once(pool()) as conn:
+            page, rows = _rows(conn, plan, runs, timeout_ms)
+            shown = [rows[item.entry_id] for item in page]
+            likes = similar.asked(conn, plan, page)
+            others = superseded.asked(conn, plan, shown) if with_values else None
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        if not page:
+            raise
+        if likes is None or likes.pgresult is not None:
+            _left_out("values_not_compared", exc)
+            others = None
+        else:
+            # What was to come behind it is asked for by itself.
+            _left_out("likes_not_counted", exc)
+            likes = None
+            others = _others(pool, plan, shown) if with_values else None
+    behind, values = similar.counts(likes), superseded.compared(others)
     return [
         Shown(
             item,
@@ -73,6 +86,38 @@ def read_page(
         )
         for item, row in zip(page, shown, strict=True)
     ]
+
+
+def _rows(
+    conn: Connection[Any], plan: Plan, runs: Sequence[Run], timeout_ms: int
+) -> tuple[list[Ranked], dict[str, Row]]:
+    gone: set[str] = set()
+    rows: dict[str, Row] = {}
+    while True:
+        near = _first(runs, gone, plan.limit + SPARE)
+        page = near[: plan.limit]
+        if all(item.entry_id in rows for item in page):
+            return page, rows
+        asked = {one.entry_id for one in near} - rows.keys()
+        ids = [UUID(entry_id) for entry_id in sorted(asked)]
+        found = hydrate(conn, ids, plan.scope, timeout_ms)
+        rows |= {str(entry_id): row for entry_id, row in found.items()}
+        gone |= asked - rows.keys()
+
+
+def _others(
+    pool: Callable[[], Pool], plan: Plan, shown: Sequence[Row]
+) -> Cursor[Other] | None:
+    try:
+        with patience.hurried(superseded.TIMEOUT_MS / 1000), at_once(pool()) as conn:
+            return superseded.asked(conn, plan, shown)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        _left_out("values_not_compared", exc)
+        return None
+
+
+def _left_out(what: str, error: LogchordError) -> None:
+    log.warning(what, code=error.error_code, technical=error.technical)
 
 
 def _first(runs: Sequence[Run], gone: set[str], count: int) -> list[Ranked]:

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, LiteralString
-from uuid import UUID
+from collections.abc import Sequence
+from typing import Any, LiteralString
 
-from shared import patience
+from psycopg import Connection, Cursor
+from psycopg.rows import TupleRow
+
 from shared.access import rights
 from shared.entries.narrowing import NARROWED, narrows
-from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.log import get_logger
-from shared.postgres import at_once
+from shared.postgres import array
 from shared.query.plan import Plan
 from shared.ranking.ranked import Ranked
 from shared.retrieval import columns
 
-if TYPE_CHECKING:
-    from shared.postgres import Pool
-
-log = get_logger()
-
 # A series that is longer is told to be so long at least.
 MOST = 1000
-# Of the page's time, for a connection and again for the count: neither is worth an
-# answer that comes too late.
+# Of the page's time: the count is not worth an answer that comes too late.
 TIMEOUT_MS = 100
 
 # Only what the caller may see, and what the filters let through.
@@ -58,20 +51,17 @@ _PLAINLY: LiteralString = _OF_EACH + _COUNTED
 _FILTERED: LiteralString = _OF_EACH + NARROWED + _COUNTED
 
 
-def counts(
-    pool: Callable[[], Pool], plan: Plan, items: Sequence[Ranked]
-) -> dict[str, int]:
-    """Return how many others each hit stands for; hits that have no like are absent.
-
-    So are all of them where counting takes too long.
-    """
+def asked(
+    conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
+) -> Cursor[TupleRow] | None:
+    """Ask how many others each hit stands for; None: none of them has its like."""
     alike = [item for item in items if item.group_id or item.series_id]
     if not alike:
-        return {}
+        return None
     given = {
         **plan.scope.params,
         **plan.filters.params,
-        "ids": [UUID(item.entry_id) for item in alike],
+        "ids": array(item.entry_id for item in alike),
         "groups": [item.group_id for item in alike],
         "series": [item.series_id for item in alike],
         "most": MOST,
@@ -79,11 +69,12 @@ def counts(
     # What filters is planned anew, and most of the planning is for filters.
     is_plain = not narrows(plan.filters.params)
     statement = _PLAINLY if is_plain else _FILTERED
-    try:
-        with patience.hurried(TIMEOUT_MS / 1000), at_once(pool()) as conn:
-            columns.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
-            rows = conn.execute(statement, given, prepare=is_plain)
-    except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        log.warning("likes_not_counted", code=exc.error_code, technical=exc.technical)
+    columns.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
+    return conn.execute(statement, given, prepare=is_plain)
+
+
+def counts(rows: Cursor[TupleRow] | None) -> dict[str, int]:
+    """Return the number by entry; hits that stand for themselves alone are absent."""
+    if rows is None:
         return {}
     return {str(entry_id): others for entry_id, others in rows.fetchall() if others}

@@ -7,27 +7,20 @@ the caller may see: whatever else there is, they are not told of.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, LiteralString, NamedTuple
+from typing import Any, LiteralString, NamedTuple
 from uuid import UUID
 
+from psycopg import Connection, Cursor
 from psycopg.rows import class_row
 
-from shared import patience
 from shared.access import rights
-from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.log import get_logger
-from shared.postgres import at_once
+from shared.postgres import array
 from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.retrieval import columns
-
-if TYPE_CHECKING:
-    from shared.postgres import Pool
-
-log = get_logger()
 
 # Of the page's time: without this, an answer is one too.
 TIMEOUT_MS = 100
@@ -68,7 +61,7 @@ _VALUES: LiteralString = (
               FROM entry_quantity q
               JOIN entry e ON e.id = q.entry_id
               JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
-             WHERE q.tenant = %(tenant)s AND q.entry_id = ANY (%(ids)s)
+             WHERE q.tenant = %(tenant)s AND q.entry_id = ANY (%(ids)s::uuid[])
                AND e.tenant = %(tenant)s AND m.tenant = %(tenant)s
                AND q.device IS NOT NULL AND q.said_at <= now()
              ORDER BY q.entry_id, q.device, q.parameter, q.dimension, q.place DESC) AS s
@@ -137,22 +130,22 @@ class Values(NamedTuple):
 NONE = Values()
 
 
-def read(
-    pool: Callable[[], Pool], plan: Plan, rows: Sequence[Row]
-) -> dict[UUID, Values]:
-    """Return it by entry, of those that have any; of none if it takes too long."""
+def asked(
+    conn: Connection[Any], plan: Plan, rows: Sequence[Row]
+) -> Cursor[Other] | None:
+    """Ask for the other values of what these entries state; None: they state none."""
     ids = [row.entry_id for row in rows if row.states_values]
     if not ids:
-        return {}
-    given = {**plan.scope.params, "ids": ids, "most": MOST}
-    try:
-        with patience.hurried(TIMEOUT_MS / 1000), at_once(pool()) as conn:
-            columns.limit_time(conn, TIMEOUT_MS, one_plan=True)
-            with conn.cursor(row_factory=class_row(Other)) as cur:
-                found = cur.execute(_VALUES, given, prepare=True).fetchall()
-    except (DatabaseConnectionError, DatabaseQueryError) as exc:
-        log.warning("values_not_compared", code=exc.error_code, technical=exc.technical)
-        return {}
+        return None
+    given = {**plan.scope.params, "ids": array(ids), "most": MOST}
+    columns.limit_time(conn, TIMEOUT_MS, one_plan=True)
+    cur = conn.cursor(row_factory=class_row(Other))
+    return cur.execute(_VALUES, given, prepare=True)
+
+
+def compared(others: Cursor[Other] | None) -> dict[UUID, Values]:
+    """Return what was found by entry, of those that have any."""
+    found = [] if others is None else others.fetchall()
     older: dict[UUID, list[Other]] = defaultdict(list)
     newest: dict[UUID, list[Other]] = defaultdict(list)
     for one in found:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, LiteralString
 
-from psycopg import Connection
+from psycopg import Connection, Cursor
+from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
@@ -61,10 +62,15 @@ def stages(branches: Sequence[Outcome]) -> list[str]:
     return sorted(found)
 
 
-def count(conn: Connection[Any], plan: Plan, waits_for: Sequence[str]) -> int:
-    """Return how many entries wait, as far as the caller may see them; MOST at most."""
+def asked(
+    conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
+) -> Cursor[TupleRow] | None:
+    """Ask how many entries wait, as far as the caller may see them; None: for nothing.
+
+    The answer is read from the cursor, and may be read later.
+    """
     if not waits_for:
-        return 0
+        return None
     # What a stage has not read yet passes no filter of what it would have found.
     said = replace(plan.filters, facts=(), people=None, quantity=None, ranges=())
     values = {
@@ -75,6 +81,12 @@ def count(conn: Connection[Any], plan: Plan, waits_for: Sequence[str]) -> int:
         "most_rows": MOST * len(waits_for),
     }
     # Most of the planning is for filters.
-    statement = _WAITING_NARROWED if narrows(values) else _WAITING
-    row = conn.execute(statement, values).fetchone()
+    is_plain = not narrows(values)
+    statement = _WAITING if is_plain else _WAITING_NARROWED
+    return conn.execute(statement, values, prepare=is_plain)
+
+
+def counted(waits: Cursor[TupleRow] | None) -> int:
+    """Return what was asked for, MOST at most."""
+    row = None if waits is None else waits.fetchone()
     return min(MOST, int(row[0])) if row else 0

@@ -263,7 +263,8 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
         told = []
         for most in (4, 3, 2):
             monkeypatch.setattr(waiting, "MOST", most)
-            told.append(waiting.count(conn, plan, ["index", "metadata"]))
+            waits = waiting.asked(conn, plan, ["index", "metadata"])
+            told.append(waiting.counted(waits))
     assert told == [3, 3, 2]
 
 

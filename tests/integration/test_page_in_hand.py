@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from types import ModuleType
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,14 +15,15 @@ from structlog.testing import capture_logs
 from shared.entries.draft import EntryDraft
 from shared.postgres import Pool, make_pool
 from shared.ranking import fold
+from shared.results import similar, superseded
 from shared.results.page import Page, read_page
-from shared.results.similar import TIMEOUT_MS
 from shared.results.superseded import NONE
 from tests.integration.fix_asking import Asking
 
-# Both wait for a link, each for so long at most; a pool's own wait is two seconds.
-WAIT_SECONDS = 2 * TIMEOUT_MS / 1000
+# One is waited for in vain, and the link to ask for the other with: for so long each.
+WAIT_SECONDS = (similar.TIMEOUT_MS + superseded.TIMEOUT_MS) / 1000
 LATE_SECONDS = 1.0
+MARCH, APRIL = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 4))
 
 
 @pytest.fixture
@@ -31,20 +35,30 @@ def other(database: str) -> Iterator[Pool]:
 
 
 def page_of(asking: Asking, other: Pool) -> tuple[Page, float]:
-    """Return a page whose rows are read from one pool and the rest from another."""
+    """Return a page that is read from one pool, and what failed again from another."""
     asking.write(
-        EntryDraft("api", "first", "QF1 current set to 3.2 A"),
-        EntryDraft("api", "second", "QF1 current set to 3.5 A"),
+        EntryDraft("api", "first", "QF1 current set to 3.2 A", entry_time=MARCH),
+        EntryDraft("api", "second", "QF1 current set to 3.5 A", entry_time=APRIL),
     )
     plan = asking.plan("current")
     runs = fold.runs(asking.conclude(plan, asking.carried_out(plan)).ranked)
     alike = [
         tuple(replace(item, group_id=item.entry_id) for item in run) for run in runs
     ]
-    pools = iter((asking.pool, other, other))
+    pools = iter((asking.pool, other))
     began = time.monotonic()
     page = read_page(lambda: next(pools), plan, alike, 1000)
+    assert sorted(one.row.external_id for one in page) == ["first", "second"]
     return page, time.monotonic() - began
+
+
+def slower(monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str) -> None:
+    waits = " OFFSET (SELECT 0 FROM pg_sleep(5))"
+    monkeypatch.setattr(module, name, getattr(module, name) + waits)
+
+
+def warnings_of(logs: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {log["event"] for log in logs if log["log_level"] == "warning"}
 
 
 def none_is_free(pool: Pool) -> Callable[[], None]:
@@ -57,18 +71,42 @@ def it_has_ended(pool: Pool) -> Callable[[], None]:
     return lambda: None
 
 
+def test_a_count_that_takes_too_long_costs_neither_the_page_nor_its_values(
+    asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, similar, "_PLAINLY")
+    with capture_logs() as logs:
+        page, seconds = page_of(asking, other)
+    assert warnings_of(logs) == {"likes_not_counted"}
+    assert all(one.similar == 0 and one.values != NONE for one in page)
+    assert seconds < WAIT_SECONDS + LATE_SECONDS
+
+
+def test_values_that_take_too_long_to_compare_cost_nothing_else(
+    asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, superseded, "_VALUES")
+    with capture_logs() as logs:
+        page, seconds = page_of(asking, other)
+    assert warnings_of(logs) == {"values_not_compared"}
+    assert {one.values for one in page} == {NONE}
+    assert seconds < WAIT_SECONDS + LATE_SECONDS
+
+
 @pytest.mark.parametrize("state", [none_is_free, it_has_ended])
 def test_a_page_is_told_although_no_connection_is_left_for_what_is_beside_it(
-    asking: Asking, other: Pool, state: Callable[[Pool], Callable[[], None]]
+    asking: Asking,
+    other: Pool,
+    state: Callable[[Pool], Callable[[], None]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    slower(monkeypatch, similar, "_PLAINLY")
     undo = state(other)
     try:
         with capture_logs() as logs:
             page, seconds = page_of(asking, other)
     finally:
         undo()
-    assert sorted(one.row.external_id for one in page) == ["first", "second"]
     assert {(one.similar, one.values) for one in page} == {(0, NONE)}
-    said = {log["event"] for log in logs if log["log_level"] == "warning"}
-    assert said == {"likes_not_counted", "values_not_compared"}
+    assert warnings_of(logs) == {"likes_not_counted", "values_not_compared"}
     assert seconds < WAIT_SECONDS + LATE_SECONDS
