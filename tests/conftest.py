@@ -20,6 +20,7 @@ pytest_plugins = (
     "tests.integration.fix_celery",
     "tests.integration.fix_engines",
     "tests.integration.fix_sources",
+    "tests.integration.fix_vectors",
 )
 
 # How long a generated case takes says only how busy the machine is.

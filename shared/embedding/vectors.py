@@ -1,25 +1,20 @@
-"""Vectors in Postgres: a table for each model, filled per entry, searched by cosine."""
+"""Vectors in Postgres: a table for each model, filled per entry."""
 
 import json
 import struct
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, LiteralString
+from typing import LiteralString
 from uuid import UUID
 
 import numpy as np
 from psycopg import Connection, sql
-from psycopg.rows import TupleRow, class_row
+from psycopg.rows import TupleRow
 
-from shared.access import rights
-from shared.access.scope import Scope
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
-from shared.embedding.sizes import Sizes
+from shared.embedding.nearest import Near, as_text, nearest
 from shared.embedding.tables import EmbeddingModel, active, ensure_table, registered
-from shared.entries.narrowing import ANYTHING, NARROWED, narrows
 
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
@@ -27,6 +22,7 @@ __all__ = [
     "Made",
     "Near",
     "active",
+    "as_text",
     "cosines",
     "embedded_entries",
     "ensure_table",
@@ -37,37 +33,8 @@ __all__ = [
     "store_all",
 ]
 
-MIN_EF_SEARCH, MAX_EF_SEARCH = 100, 1_000
 # More in one statement would run into its time limit on a large index.
 STORE_BATCH = 200
-# How often the page of chunks grows fourfold when long entries fill it.
-MAX_ROUNDS = 4
-
-
-@dataclass(frozen=True)
-class Near:
-    """An entry by its chunk nearest to a question."""
-
-    entry_id: UUID
-    chunk: int
-    revision: int
-    start_at: int
-    end_at: int
-    cosine: float
-    source: str
-    kind: str
-    origin: str
-    entry_time: datetime
-    external_id: str
-    # Of the entry as it is now; `revision` is the one that the vector was made of.
-    current: int
-
-
-@dataclass(frozen=True)
-class _NearOfFew(Near):
-    """One of a page, beside the least cosine of all that were read for it."""
-
-    farthest: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,166 +127,6 @@ def _halves(made: Made, table: str) -> list[bytes]:
     return [head + one.tobytes() for one in good.astype(">f2")]
 
 
-_TUNE: LiteralString = """
-    SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
-           set_config('hnsw.iterative_scan', 'relaxed_order', true)"""
-
-_NEAREST: LiteralString = (
-    """
-    SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
-           1 - n.distance AS cosine, n.source, n.kind, n.origin, n.entry_time,
-           n.external_id, n.current
-      FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
-                   v.embedding <=> %(vector)s::halfvec AS distance,
-                   e.source, e.kind, e.origin, e.entry_time, e.external_id,
-                   e.revision AS current
-              FROM {table} AS v
-              JOIN entry AS e ON e.id = v.entry_id
-             WHERE v.tenant = %(tenant)s AND e.tenant = %(tenant)s
-               AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
-             {narrowed}
-             {order}) AS n
-     ORDER BY n.distance, n.kind, n.entry_id, n.chunk
-     LIMIT %(page)s"""
-)
-
-# Of few vectors the nearest are found without their entries, and only theirs are read,
-# one by one; `farthest` is up to where all that the caller may see have been read.
-# Behind the fence each distance is computed once: to order by it `+ 0`, it is twice.
-_NEAREST_OF_FEW: LiteralString = (
-    """
-    SELECT n.entry_id, n.chunk, n.revision, n.start_at, n.end_at,
-           1 - n.distance AS cosine, e.source, e.kind, e.origin, e.entry_time,
-           e.external_id, e.revision AS current,
-           1 - max(n.distance) OVER () AS farthest
-      FROM (SELECT o.entry_id, o.chunk, o.revision, o.start_at, o.end_at, o.distance
-              FROM (SELECT v.entry_id, v.chunk, v.revision, v.start_at, v.end_at,
-                           v.embedding <=> %(vector)s::halfvec AS distance
-                      FROM {table} AS v
-                     WHERE v.tenant = %(tenant)s
-                    OFFSET 0) AS o
-             ORDER BY o.distance
-             LIMIT %(ahead)s) AS n
-     CROSS JOIN LATERAL (
-           SELECT e.source, e.kind, e.origin, e.entry_time, e.external_id, e.revision
-             FROM entry AS e
-            WHERE e.id = n.entry_id AND e.tenant = %(tenant)s
-              AND e.deleted_at IS NULL"""
-    + rights.SEEN
-    + """
-            LIMIT 1) AS e
-     ORDER BY n.distance, e.kind, n.entry_id, n.chunk
-     LIMIT %(page)s"""
-)
-# So many pages of vectors, for one of entries: some nobody may see, or not this caller.
-_AHEAD = 3
-
-# A second key would switch the index off: ties are broken outside.
-_BY_INDEX: LiteralString = """
-    ORDER BY v.embedding <=> %(vector)s::halfvec LIMIT %(page)s"""
-# The fence keeps the planner from the index, which would miss rows behind a filter,
-# and the vectors out of the sort.
-_EXACTLY: LiteralString = "OFFSET 0"
-
-
-def nearest(
-    conn: Connection[TupleRow],
-    table: str,
-    scope: Scope,
-    vector: Vectors,
-    limit: int,
-    *,
-    filters: Mapping[str, Any] = ANYTHING,
-    floor: float = -1.0,
-    sizes: Sizes | None = None,
-) -> list[Near]:
-    """Return the entries nearest to a vector, each by its best chunk, in total order.
-
-    `filters` are what NARROWED takes; only cosines of at least `floor` are returned.
-    Within a transaction: what tunes the index holds until its end.
-    """
-    params: dict[str, Any] = {
-        **scope.params,
-        **filters,
-        "vector": as_text(vector),
-    }
-    is_small = (sizes or Sizes(time.monotonic)).is_small(conn, table, params)
-    order = _EXACTLY if is_small else _BY_INDEX
-    best = _best_chunks(conn, table, params, limit, order)
-    best = [near for near in best if near.cosine >= floor]
-    best.sort(key=lambda near: (-near.cosine, near.kind, near.entry_id, near.chunk))
-    return best[:limit]
-
-
-def _best_chunks(
-    conn: Connection[TupleRow],
-    table: str,
-    params: dict[str, Any],
-    limit: int,
-    order: LiteralString,
-) -> list[Near]:
-    """Return one chunk an entry, reading on while long entries fill the page."""
-    statement = nearest_statement(table, params, order)
-    page = limit + limit // 2
-    best: dict[UUID, Near] = {}
-    for _ in range(MAX_ROUNDS):
-        if order == _BY_INDEX:
-            ef_search = min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, page))
-            conn.execute(_TUNE, {"ef_search": str(ef_search)}, prepare=True)
-        asked = {**params, "page": page}
-        rows = _nearest_of_few(conn, table, asked) if order == _EXACTLY else []
-        if not rows:
-            with conn.cursor(row_factory=class_row(Near)) as cursor:
-                # Planned with the values at hand: a generic plan cannot know that the
-                # page is short, and reads the whole table.
-                rows = cursor.execute(statement, asked, prepare=False).fetchall()
-        best = {}
-        for near in rows:
-            known = best.get(near.entry_id)
-            if known is None or _rank(near) < _rank(known):
-                best[near.entry_id] = near
-        if len(best) >= limit or len(rows) < page:
-            break
-        page *= 4
-    return list(best.values())
-
-
-def _nearest_of_few(
-    conn: Connection[TupleRow], table: str, params: Mapping[str, Any]
-) -> list[Near]:
-    """Return a full page, if it is surely the nearest; none where it may not be."""
-    if params["logbooks"] is not None or narrows(params):
-        return []
-    ahead = {**params, "ahead": _AHEAD * params["page"]}
-    with conn.cursor(row_factory=class_row(_NearOfFew)) as cursor:
-        statement = _on(_NEAREST_OF_FEW, table)
-        rows = cursor.execute(statement, ahead, prepare=False).fetchall()
-    # Of those as far as the last one read, others may have been left out.
-    if len(rows) < params["page"] or rows[-1].cosine <= rows[0].farthest:
-        return []
-    return list(rows)
-
-
-def nearest_statement(
-    table: str, params: Mapping[str, Any], order: LiteralString
-) -> sql.Composed:
-    """Return the statement, without filters that let everything through.
-
-    It is planned each time, and they are most of what there is to plan.
-    """
-    return sql.SQL(_NEAREST).format(
-        table=sql.Identifier(table),
-        narrowed=sql.SQL(NARROWED if narrows(params) else ""),
-        order=sql.SQL(order),
-    )
-
-
-def _rank(near: Near) -> tuple[float, int]:
-    return -near.cosine, near.chunk
-
-
 _COSINES: LiteralString = """
     SELECT v.entry_id, max(1 - (v.embedding <=> %(vector)s::halfvec))
       FROM {table} AS v
@@ -369,10 +176,3 @@ def embedded_entries(conn: Connection[TupleRow], table: str, tenant: str) -> int
 
 def _on(statement: LiteralString, table: str) -> sql.Composed:
     return sql.SQL(statement).format(table=sql.Identifier(table))
-
-
-def as_text(vector: Vectors) -> str:
-    """Return a vector as Postgres reads it."""
-    numbers = np.ravel(vector).tolist()
-    # In one go: a fifth faster than each number by itself.
-    return ("[" + ",".join(["%.7g"] * len(numbers)) + "]") % tuple(numbers)

@@ -5,40 +5,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, LiteralString
 
-# Facts stand in the entry's tsvector, apart from its words; an entry that metadata has
-# not reached yet has none, and passes no filter of them.
-NARROWED: LiteralString = """
-       AND (%(only_sources)s::text[] IS NULL OR e.source = ANY (%(only_sources)s))
-       AND (%(only_logbooks)s::text[] IS NULL OR e.logbooks && %(only_logbooks)s)
-       AND (%(only_since)s::timestamptz IS NULL OR e.entry_time >= %(only_since)s)
-       AND (%(only_until)s::timestamptz IS NULL OR e.entry_time < %(only_until)s)
-       AND (%(only_happened_since)s::timestamptz IS NULL
-            OR e.event_time >= %(only_happened_since)s)
-       AND (%(only_happened_until)s::timestamptz IS NULL
-            OR e.event_time < %(only_happened_until)s)
-       AND (%(only_ids)s::text[] IS NULL
-            OR e.external_id = ANY (%(only_ids)s)
-            OR e.id = ANY (%(only_keys)s::uuid[]))
-       AND (%(only_threads)s::uuid[] IS NULL
-            OR e.thread_id = ANY (%(only_threads)s::uuid[]))
-       AND (%(only_others)s::text[] IS NULL OR e.id::text <> ALL (%(only_others)s))
-       AND (%(only_beyond)s::uuid IS NULL
-            OR e.thread_id IS DISTINCT FROM %(only_beyond)s::uuid)
-       AND (%(only_facts)s::tsquery IS NULL OR EXISTS (
+# What each filter asks of an entry where it is given. Facts stand in the entry's
+# tsvector, apart from its words; an entry that metadata has not reached yet has none,
+# and passes no filter of them.
+_CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
+    "only_sources": ("text[]", "e.source = ANY (%(only_sources)s)"),
+    "only_logbooks": ("text[]", "e.logbooks && %(only_logbooks)s"),
+    "only_since": ("timestamptz", "e.entry_time >= %(only_since)s"),
+    "only_until": ("timestamptz", "e.entry_time < %(only_until)s"),
+    "only_happened_since": ("timestamptz", "e.event_time >= %(only_happened_since)s"),
+    "only_happened_until": ("timestamptz", "e.event_time < %(only_happened_until)s"),
+    "only_ids": (
+        "text[]",
+        """(e.external_id = ANY (%(only_ids)s)
+            OR e.id = ANY (%(only_keys)s::uuid[]))""",
+    ),
+    "only_threads": ("uuid[]", "e.thread_id = ANY (%(only_threads)s::uuid[])"),
+    "only_others": ("text[]", "e.id::text <> ALL (%(only_others)s)"),
+    "only_beyond": ("uuid", "e.thread_id IS DISTINCT FROM %(only_beyond)s::uuid"),
+    "only_facts": (
+        "tsquery",
+        """EXISTS (
             SELECT FROM entry_text nt
              WHERE nt.entry_id = e.id AND nt.tenant = %(tenant)s
-               AND nt.tsv @@ %(only_facts)s::tsquery))
-       AND (%(only_people)s::text[] IS NULL OR EXISTS (
+               AND nt.tsv @@ %(only_facts)s::tsquery)""",
+    ),
+    "only_people": (
+        "text[]",
+        """EXISTS (
             SELECT FROM entry_finding nf
              WHERE nf.entry_id = e.id AND nf.tenant = %(tenant)s
-               AND nf.stage = 'metadata' AND nf.people LIKE ANY (%(only_people)s)))
-       AND (%(only_dimension)s::text IS NULL OR EXISTS (
+               AND nf.stage = 'metadata' AND nf.people LIKE ANY (%(only_people)s))""",
+    ),
+    "only_dimension": (
+        "text",
+        """EXISTS (
             SELECT FROM entry_quantity nq
              WHERE nq.entry_id = e.id AND nq.tenant = %(tenant)s
                AND nq.dimension = %(only_dimension)s
                AND nq.value BETWEEN %(only_least)s AND %(only_most)s
-               AND nq.name LIKE %(only_named)s))
-       AND (%(only_ranges)s::jsonb IS NULL OR NOT EXISTS (
+               AND nq.name LIKE %(only_named)s)""",
+    ),
+    "only_ranges": (
+        "jsonb",
+        """NOT EXISTS (
             SELECT FROM jsonb_to_recordset(%(only_ranges)s::jsonb)
                         AS range (dimension text, least float8, most float8)
              WHERE NOT EXISTS (
@@ -46,25 +56,34 @@ NARROWED: LiteralString = """
                     WHERE mq.entry_id = e.id AND mq.tenant = %(tenant)s
                       AND mq.dimension = range.dimension
                       AND (range.least IS NULL OR mq.value >= range.least)
-                      AND (range.most IS NULL OR mq.value <= range.most))))"""
+                      AND (range.most IS NULL OR mq.value <= range.most)))""",
+    ),
+}
 
 # What is null where it does not narrow.
-OPTIONAL = (
-    "only_sources",
-    "only_logbooks",
-    "only_since",
-    "only_until",
-    "only_happened_since",
-    "only_happened_until",
-    "only_ids",
-    "only_threads",
-    "only_others",
-    "only_beyond",
-    "only_facts",
-    "only_people",
-    "only_dimension",
-    "only_ranges",
+OPTIONAL = tuple(_CONDITIONS)
+
+# For a statement that is prepared once, whatever is given.
+NARROWED: LiteralString = "".join(
+    [
+        "\n       AND (%(" + name + ")s::" + kind + " IS NULL OR " + condition + ")"
+        for name, (kind, condition) in _CONDITIONS.items()
+    ]
 )
+
+
+def narrowed_by(params: Mapping[str, Any]) -> LiteralString:
+    """Return the conditions of the filters given, for a statement planned each time.
+
+    Behind an OR the planner guesses that half of all entries pass an EXISTS, and
+    cannot begin with what it finds.
+    """
+    given = [
+        "\n       AND " + condition
+        for name, (_, condition) in _CONDITIONS.items()
+        if params[name] is not None
+    ]
+    return "".join(given)
 
 
 def narrows(params: Mapping[str, Any]) -> bool:

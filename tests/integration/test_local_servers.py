@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from local import service_user
-from local.postgres import EmbeddedPostgres
+from local.postgres import EmbeddedPostgres, of_memory
 from local.server import EmbeddedServer, Place, PortTakenError, ServerError, free_port
 from local.valkey import EmbeddedValkey
 from tests.waiting import until
@@ -117,6 +117,22 @@ def test_postgres_and_valkey_bind_loopback_and_want_a_password_nobody_sees(
     secret = valkey.config_folder / "valkey.conf"
     assert secret.stat().st_mode & 0o077 == 0
     assert not postgres.config_folder.with_name("postgres-password").exists()
+
+
+def test_postgres_takes_a_bounded_share_of_the_memory(
+    postgres: EmbeddedPostgres,
+) -> None:
+    def taken(gigabytes: float) -> tuple[str, str]:
+        settings = of_memory(int(gigabytes * 2**30))
+        return settings["shared_buffers"], settings["effective_cache_size"]
+
+    assert taken(1) == ("128MB", "256MB")
+    assert taken(8) == ("256MB", "2048MB")
+    assert taken(512) == ("1024MB", "131072MB")
+    with psycopg.connect(postgres.url) as conn:
+        asked = "SELECT setting::int * 8 / 1024 || 'MB' FROM pg_settings WHERE name = "
+        for name, value in of_memory(psutil.virtual_memory().total).items():
+            assert conn.execute(f"{asked}'{name}'").fetchone() == (value,)
 
 
 def test_valkey_keeps_nothing_and_evicts_nothing(valkey: EmbeddedValkey) -> None:
