@@ -73,12 +73,20 @@ def is_bare_shift(text: str, clock: Clock) -> bool:
 def _names(clock: Clock) -> list[tuple[str, Shift]]:
     """Return what each shift is called; the plan's own names come first."""
     turns = clock.shifts.shifts
-    named = [(" ".join(one.name.lower().split()), one) for one in turns]
+    named = [(_bare(one.name), one) for one in turns]
     if turns:
         begun = [one for one in turns if one.clock <= _NIGHT]
         night = (begun or turns)[-1]
         named += [(name, night) for name in _NIGHT_NAMES]
     return named
+
+
+def _bare(name: str) -> str:
+    """Return a shift's name as it stands beside `shift`: `Owl shift` is `owl`."""
+    plain = " ".join(name.lower().split())
+    for ending in ("shift", "schicht"):
+        plain = plain.removesuffix(ending).strip() or plain
+    return plain
 
 
 def _without(words: str, name: str) -> str | None:

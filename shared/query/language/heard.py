@@ -103,7 +103,9 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     if plain in _HAPPENED and place and words[place - 1].lower() in _ASKING:
         # `what happened yesterday` asks for all that was written, not for its time.
         return False
-    return plain in begins or plain.isdigit()
+    # In English a word may be several: `Nachtschicht`.
+    first = plain.partition(" ")[0]
+    return first in begins or first.isdigit()
 
 
 def _longest(words: list[str], place: int, clock: Clock) -> tuple[int, Reading] | None:

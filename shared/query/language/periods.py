@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date, timedelta
 
+from shared.query.language import german
 from shared.query.language.calendar import Clock, Span
 from shared.text import time_shapes
 from shared.text.periods import Period
@@ -24,7 +25,7 @@ def named(text: str, clock: Clock) -> Span | None:
 def _find(text: str, clock: Clock) -> Period | None:
     if not clock.periods:
         return None
-    by_name = [one for one in clock.periods if one.name.lower() == text]
+    by_name = [one for one in clock.periods if text in _names(one)]
     if by_name:
         return _latest(by_name, clock)
     for kind in {one.kind for one in clock.periods}:
@@ -34,6 +35,12 @@ def _find(text: str, clock: Clock) -> Period | None:
             alike = [one for one in clock.periods if one.kind == kind]
             return _chosen(words, alike, clock)
     return None
+
+
+def _names(one: Period) -> tuple[str, str]:
+    """Return its name as it may be typed: what is read is in English by now."""
+    plain = " ".join(one.name.lower().split())
+    return plain, german.in_english(plain)
 
 
 def _chosen(words: list[str], alike: list[Period], clock: Clock) -> Period | None:

@@ -1,7 +1,8 @@
 """Times as people say them among other words: `last night's owl shift`, `in July`.
 
-English alone. What may mean something else is left to be searched: a month, a weekday,
-a date or a year is a time behind a word such as `in`, `on` or `since` only.
+In English, and in German as what it is in English. What may mean something else stays
+text: a month, a weekday, a date or a year is a time only behind a word such as `in` or
+`since`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from shared.query.language import dates, days, periods
+from shared.query.language import dates, days, german, periods
 from shared.query.language.calendar import Clock, Span
 
 # No expression has more words.
@@ -104,7 +105,7 @@ def first_words(clock: Clock) -> frozenset[str]:
     """Return the words that an expression begins with, beside numbers."""
     names = [one.name for one in clock.shifts.shifts]
     names += [one.name for one in clock.periods]
-    own = {name.lower().split()[0] for name in names if name.split()}
+    own = {word for name in names for word in plain(name.split()).split()[:1]}
     return _FIRST_WORDS | own | {one.kind for one in clock.periods}
 
 
@@ -112,7 +113,8 @@ def plain(words: list[str]) -> str:
     """Return words as they are compared: what ends a sentence does not count."""
     text = " ".join(words).lower().rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
-    return _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
+    text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
+    return german.in_english(text)
 
 
 def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:

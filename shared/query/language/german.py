@@ -1,0 +1,94 @@
+"""The German words for times, said in the English ones that are read."""
+
+from __future__ import annotations
+
+import re
+
+_FORMS: dict[str, str] = {
+    "after": "nach",
+    "a": "einem einer eines",
+    "afternoon": "nachmittag",
+    "and": "und",
+    "around": "gegen",
+    "before": "vor",
+    "between": "zwischen",
+    "day": "tag tage tagen",
+    "day before yesterday": "vorgestern",
+    "during": "w\u00e4hrend waehrend",
+    "evening": "abend",
+    "from": "von vom",
+    "hour": "stunde stunden",
+    "in": "im",
+    "last": "letzte letzten letzter letztes letztem vergangene vergangenen vergangener",
+    "minute": "minuten",
+    "month": "monat monate monaten monats",
+    "morning": "morgen vormittag",
+    "night": "nacht",
+    "on": "am",
+    "previous": "vorige vorigen voriger voriges vorherige vorherigen vorheriger",
+    "shift": "schicht",
+    "since": "seit",
+    "the": "dem den der des",
+    "this": "diese dieser dieses diesen diesem",
+    "today": "heute",
+    "until": "bis",
+    "week": "woche wochen",
+    "weekend": "wochenende",
+    "year": "jahr jahre jahren jahres",
+    "yesterday": "gestern",
+    # Days and months.
+    "monday": "montag",
+    "tuesday": "dienstag",
+    "wednesday": "mittwoch",
+    "thursday": "donnerstag",
+    "friday": "freitag",
+    "saturday": "samstag sonnabend",
+    "sunday": "sonntag",
+    "january": "januar j\u00e4nner jaenner",
+    "february": "februar",
+    "march": "m\u00e4rz maerz",
+    "may": "mai",
+    "june": "juni",
+    "july": "juli",
+    "october": "oktober",
+    "december": "dezember",
+}
+# No article that is an English word: a `die` is a part, too.
+WORDS = {form: word for word, forms in _FORMS.items() for form in forms.split()}
+_SHIFT = re.compile(r"(?P<name>\w{2,20})schicht")
+# Spoken of the other way round, or in other words.
+_TURNED = (
+    (re.compile(r"\btoday morning\b"), "this morning"),
+    (re.compile(r"\btoday (afternoon|evening)\b"), r"this \1"),
+    (
+        re.compile(r"^before (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
+        r"\1 \2 ago",
+    ),
+    (re.compile(r"\b(\d{1,2})\. (?=[a-z])"), r"\1 "),
+    (re.compile(r"(?<=\d) uhr\b"), ""),
+)
+
+
+def begins(word: str) -> bool:
+    """Whether an expression may begin with a word."""
+    return word in WORDS or bool(_SHIFT.fullmatch(word))
+
+
+def in_english(text: str) -> str:
+    """Return plain words with the German ones among them in English."""
+    words = text.split()
+    if not any(begins(word) or word == "uhr" for word in words):
+        return text
+    said = " ".join(map(_word, words))
+    for pattern, other in _TURNED:
+        said = pattern.sub(other, said)
+    return said
+
+
+def _word(word: str) -> str:
+    shift = _SHIFT.fullmatch(word)
+    if shift:
+        # The others have the names that the facility gives them.
+        name = "night" if shift["name"] == "nacht" else shift["name"]
+        return f"{name} shift"
+    return WORDS.get(word, word)
