@@ -53,6 +53,7 @@ from shared.access.limits import Limiter
 from shared.access.secret import installation_secret
 from shared.broker import BrokerClock, Nudger
 from shared.errors import ConfigurationError
+from shared.link import Link
 from shared.opensearch import client as opensearch
 from shared.postgres import connection, make_pool
 from shared.settings import Settings
@@ -133,6 +134,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.backlog.stop()
         await context.key_use.stop()
         await context.searches.stop()
+        context.limiter.close()
         context.nudger.stop()
         context.pool.close()
 
@@ -151,7 +153,7 @@ def _open(settings: Settings) -> ApiContext:
     celery = broker.make_app(settings)
     jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
-    limiter = Limiter(broker.limiter_redis(settings))
+    limiter = Limiter(lambda: Link.open(broker.limiter_redis(settings)))
     key_use = KeyUse(pool)
 
     @lru_cache(maxsize=1)

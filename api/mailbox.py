@@ -8,15 +8,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, cast
+from functools import partial
+from typing import Any, Literal, NoReturn, cast
 from uuid import UUID
 
 import redis.asyncio
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from shared.jobs import keys
+from shared.link import Link
 from shared.log import get_logger
 
 log = get_logger()
@@ -26,6 +29,7 @@ BLOCK_SECONDS = 2
 AT_ONCE = 100
 # A link whose other half is gone says nothing for hours: nobody would be told any more.
 _SILENT_SECONDS = 3.0
+_HEARD_WITHIN_SECONDS = BLOCK_SECONDS + _SILENT_SECONDS
 _BACKOFF_SECONDS = (0.05, 0.1, 0.2, 0.5, 1.0)
 
 Kind = Literal["answer", "failed"]
@@ -66,6 +70,7 @@ class Mailbox:
         self._connect = connect
         self._waiting: dict[UUID, Waiter] = {}
         self._task: asyncio.Task[None] | None = None
+        self._heard_at = 0.0
 
     async def start(self) -> None:
         """Begin to listen; messages sent earlier are not lost, the list keeps them."""
@@ -93,25 +98,52 @@ class Mailbox:
         failures = 0
         while True:
             client = self._connect()
+            began = self._heard_at = time.monotonic()
             try:
-                while True:
-                    # A client of its own, which never retries: a pop that was cut
-                    # may have taken its message, and the job's hash has it all.
-                    async with asyncio.timeout(BLOCK_SECONDS + _SILENT_SECONDS):
-                        found = await client.blmpop(
-                            BLOCK_SECONDS, 1, self.name, direction="LEFT", count=AT_ONCE
-                        )
-                    failures = 0
-                    for message in found[1] if found else ():
-                        self._deliver(str(message))
+                # A link of its own, which never retries: a pop that was cut may have
+                # taken its message, and the job's hash has it all.
+                async with asyncio.timeout(_HEARD_WITHIN_SECONDS):
+                    link = await Link.open(client)
+                try:
+                    self._pop(link)
+                    await self._until_lost(link)
+                finally:
+                    link.close()
             except (RedisError, OSError) as exc:
                 log.warning("mailbox_reconnects", error=type(exc).__name__)
             finally:
                 with contextlib.suppress(RedisError, OSError):
                     await client.aclose()
+            if self._heard_at > began:
+                failures = 0
             ceiling = _BACKOFF_SECONDS[min(failures, len(_BACKOFF_SECONDS) - 1)]
             failures += 1
             await asyncio.sleep(ceiling * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+
+    async def _until_lost(self, link: Link) -> NoReturn:
+        # Timed by itself: a time-out of each turn costs more than the turn.
+        left = _HEARD_WITHIN_SECONDS
+        while left > 0:
+            await asyncio.wait([link.lost], timeout=left)
+            if link.lost.done():
+                raise link.lost.result()
+            left = self._heard_at + _HEARD_WITHIN_SECONDS - time.monotonic()
+        raise TimeoutError
+
+    def _pop(self, link: Link) -> None:
+        command = ("BLMPOP", BLOCK_SECONDS, 1, self.name, "LEFT", "COUNT", AT_ONCE)
+        link.ask(command, partial(self._popped, link))
+
+    def _popped(self, link: Link, found: Any) -> None:
+        if isinstance(found, Exception):
+            if isinstance(found, ResponseError):
+                link.close(found)
+            return
+        self._heard_at = time.monotonic()
+        # First of all: what comes meanwhile is on its way already.
+        self._pop(link)
+        for message in found[1] if found else ():
+            self._deliver(message)
 
     def _deliver(self, message: str) -> None:
         job_id, _, rest = message.partition(" ")

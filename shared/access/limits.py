@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import math
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from redis.exceptions import RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import NoScriptError, RedisError
 
+from shared.broker import LIMITER_TIMEOUT_SECONDS
 from shared.errors import CapacityError
+from shared.link import Link
 from shared.log import get_logger
-
-if TYPE_CHECKING:
-    import redis.asyncio
 
 log = get_logger()
 
@@ -42,6 +45,7 @@ redis.call('HSET', KEYS[1], 'tokens', tostring(tokens), 'at', tostring(now))
 redis.call('EXPIRE', KEYS[1], window * 2)
 return {taken, tostring(tokens)}
 """
+_TAKE_SHA = hashlib.sha1(_TAKE.encode(), usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +78,10 @@ class _Bucket:
 class Limiter:
     """Takes one token a request; opens a breaker when Redis is slow or gone."""
 
-    def __init__(self, client: redis.asyncio.Redis) -> None:
-        self._take = client.register_script(_TAKE)
+    def __init__(self, connect: Callable[[], Awaitable[Link]]) -> None:
+        self._connect = connect
+        self._connecting = asyncio.Lock()
+        self._link: Link | None = None
         self._open_until = 0.0
         self._local: dict[str, _Bucket] = {}
 
@@ -85,11 +91,10 @@ class Limiter:
             return Allowance(0, 0, 0, allowed=True)
         if time.monotonic() >= self._open_until:
             try:
-                taken, left = await self._take(
-                    keys=[f"rate:{bucket}"], args=[limit, WINDOW_SECONDS]
-                )
+                taken, left = await self._ask(f"rate:{bucket}", limit)
             except (RedisError, OSError) as exc:
                 self._open_until = time.monotonic() + _BREAKER_SECONDS
+                self.close()
                 log.warning("limiter_without_redis", error=type(exc).__name__)
             else:
                 return _allowance(limit, float(left), bool(taken))
@@ -100,6 +105,33 @@ class Limiter:
                 retry_after_seconds=1,
             )
         return self._take_locally(bucket, limit)
+
+    def close(self) -> None:
+        """Leave Redis; whoever comes next connects again."""
+        link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    async def _ask(self, key: str, limit: int) -> tuple[int, str]:
+        link = self._link
+        if link is None or link.lost.done():
+            link = await self._connected()
+        given = (1, key, limit, WINDOW_SECONDS)
+        async with asyncio.timeout(LIMITER_TIMEOUT_SECONDS):
+            try:
+                taken, left = await link.answer("EVALSHA", _TAKE_SHA, *given)
+            except NoScriptError:
+                taken, left = await link.answer("EVAL", _TAKE, *given)
+        return taken, left
+
+    async def _connected(self) -> Link:
+        async with self._connecting:
+            # Others may have waited for the same, and in vain.
+            if time.monotonic() < self._open_until:
+                raise RedisConnectionError
+            if self._link is None or self._link.lost.done():
+                self._link = await self._connect()
+            return self._link
 
     def _take_locally(self, name: str, limit: int) -> Allowance:
         now = time.monotonic()

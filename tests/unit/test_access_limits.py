@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from shared.access.limits import Allowance, Limiter, refuse
 from shared.errors import CapacityError
+from shared.link import Link
 
 
 class Unreachable:
-    """A Redis whose every script fails; counts how often it was asked."""
+    """A Redis that refuses every connection; counts how often it was asked."""
 
     def __init__(self) -> None:
         self.asked = 0
 
-    def register_script(self, _: str) -> Any:
-        async def run(**_: Any) -> None:
-            self.asked += 1
-            raise RedisConnectionError
-
-        return run
+    async def connect(self) -> Link:
+        self.asked += 1
+        raise RedisConnectionError
 
 
 def take(limiter: Limiter, times: int, limit: int, **options: bool) -> list[Allowance]:
@@ -38,7 +35,7 @@ def take(limiter: Limiter, times: int, limit: int, **options: bool) -> list[Allo
 @pytest.mark.requirement("SEC8")
 def test_without_redis_this_process_counts_and_asks_it_once_a_second():
     redis = Unreachable()
-    limiter = Limiter(redis)  # type: ignore[arg-type]
+    limiter = Limiter(redis.connect)
 
     taken = take(limiter, 5, 3, may_go_local=True)
 
@@ -49,7 +46,7 @@ def test_without_redis_this_process_counts_and_asks_it_once_a_second():
 
 @pytest.mark.requirement("SEC8")
 def test_without_redis_other_writes_wait():
-    limiter = Limiter(Unreachable())  # type: ignore[arg-type]
+    limiter = Limiter(Unreachable().connect)
 
     with pytest.raises(CapacityError) as caught:
         take(limiter, 1, 3, may_go_local=False)
@@ -61,7 +58,7 @@ def test_without_redis_other_writes_wait():
 def test_a_limit_of_nought_never_ends_and_asks_nobody():
     redis = Unreachable()
 
-    taken = take(Limiter(redis), 100, 0, may_go_local=False)  # type: ignore[arg-type]
+    taken = take(Limiter(redis.connect), 100, 0, may_go_local=False)
 
     assert all(one.allowed for one in taken)
     assert taken[0].headers == {}

@@ -1,0 +1,130 @@
+"""One connection for a loop on a real Valkey, and the limiter that asks through it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+
+import pytest
+import redis
+from redis.exceptions import RedisError, ResponseError
+
+from local.server import Server
+from shared import broker
+from shared.access import limits
+from shared.access.limits import WINDOW_SECONDS, Limiter
+from shared.link import Link
+from shared.settings import Settings
+from shared.uuid7 import uuid7
+
+WAIT_SECONDS = 10.0
+LIMIT = WINDOW_SECONDS
+
+
+@pytest.fixture
+def settings(valkey: Server) -> Settings:
+    return Settings.load({"BROKER_URL": valkey.url})
+
+
+@pytest.fixture
+def client(settings: Settings) -> Iterator[redis.Redis]:
+    made = broker.jobs_redis(settings)
+    yield made
+    made.close()
+
+
+def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
+    settings: Settings,
+) -> None:
+    async def story() -> list[object]:
+        link = await Link.open(broker.mailbox_redis(settings))
+        gone = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0.05))
+        echoes = [asyncio.create_task(link.answer("ECHO", f"ä{n}")) for n in range(99)]
+        wrong = asyncio.create_task(link.answer("LPUSH", "too-few"))
+        # All of them have asked by then.
+        await asyncio.wait([gone], timeout=0)
+        gone.cancel()
+        answers: list[object] = list(await asyncio.gather(*echoes))
+        with pytest.raises(ResponseError):
+            await wrong
+        link.close()
+        with pytest.raises(RedisError):
+            await link.answer("PING")
+        return answers
+
+    assert asyncio.run(story()) == [f"ä{n}" for n in range(99)]
+
+
+def test_whoever_waits_for_a_link_that_is_cut_is_told(
+    settings: Settings, client: redis.Redis
+) -> None:
+    async def story() -> object:
+        link = await Link.open(broker.mailbox_redis(settings))
+        waiting = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0))
+        # It has asked by then.
+        await asyncio.wait([waiting], timeout=0)
+        client.client_kill_filter(_type="normal", skipme=True)
+        async with asyncio.timeout(WAIT_SECONDS):
+            with pytest.raises((RedisError, OSError)):
+                await waiting
+            return await link.lost
+
+    assert isinstance(asyncio.run(story()), RedisError | OSError)
+
+
+@pytest.mark.requirement("SEC8")
+def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
+    settings: Settings, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # How long it waits is none of this: a busy machine may take longer.
+    monkeypatch.setattr(limits, "LIMITER_TIMEOUT_SECONDS", WAIT_SECONDS)
+
+    async def story() -> None:
+        made = []
+
+        async def connect() -> Link:
+            made.append(await Link.open(broker.mailbox_redis(settings)))
+            return made[-1]
+
+        limiter = Limiter(connect)
+        bucket = f"{uuid7()}:search"
+
+        async def take() -> int:
+            # Not to be had without Redis: whatever is counted is counted there.
+            return (await limiter.take(bucket, LIMIT, may_go_local=False)).remaining
+
+        began = asyncio.get_running_loop().time()
+        left = list(await asyncio.gather(*(take() for _ in range(5))))
+        client.script_flush()
+        left.append(await take())
+        client.client_kill_filter(_type="normal", skipme=True)
+        async with asyncio.timeout(WAIT_SECONDS):
+            await made[0].lost
+        left.append(await take())
+        took = asyncio.get_running_loop().time() - began
+        limiter.close()
+        assert len(made) == 2
+        # One comes back a second.
+        assert LIMIT - len(left) <= left[-1] <= LIMIT - len(left) + took
+
+    asyncio.run(story())
+
+
+@pytest.mark.requirement("SEC8")
+def test_a_redis_that_never_answers_holds_up_nobody_for_long() -> None:
+    async def story(port: int) -> tuple[list[bool], float]:
+        settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
+        limiter = Limiter(lambda: Link.open(broker.limiter_redis(settings)))
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        taken = await asyncio.gather(
+            *(limiter.take("key:search", 60, may_go_local=True) for _ in range(50))
+        )
+        return [one.allowed for one in taken], loop.time() - began
+
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as deaf:
+        allowed, took = asyncio.run(story(deaf.getsockname()[1]))
+    assert all(allowed)
+    # One tries for 50 ms; the others do not wait for 50 ms each.
+    assert took < 1
