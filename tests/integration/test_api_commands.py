@@ -249,6 +249,8 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
     zone = {"LOGCHORD_FACILITY_TIMEZONE": "Europe/Zurich"}
 
     shown = run("search", "cavity", "tripped", **zone)
+    # The month is that of the API's clock, its times are shown by our own.
+    timed = run("search", "cavity tripped in March 2026", **zone)
     document = json.loads(run("search", "cavity", "--json", "--limit", "1").stdout)
     narrowed = run("search", "cavity", "--filter", "logbook=Vacuum")
     either = run(
@@ -260,6 +262,12 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
     assert "1. RF trip" in shown.stdout
     assert "2026-03-02 05:10 CET (04:10 UTC)" in shown.stdout
     assert "api/OPS-77" in shown.stdout
+    assert "api/OPS-77" in timed.stdout
+    assert (
+        "written   from 2026-03-01 01:00 CET (00:00 UTC)"
+        " before 2026-04-01 02:00 CEST (00:00 UTC),"
+        ' read from "in March 2026"'
+    ) in timed.stdout
     assert "found by os_bm25, semantic" in shown.stdout
     assert "branches  os_bm25 ok 1" in shown.stdout
     assert "as of     20" in shown.stdout
