@@ -10,6 +10,7 @@ from uuid import UUID
 from psycopg import Cursor
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
+from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import CIRCUIT_OPEN
 from shared.postgres import at_once
 from shared.query.compiled.question import Guard, Question
@@ -26,6 +27,7 @@ from shared.retrieval import (
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.questions import Asked
+from shared.retrieval.written_in import Assumed
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -41,7 +43,20 @@ def search(ask: Ask, tools: Tools) -> Found:
     ask = replace(ask, plan=threads.resolved(ask, tools))
     # Before the languages: what is in a new one by now is newer than this.
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
-    asked = questions.read(ask, tools, "os_bm25", written_in.of(ask, tools))
+    assumed = written_in.Assumed(ask, tools)
+    found = _search(ask, tools, as_of, assumed, assumed.languages)
+    others = assumed.others(ask, tools)
+    return found if others is None else _search(ask, tools, as_of, assumed, others)
+
+
+def _search(
+    ask: Ask,
+    tools: Tools,
+    as_of: datetime,
+    assumed: Assumed,
+    languages: tuple[str, ...],
+) -> Found:
+    asked = questions.read(ask, tools, "os_bm25", languages)
     if not asked.question.finds:
         return Found(skipped="empty_query")
     if not tools.circuit.allows():
@@ -64,7 +79,8 @@ def search(ask: Ask, tools: Tools) -> Found:
             answer = os_asking.answered(ask, tools, body(ask, question))
         else:
             answer = told()
-        return _found_by(ask, tools, asked, question, as_of, _scores(answer))
+        scores = _scores(answer)
+        return _found_by(ask, tools, asked, question, as_of, scores, assumed)
 
     found, notes = questions.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
@@ -79,19 +95,29 @@ def _found_by(
     question: Question,
     as_of: datetime,
     scores: Scores,
+    assumed: Assumed,
 ) -> Hits:
     """Return the hits with their scores; what the caller lost takes no place."""
     if not scores:
         return []
     params = asked.params
-    with at_once(tools.pool) as conn:
-        # Both go out before either is answered: each has half of what is left.
-        limit_ms = max(1, ask.budget_ms // 2)
-        columns.limit_time(conn, limit_ms, one_plan=True)
-        unheard = gone.asked(conn, ask.plan.scope, as_of)
-        if not columns.are_plain(params):
-            columns.limit_time(conn, limit_ms)
-        rows = columns.asked(conn, params, list(scores))
+    rows: Cursor[Columns] | None = None
+    try:
+        with at_once(tools.pool) as conn:
+            # Both go out before either is answered: each has half of what is left.
+            limit_ms = max(1, ask.budget_ms // 2)
+            columns.limit_time(conn, limit_ms, one_plan=True)
+            unheard = gone.asked(conn, ask.plan.scope, as_of)
+            if not columns.are_plain(params):
+                columns.limit_time(conn, limit_ms)
+            rows = columns.asked(conn, params, list(scores))
+            assumed.ask(conn, ask.budget_ms)
+        assumed.hear()
+    except DatabaseQueryError as exc:
+        if rows is None or rows.pgresult is None:
+            raise
+        # All before it was answered.
+        assumed.unheard(exc)
     lost = [row[0] for row in unheard.fetchall()]
     if scores.keys().isdisjoint(lost):
         return _scored(rows, scores)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, LiteralString
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString
 
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import at_once
 
 if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg.rows import TupleRow
+
     from shared.postgres import Pool
     from shared.retrieval.module import Ask, Tools
 
@@ -68,26 +72,96 @@ class WrittenIn:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[str, frozenset[str]] = {}
+        self._seen: dict[str, _Seen] = {}
 
     def of(self, pool: Pool, tenant: str, budget_ms: int) -> tuple[str, ...]:
         """Return all languages that there are, or were; none: there are no entries."""
-        limit_ms = str(min(budget_ms, _MOST_MS))
         try:
             with at_once(pool) as conn:
-                conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)
-                rows = conn.execute(_LANGUAGES, {"tenant": tenant}, prepare=True)
-                told = [row[0] for row in rows.fetchall()]
+                return self.heard(tenant, asked(conn, tenant, budget_ms))
         except DatabaseQueryError as exc:
-            # Every language is as right, and takes longer.
-            log.warning("languages_not_read", code=exc.error_code)
-            return ()
+            return unread(exc)
+
+    def lately(self, tenant: str) -> tuple[str, ...] | None:
+        """Return what was found last, where anybody has asked."""
+        with self._lock:
+            seen = self._seen.get(tenant)
+        return None if seen is None else seen.searched
+
+    def heard(self, tenant: str, rows: Cursor[TupleRow]) -> tuple[str, ...]:
+        """Return the same of an answer, and keep it."""
+        told = [row[0] for row in rows.fetchall()]
         found = frozenset(one for one in told if one is not None)
         with self._lock:
-            found |= self._seen.pop(tenant, frozenset())
+            seen = self._seen.pop(tenant, None)
+            if seen is not None:
+                found |= seen.languages
             while len(self._seen) >= _KEPT_TENANTS:
                 del self._seen[next(iter(self._seen))]
-            self._seen[tenant] = found
-        if None in told:
-            return ()
-        return tuple(sorted(found))
+            searched = () if None in told else tuple(sorted(found))
+            self._seen[tenant] = _Seen(found, searched)
+        return searched
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The languages that a tenant's entries had, and which of them are searched."""
+
+    languages: frozenset[str]
+    searched: tuple[str, ...]
+
+
+class Assumed:
+    """What a branch searches: what was there lately, compared with what is there.
+
+    That is asked beside what the branch asks of its hits, and not before it searches;
+    what is found in a new language afterwards, is as new as if it had been before.
+    """
+
+    def __init__(self, ask: Ask, tools: Tools) -> None:
+        self._known = tools.written_in
+        self._tenant = ask.plan.scope.tenant
+        lately = self._known.lately(self._tenant) if self._known else ()
+        self.languages = of(ask, tools) if lately is None else lately
+        # Of every language there are no others.
+        self._is_compared = lately is None or not self.languages
+        self._rows: Cursor[TupleRow] | None = None
+        self._there: tuple[str, ...] = self.languages
+
+    def ask(self, conn: Connection[Any], budget_ms: int) -> None:
+        """Ask what is there, after all else that goes out together."""
+        if not self._is_compared:
+            self._rows = asked(conn, self._tenant, budget_ms)
+
+    def hear(self) -> None:
+        """Read what was asked."""
+        if self._known is not None and self._rows is not None:
+            self._there = self._known.heard(self._tenant, self._rows)
+            self._rows, self._is_compared = None, True
+
+    def unheard(self, error: DatabaseQueryError) -> None:
+        """Take it that there may be any, as what was asked was not answered."""
+        self._there = unread(error)
+        self._rows, self._is_compared = None, True
+
+    def others(self, ask: Ask, tools: Tools) -> tuple[str, ...] | None:
+        """Return what is to be searched instead; None: all that is there was."""
+        if not self._is_compared:
+            self._there = of(ask, tools)
+        is_every = not self.languages
+        if is_every or (self._there and set(self._there) <= set(self.languages)):
+            return None
+        return self._there
+
+
+def asked(conn: Connection[Any], tenant: str, budget_ms: int) -> Cursor[TupleRow]:
+    """Ask for them; the rows are read from the cursor, and may be read later."""
+    limit_ms = str(min(budget_ms, _MOST_MS))
+    conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)
+    return conn.execute(_LANGUAGES, {"tenant": tenant}, prepare=True)
+
+
+def unread(error: DatabaseQueryError) -> tuple[str, ...]:
+    """Return every language: that is as right, and takes longer."""
+    log.warning("languages_not_read", code=error.error_code)
+    return ()

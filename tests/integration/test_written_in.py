@@ -82,6 +82,18 @@ def test_an_entry_in_a_language_that_nobody_has_written_before_is_found_at_once(
         assert logbook.found(engine, "Ausfälle") == {"de"}
 
 
+def test_a_language_that_came_meanwhile_is_searched_beside_what_was_found(
+    logbook: Logbook,
+) -> None:
+    logbook.write([Text("en", "HCM03 tripped")])
+    for engine in ENGINES:
+        assert logbook.found(engine, "HCM03 OR Ausfälle") == {"en"}
+    logbook.write([Text("de", "Ein Ausfall der Pumpe", "de")])
+    # Its process has not met the language yet.
+    for engine in ENGINES:
+        assert logbook.found(engine, "HCM03 OR Ausfälle") == {"en", "de"}
+
+
 class Noting:
     """The client as it is, with the languages that it was asked for."""
 
@@ -193,6 +205,20 @@ def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook: Logbook) 
         conn.execute("LOCK TABLE quarantine")
         assert languages(logbook) == ()
     assert languages(logbook) == ("en",)
+
+
+def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
+    logbook: Logbook,
+) -> None:
+    logbook.write(TEXTS[:1])
+    client = Noting(logbook.client)
+    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    expected = hits("os_bm25", "pump", tools, "keyword")
+    narrow = client.ways
+    with connection(logbook.pool) as conn:
+        conn.execute("LOCK TABLE entry_text")
+        assert hits("os_bm25", "pump", tools, "keyword") == expected
+    assert client.ways != narrow
 
 
 def test_hits_of_every_language_on_a_page_are_marked(asking: Asking) -> None:
