@@ -19,6 +19,7 @@ from rich.table import Table
 
 from bench import search_bare, search_load, search_modules, search_stack
 from bench.enrich_pipeline import Held
+from bench.search_bare import Recall
 from bench.search_load import Beside, Throughput
 from bench.search_stack import Make, Stack, Timing, measured, questions
 
@@ -39,6 +40,7 @@ class Found:
     filled_in_seconds: float
     load: tuple[float, float, float]
     searches: list[Timing] = field(default_factory=list)
+    recall: Recall | None = None
     throughput: list[Throughput] = field(default_factory=list)
     beside: Beside | None = None
     long: Throughput | None = None
@@ -70,6 +72,7 @@ def main() -> None:
             *search_modules.at_the_module(stack, samples),
             *search_bare.bare(stack, samples),
         ]
+        found.recall = search_bare.recall(stack)
         found.throughput = [
             search_load.throughput(stack, clients) for clients in search_load.CLIENTS
         ]
@@ -113,6 +116,8 @@ def _show(console: Console, found: Found) -> None:
         times = (f"{ms:.1f}" for ms in (one.p50_ms, one.p95_ms, one.p99_ms))
         ratio = f"{one.p50_ms / bare:.1f} x"
         table.add_row(one.kind, *times, ratio, f"{one.with_hits:.0%}")
+    if found.recall:
+        table.add_row("recall@10 of the index", *4 * ("",), f"{found.recall.mean:.1%}")
     console.print(table)
     for rate in found.throughput:
         console.print(_told(rate))

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from statistics import mean
 from typing import Any
 
+from bench import search_corpus
 from bench.search_stack import Stack, Timing, measured
+from shared.embedding import nearest
 from shared.postgres import connection
 
 _TEXT = """
@@ -15,6 +19,22 @@ _TEXT = """
 _NEAREST = """
     SELECT entry_id FROM {table}
      ORDER BY embedding <=> %(near)s::halfvec LIMIT 50"""
+
+_TEN = """
+    SELECT embedding <=> %(near)s::halfvec FROM {table}
+     ORDER BY {order} LIMIT 10"""
+_BY_INDEX = "embedding <=> %(near)s::halfvec"
+_EXACTLY = "(embedding <=> %(near)s::halfvec) + 0"
+RECALL_QUESTIONS = 40
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Which share of the nearest ten the index finds, and of the worst question's."""
+
+    questions: int
+    mean: float
+    least: float
 
 
 def bare(stack: Stack, samples: int) -> list[Timing]:
@@ -41,6 +61,26 @@ def bare(stack: Stack, samples: int) -> list[Timing]:
         measured(kind, samples, once)
         for kind, once in {**kinds, "bare encoder and pgvector": vector}.items()
     ]
+
+
+def recall(stack: Stack) -> Recall:
+    """Ask for what is like the next entries, by the index and without it."""
+    after = search_corpus.drafts(RECALL_QUESTIONS, first=stack.entries + 1)
+    vectors = stack.encoder.encode([one.text[:80] for one in after])
+    found = []
+    with connection(stack.pool) as conn, conn.transaction():
+        conn.execute("SET LOCAL statement_timeout = 0")
+        conn.execute("SET LOCAL enable_seqscan = off")
+        conn.execute(nearest.TUNE, {"ef_search": str(nearest.MIN_EF_SEARCH)})
+        for vector in vectors:
+            near = {"near": nearest.as_text(vector)}
+            by_index, exactly = (
+                conn.execute(_TEN.format(table=stack.table, order=order).encode(), near)
+                for order in (_BY_INDEX, _EXACTLY)
+            )
+            tenth = max(distance for (distance,) in exactly)
+            found.append(sum(distance <= tenth for (distance,) in by_index) / 10)
+    return Recall(len(found), round(mean(found), 3), min(found))
 
 
 def _rows(stack: Stack, statement: str, given: dict[str, str]) -> list[Any]:

@@ -298,7 +298,7 @@ def test_what_the_graph_cannot_reach_is_found_all_the_same(
     conn.execute(f"ANALYZE {table}")
     conn.execute("SET LOCAL enable_seqscan = off")
     conn.execute("SET LOCAL enable_sort = off")
-    conn.execute(nearest._TUNE, {"ef_search": "200"})
+    conn.execute(nearest.TUNE, {"ef_search": "200"})
     vector = corners[0].astype(np.float32)
     given = {**EVERYBODY.params, **ANYTHING, "vector": vectors.as_text(vector)}
     asked = {**given, "page": 495}
