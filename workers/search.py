@@ -12,6 +12,7 @@ from shared import broker
 from shared.embedding import names, skipping
 from shared.embedding.in_use import InUse
 from shared.embedding.sizes import Sizes
+from shared.embedding.tables import EmbeddingModel
 from shared.errors import MessageRejectedError
 from shared.jobs import job as jobs
 from shared.jobs import outcome, progress
@@ -116,12 +117,16 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
 
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
+    def named(model: str) -> EmbeddingModel | None:
+        return _tools(ctx).models.named(model)
+
     tools = finish.Tools(
         lambda: ctx.pool,
         ctx.clock.now,
         ctx.signer,
         ctx.facility,
         lambda: ctx.cross_encoder,
+        named,
     )
     finished = finish.finish(tools, job, plan, kept.outcomes)
     metrics.job_ended(finished.state)

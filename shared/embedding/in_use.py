@@ -46,12 +46,22 @@ class InUse:
         Whoever searches keeps to what this returned, for the vector and the table.
         """
         now = self._clock()
-        with self._lock:
-            known = self._known
-        if known is not None and now - known[0] < KEPT_SECONDS:
+        known = self._still_known(now)
+        if known is not None:
             return known[1]
         with connection(self._pool) as conn:
             found = tables.live(conn)
         with self._lock:
             self._known = (now, found)
         return found
+
+    def named(self, model: str) -> EmbeddingModel | None:
+        """Return this model where it is known to be live; nobody is asked."""
+        known = self._still_known(self._clock())
+        live = None if known is None else known[1]
+        return live if live is not None and live.model == model else None
+
+    def _still_known(self, now: float) -> tuple[float, EmbeddingModel | None] | None:
+        with self._lock:
+            known = self._known
+        return known if known is not None and now - known[0] < KEPT_SECONDS else None

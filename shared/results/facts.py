@@ -22,6 +22,7 @@ from shared.retrieval import columns
 from shared.retrieval.query_vectors import unpacked
 
 if TYPE_CHECKING:
+    from shared.embedding.tables import EmbeddingModel
     from shared.postgres import Pool
 
 log = get_logger()
@@ -40,8 +41,20 @@ _KIN: LiteralString = """
      LIMIT 5000"""
 
 
+# Of a model's name: the model, where that is known without asking anybody.
+Named = Callable[[str], "EmbeddingModel | None"]
+
+
+def unknown(_: str) -> None:
+    """Know no model."""
+
+
 def read(
-    pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], timeout_ms: int
+    pool: Callable[[], Pool],
+    plan: Plan,
+    branches: Sequence[Outcome],
+    timeout_ms: int,
+    named: Named = unknown,
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
     ids = sorted({hit.entry_id for one in branches for hit in one.hits})
@@ -54,7 +67,7 @@ def read(
             columns.limit_time(conn, timeout_ms, one_plan=True)
             given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
-            cosines = _cosines(conn, plan, branches)
+            cosines = _cosines(conn, plan, branches, named)
         return Facts(*cosines, _kin(kin.fetchall()))
     except DatabaseQueryError as exc:
         # The fused order stands: late facts are worth no late answer.
@@ -63,7 +76,7 @@ def read(
 
 
 def _cosines(
-    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome]
+    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], named: Named
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the cosines of what was found by words and not by meaning.
 
@@ -77,7 +90,8 @@ def _cosines(
     moves = _moves(plan, branches)
     missing = sorted(UUID(entry_id) for entry_id in found - known)
     wanted = bool(missing) or moves
-    model = vectors.registered(conn, asked.model or "") if wanted else None
+    name = asked.model or ""
+    model = (named(name) or vectors.registered(conn, name)) if wanted else None
     if model is None:
         return {}, {}
     vector, table = unpacked(asked.vector or ""), model.table_name

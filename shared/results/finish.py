@@ -27,6 +27,7 @@ from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.results import beside, facts, paging, reranking
 from shared.results.conclusion import Conclusion, conclude
+from shared.results.facts import Named
 from shared.results.page import read_page
 from shared.results.response import render
 from shared.text.facility import PLAIN, Facility
@@ -81,6 +82,8 @@ class Tools:
     facility: Facility = PLAIN
     # None: this process reads nothing with a model.
     cross_encoder: Callable[[], CrossEncoder] | None = None
+    # What this process knows of a model by its name: the rest is read.
+    named: Named = facts.unknown
 
 
 def finish(
@@ -94,7 +97,7 @@ def finish(
     heard = [outcome for branch in arrived.values() for outcome in branch]
     facts_ms = int((job.deadline - tools.now()) * 1000 * FACTS_SHARE)
     try:
-        known = facts.read(tools.pool, plan, heard, facts_ms)
+        known = facts.read(tools.pool, plan, heard, facts_ms, tools.named)
         known = reranking.read(
             tools.cross_encoder,
             tools.pool,

@@ -178,6 +178,15 @@ def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> N
     assert stored.request["query"] == "beam"
 
 
+def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(
+    conn: Connection[TupleRow],
+) -> None:
+    asked = "SELECT current_setting('synchronous_commit')"
+    conn.execute("SET LOCAL synchronous_commit = on")
+    assert closing.close_job(conn, new_job(), ending())
+    assert conn.execute(asked).fetchone() == ("off",)
+
+
 def test_a_submitted_job_ends_once_by_compare_and_set(
     conn: Connection[TupleRow],
 ) -> None:

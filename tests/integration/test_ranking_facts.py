@@ -180,6 +180,19 @@ def test_a_question_moves_towards_the_best_three_that_people_wrote(
     assert {"cosine", "moved_cosine"} <= body["results"][0]["scores"].keys()
 
 
+def test_a_model_that_is_known_already_is_not_asked_for_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = world.plan("vacuum pump", mode="hybrid")
+    told, models = flat(world.carried_out(plan)), world.tools.models
+    read = facts.read(lambda: world.pool, plan, told, 1000)
+    assert models.live() is not None
+    assert models.named("another model") is None
+    monkeypatch.delattr(vectors, "registered")
+    assert facts.read(lambda: world.pool, plan, told, 1000, models.named) == read
+    assert read.moved
+
+
 def test_what_the_caller_may_not_see_moves_no_question(world: World) -> None:
     ids = list(world.ids.values())
     seen = [world.ids["quiet"], world.ids["story"]]
