@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
-from shared.jobs.releases import known
+from shared.jobs.releases import known, told
 from shared.query import branching, counting, filters, modes, naming, timing
 from shared.query.counting import Counting
 from shared.query.fault import Fault
@@ -160,10 +160,9 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
-        values = asdict(self)
-        values["scope"]["allowed"] = sorted(self.scope.allowed)
+        values = told(self)
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
-        return json.dumps(values, separators=(",", ":"))
+        return json.dumps(values, separators=(",", ":"), default=told)
 
     @classmethod
     def from_json(cls, text: str) -> Plan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -485,6 +485,23 @@ def test_a_plan_travels_as_json_and_comes_back_the_same() -> None:
         fault=Fault("semantic", delay_ms=5),
     )
     assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_plan_tells_every_part_of_it_whole() -> None:
+    plan = plan_of(
+        'a (b OR author:c) -"d e" since:2024 f*' + "x" * 1001,
+        filters={
+            "logbook": "ops",
+            "tag": {"in": ["rf", "ä"]},
+            "metadata.current": {"gte": 1.5},
+            "quantity": {"unit": "mA", "gte": 3},
+        },
+        fault=Fault("semantic", delay_ms=5),
+        facets=["system"],
+    )
+    copied = {**asdict(plan), "tree": None}
+    whole = json.loads(json.dumps(copied, default=sorted))
+    assert {**json.loads(plan.to_json()), "tree": None} == whole
 
 
 def test_a_plan_of_the_release_before_is_searched_as_it_was_asked() -> None:
