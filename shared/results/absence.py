@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from shared import patience
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import FACETS, Outcome
 from shared.log import get_logger
@@ -63,9 +64,13 @@ def read(
     covered, near = None, NearMisses()
     try:
         with _part("coverage"):
-            covered = coverage.read(pool(), plan, conclusion.branches, left)
+            covered = coverage.read(pool, plan, conclusion.branches, left)
         if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
-            with _part("near_misses"), connection(pool()) as conn:
+            with (
+                _part("near_misses"),
+                patience.hurried(left.ms / 1000),
+                connection(pool()) as conn,
+            ):
                 near = near_misses.read(conn, plan, conclusion, question, left)
     except DatabaseConnectionError as exc:
         log.warning("absence_not_read", code=exc.error_code)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, LiteralString
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, LiteralString
 from psycopg import Cursor
 from psycopg.rows import class_row
 
+from shared import patience
 from shared.access import rights
 from shared.entries.narrowing import NARROWED, narrows
-from shared.errors import DatabaseQueryError
+from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import at_once
@@ -156,7 +157,7 @@ class Coverage:
 
 
 def read(
-    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Remaining
+    pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], left: Remaining
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
@@ -169,12 +170,14 @@ def read(
     asked: Cursor[Standing] | None = None
     late: int | None = None
     try:
-        with at_once(pool) as conn:
+        with patience.hurried(left.ms / 1000), at_once(pool()) as conn:
             # What else there is to say needs time as well.
-            left.bound(conn, left.ms // 2)
+            half = left.ms // 2
+            left.bound(conn, half)
             asked = conn.cursor(row_factory=class_row(Standing))
             asked.execute(_STANDINGS, values, prepare=True)
-            left.bound(conn, COUNT_MS)
+            # The other half: the first has not run yet.
+            left.bound(conn, min(COUNT_MS, left.ms - half))
             waits = waiting.asked(conn, plan, waiting.stages(branches))
         late = waiting.counted(waits)
     except DatabaseQueryError as exc:
@@ -233,7 +236,7 @@ def _meet(
 
 
 def _count(
-    pool: Pool, plan: Plan, values: dict[str, Any], left: Remaining
+    pool: Callable[[], Pool], plan: Plan, values: dict[str, Any], left: Remaining
 ) -> Counts | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
@@ -241,7 +244,7 @@ def _count(
     statement = _COUNTS if is_plain else _COUNTS_NARROWED
 
     def counted() -> Counts:
-        with at_once(pool) as conn:
+        with patience.hurried(left.ms / 1000), at_once(pool()) as conn:
             left.bound(conn, COUNT_MS)
             rows = conn.execute(statement, values, prepare=is_plain).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}
@@ -250,12 +253,12 @@ def _count(
     key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
     try:
         return _counts.get(key, counted)
-    except DatabaseQueryError as exc:
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
         _not_counted(exc)
         return None
 
 
-def _not_counted(error: DatabaseQueryError) -> None:
+def _not_counted(error: LogchordError) -> None:
     log.warning("coverage_not_counted", code=error.error_code)
 
 

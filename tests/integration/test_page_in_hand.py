@@ -22,7 +22,9 @@ from tests.integration.fix_asking import Asking
 
 # One is waited for in vain, and the link to ask for the other with: for so long each.
 WAIT_SECONDS = (similar.TIMEOUT_MS + superseded.TIMEOUT_MS) / 1000
-LATE_SECONDS = 1.0
+# Of one that is made slower, the server would wait for 4 s.
+LATE_SECONDS = 3.0
+PATIENT_MS = 10_000
 MARCH, APRIL = (datetime(2026, month, 1, tzinfo=UTC) for month in (3, 4))
 
 
@@ -75,6 +77,7 @@ def test_a_count_that_takes_too_long_costs_neither_the_page_nor_its_values(
     asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slower(monkeypatch, similar, "_PLAINLY")
+    monkeypatch.setattr(superseded, "TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
         page, seconds = page_of(asking, other)
     assert warnings_of(logs) == {"likes_not_counted"}
@@ -86,6 +89,7 @@ def test_values_that_take_too_long_to_compare_cost_nothing_else(
     asking: Asking, other: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slower(monkeypatch, superseded, "_VALUES")
+    monkeypatch.setattr(similar, "TIMEOUT_MS", PATIENT_MS)
     with capture_logs() as logs:
         page, seconds = page_of(asking, other)
     assert warnings_of(logs) == {"values_not_compared"}
