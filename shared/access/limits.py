@@ -82,6 +82,8 @@ class Limiter:
         self._connect = connect
         self._connecting = asyncio.Lock()
         self._link: Link | None = None
+        # Nobody asks there any more; who asked before still hears, in its own time.
+        self._left: set[Link] = set()
         self._open_until = 0.0
         self._local: dict[str, _Bucket] = {}
 
@@ -90,12 +92,12 @@ class Limiter:
         if limit == 0:
             return Allowance(0, 0, 0, allowed=True)
         if time.monotonic() >= self._open_until:
+            link = None
             try:
-                taken, left = await self._ask(f"rate:{bucket}", limit)
+                link = await self._connected()
+                taken, left = await _ask(link, f"rate:{bucket}", limit)
             except (RedisError, OSError) as exc:
-                self._open_until = time.monotonic() + _BREAKER_SECONDS
-                self.close()
-                log.warning("limiter_without_redis", error=type(exc).__name__)
+                self._leave(link, exc)
             else:
                 return _allowance(limit, float(left), bool(taken))
         if not may_go_local:
@@ -109,22 +111,31 @@ class Limiter:
     def close(self) -> None:
         """Leave Redis; whoever comes next connects again."""
         link, self._link = self._link, None
-        if link is not None:
-            link.close()
+        for one in [*self._left, *([] if link is None else [link])]:
+            self._end(one)
 
-    async def _ask(self, key: str, limit: int) -> tuple[int, str]:
-        link = self._link
-        if link is None or link.lost.done():
-            link = await self._connected()
-        given = (1, key, limit, WINDOW_SECONDS)
-        async with asyncio.timeout(LIMITER_TIMEOUT_SECONDS):
-            try:
-                taken, left = await link.answer("EVALSHA", _TAKE_SHA, *given)
-            except NoScriptError:
-                taken, left = await link.answer("EVAL", _TAKE, *given)
-        return taken, left
+    def _leave(self, link: Link | None, why: RedisError | OSError) -> None:
+        """Ask Redis nothing for a moment; once a link, whoever is the first to fail."""
+        is_anothers = link is not None and link is not self._link
+        if is_anothers or time.monotonic() < self._open_until:
+            return
+        self._open_until = time.monotonic() + _BREAKER_SECONDS
+        log.warning("limiter_without_redis", error=type(why).__name__)
+        link, self._link = self._link, None
+        if link is not None:
+            # Whoever asked before has heard by then, or waits no longer.
+            self._left.add(link)
+            loop = asyncio.get_running_loop()
+            loop.call_later(LIMITER_TIMEOUT_SECONDS, self._end, link)
+
+    def _end(self, link: Link) -> None:
+        self._left.discard(link)
+        link.close()
 
     async def _connected(self) -> Link:
+        link = self._link
+        if link is not None and not link.lost.done():
+            return link
         async with self._connecting:
             # Others may have waited for the same, and in vain.
             if time.monotonic() < self._open_until:
@@ -144,6 +155,16 @@ class Limiter:
         taken = bucket.tokens >= 1
         bucket.tokens -= taken
         return _allowance(limit, bucket.tokens, taken)
+
+
+async def _ask(link: Link, key: str, limit: int) -> tuple[int, str]:
+    given = (1, key, limit, WINDOW_SECONDS)
+    async with asyncio.timeout(LIMITER_TIMEOUT_SECONDS):
+        try:
+            taken, left = await link.answer("EVALSHA", _TAKE_SHA, *given)
+        except NoScriptError:
+            taken, left = await link.answer("EVAL", _TAKE, *given)
+    return taken, left
 
 
 def _allowance(limit: int, tokens: float, taken: bool) -> Allowance:  # noqa: FBT001

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 import pytest
 import redis
 from redis.exceptions import RedisError, ResponseError
+from structlog.testing import capture_logs
 
 from local.server import Server
 from shared import broker
 from shared.access import limits
-from shared.access.limits import WINDOW_SECONDS, Limiter
+from shared.access.limits import WINDOW_SECONDS, Allowance, Limiter
+from shared.errors import CapacityError
 from shared.link import Link
 from shared.settings import Settings
 from shared.uuid7 import uuid7
@@ -112,6 +114,50 @@ def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
 
 
 @pytest.mark.requirement("SEC8")
+def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story() -> list[str]:
+        made = []
+
+        async def connect() -> Link:
+            made.append(await Link.open(broker.mailbox_redis(settings)))
+            return made[-1]
+
+        def asks(seconds: float, *, may_go_local: bool) -> asyncio.Task[Allowance]:
+            monkeypatch.setattr(limits, "LIMITER_TIMEOUT_SECONDS", seconds)
+            taking = limiter.take(bucket, LIMIT, may_go_local=may_go_local)
+            return asyncio.create_task(taking)
+
+        limiter, bucket = Limiter(connect), f"{uuid7()}:search"
+        began = asyncio.get_running_loop().time()
+        first = await asks(WAIT_SECONDS, may_go_local=False)
+        made[0]._transport.pause_reading()
+        with capture_logs() as logs:
+            hasty = [asks(0.05, may_go_local=True) for _ in range(3)]
+            # They have asked by then, and so has the next.
+            await asyncio.wait(hasty, timeout=0)
+            patient = asks(WAIT_SECONDS, may_go_local=False)
+            await asyncio.wait([patient], timeout=0)
+            local = await asyncio.gather(*hasty)
+            with pytest.raises(CapacityError):
+                await asks(WAIT_SECONDS, may_go_local=False)
+        made[0]._transport.resume_reading()
+        last = await patient
+        took = asyncio.get_running_loop().time() - began
+        limiter.close()
+        assert [one.remaining for one in local] == [LIMIT - 1, LIMIT - 2, LIMIT - 3]
+        # Redis has counted all five; one comes back a second.
+        assert first.remaining == LIMIT - 1
+        assert LIMIT - 5 <= last.remaining <= LIMIT - 5 + took
+        assert len(made) == 1
+        return [one["event"] for one in logs]
+
+    assert asyncio.run(story()) == ["limiter_without_redis"]
+
+
+@pytest.mark.alone
+@pytest.mark.requirement("SEC8")
 def test_a_redis_that_never_answers_holds_up_nobody_for_long() -> None:
     async def story(port: int) -> tuple[list[bool], float]:
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
@@ -121,7 +167,9 @@ def test_a_redis_that_never_answers_holds_up_nobody_for_long() -> None:
         taken = await asyncio.gather(
             *(limiter.take("key:search", 60, may_go_local=True) for _ in range(50))
         )
-        return [one.allowed for one in taken], loop.time() - began
+        took = loop.time() - began
+        limiter.close()
+        return [one.allowed for one in taken], took
 
     with socket.create_server(("127.0.0.1", 0), backlog=100) as deaf:
         allowed, took = asyncio.run(story(deaf.getsockname()[1]))
