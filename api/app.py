@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -63,8 +64,6 @@ from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
 _JOBS_TIMEOUT_SECONDS = 1.0
-# A hosted one takes a while, and each question to it may cost.
-_PROVIDER_SECONDS = _PROVIDER_KEPT_SECONDS = 2.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 
 _ROUTES = (
@@ -179,10 +178,7 @@ def _open(settings: Settings) -> ApiContext:
         secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
-        provider=Probes(
-            {"provider": asked.of_provider(settings, url)},
-            *(_PROVIDER_SECONDS, _PROVIDER_KEPT_SECONDS),
-        ),
+        provider=Probes({"provider": asked.of_provider(settings, url)}),
         backlog=Backlog(pool, passing.that_run(settings), settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),
@@ -190,6 +186,9 @@ def _open(settings: Settings) -> ApiContext:
         exports=Exports(settings, url),
         counts=Sparing(lambda found: sum(one.due + one.bulk for one in found.stages)),
         entry_counts=Sparing(max),
+        vector_counts=Sparing(
+            lambda found: max(found.entries, found.embedded) if found else math.inf
+        ),
     )
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shared.access.limits import Kind, Limiter
     from shared.broker import BrokerClock, Nudger
     from shared.due.lag import Lag
+    from shared.embedding.preconditions import Counts
     from shared.postgres import Pool
     from shared.settings import Settings
     from shared.sparing import Sparing
@@ -55,6 +56,8 @@ class ApiContext:
     # How far each stage is, by tenant; entries and what the index lacks, by rights.
     counts: Sparing[Lag]
     entry_counts: Sparing[tuple[int, int]]
+    # Of a facility and its live model; None: not to be had in time, which is kept, too.
+    vector_counts: Sparing[Counts | None]
     opensearch: OpenSearch | None
     uploads: Uploads
     exports: Exports

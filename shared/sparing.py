@@ -21,7 +21,7 @@ class Sparing(Generic[T]):
     """Keeps each answer for as long as its price allows."""
 
     def __init__(
-        self, weigh: Callable[[T], int], clock: Callable[[], float] = time.monotonic
+        self, weigh: Callable[[T], float], clock: Callable[[], float] = time.monotonic
     ) -> None:
         # How many rows an answer has counted.
         self._weigh = weigh

@@ -26,12 +26,15 @@ from api.schemas.lag import (
     worker_out,
 )
 from api.schemas.sources import lag_out, run_out
-from shared import broker, migrations
+from shared import broker, migrations, patience
 from shared.access.scope import Scope
 from shared.due import lag, overview
 from shared.due.overview import Overview
 from shared.embedding import in_use, preconditions, skipping, tables
+from shared.embedding.preconditions import Counts, Preconditions
 from shared.entries import indexing, reading
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
 from shared.postgres import connection
 from shared.sources import overview as source_views
 from shared.sources.overview import SourceView
@@ -43,9 +46,14 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
     from api.probes import Finding
+    from shared.embedding.tables import EmbeddingModel
 
 router = APIRouter(prefix="/v1", tags=["operations"], route_class=DoorRoute)
 
+log = get_logger()
+
+# Millions of vectors take longer to count than a status may take.
+VECTORS_MS = 2_000
 _INDEXING = (broker.METADATA_STAGE, broker.INDEX_STAGE)
 
 
@@ -147,18 +155,20 @@ def _index(
 def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
     with connection(ctx.pool) as conn:
         seen = _overview(ctx, conn, scope)
-        entries = reading.total(conn, scope, reading.ListingFilter())
         index = _index(ctx, conn, scope, seen)
         not_embedded = _not_embedded(conn, scope)
-        semantic = preconditions.read(conn, scope.tenant)
+        has_pgvector, live = preconditions.has_pgvector(conn), tables.live(conn)
         todo = migrations.pending(conn)
         sources = source_views.read(conn, scope, ctx.settings.sources)
+    semantic = Preconditions(
+        has_pgvector, live.model if live else None, _vectors(ctx, scope.tenant, live)
+    )
     return {
         "migrations": {
             phase: [one.name for one in todo if one.phase == phase]
             for phase in ("pre", "post")
         },
-        "entries": entries,
+        "entries": index["entries"],
         "index": index,
         "not_embedded": not_embedded,
         "semantic": semantic_out(semantic, admin=scope.is_admin),
@@ -169,6 +179,25 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
         **paused_stages(seen.stages),
         "problems": [*seen.problems, *_source_problems(sources)],
     }
+
+
+def _vectors(
+    ctx: ApiContext, tenant: str, live: EmbeddingModel | None
+) -> Counts | None:
+    """Return the counts, or None: what takes too long costs nothing else its place."""
+
+    def found() -> Counts | None:
+        try:
+            with (
+                patience.hurried(VECTORS_MS / 1000),
+                connection(ctx.pool) as conn,
+            ):
+                return preconditions.count(conn, tenant, live, VECTORS_MS)
+        except (DatabaseConnectionError, DatabaseQueryError) as exc:
+            log.warning("vectors_not_counted", code=exc.error_code)
+            return None
+
+    return ctx.vector_counts.get((tenant, live and live.model), found)
 
 
 def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:

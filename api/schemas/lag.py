@@ -112,7 +112,10 @@ class SemanticOut(Loose):
     provider: Precondition = Field(description="Whoever makes the vectors answers.")
     pgvector: Precondition
     table: Precondition = Field(description="The live model's; it has vectors.")
-    share: float = Field(description="Of the facility's entries that have vectors.")
+    share: float | None = Field(
+        description="Of the facility's entries that have vectors; null: not counted in"
+        " time."
+    )
     entries: int | None = Field(description="Of the facility; for admins alone.")
     embedded: int | None = Field(description="Of those; for admins alone.")
 
@@ -143,12 +146,14 @@ class StatusOut(Loose):
 
 def semantic_out(found: Preconditions, *, admin: bool) -> dict[str, Any]:
     """Return what the database says of searches by meaning; counts for admins alone."""
+    counts = found.counts
+    shown = counts if admin else None
     return {
         "pgvector": {"ok": found.has_pgvector},
         "table": {"ok": found.is_filled, "model": found.model},
-        "share": round(found.share, 2),
-        "entries": found.entries if admin else None,
-        "embedded": found.embedded if admin else None,
+        "share": round(counts.share, 2) if counts else None,
+        "entries": shown.entries if shown else None,
+        "embedded": shown.embedded if shown else None,
     }
 
 

@@ -5,16 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
-from shared.embedding import tables, vectors
+from shared.embedding import vectors
 
 if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
+    from shared.embedding.tables import EmbeddingModel
+
 _HAS_PGVECTOR: LiteralString = """
     SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')"""
 _ENTRIES: LiteralString = """
     SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
+_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many entries a facility has, and how many of them have vectors."""
+
+    entries: int
+    embedded: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of the entries that have vectors; 1 of none."""
+        return min(1.0, self.embedded / self.entries) if self.entries else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +40,31 @@ class Preconditions:
     has_pgvector: bool
     # The model whose table searches read; None: no entry has had a vector yet.
     model: str | None
-    entries: int
-    embedded: int
+    # None: they could not be counted in time.
+    counts: Counts | None
 
     @property
     def is_filled(self) -> bool:
         """Whether there is anything to compare with, where there are entries."""
-        return not self.entries or self.embedded > 0
-
-    @property
-    def share(self) -> float:
-        """Return the share of the entries that have vectors; 1 of none."""
-        return min(1.0, self.embedded / self.entries) if self.entries else 1.0
+        # So many that they are not counted in time: some there are.
+        return (
+            self.counts is None or not self.counts.entries or self.counts.embedded > 0
+        )
 
 
-def read(conn: Connection[TupleRow], tenant: str) -> Preconditions:
-    """Look at the live model's table, and count one facility's entries."""
+def has_pgvector(conn: Connection[TupleRow]) -> bool:
+    """Return whether vectors can be stored at all."""
     row = conn.execute(_HAS_PGVECTOR).fetchone()
-    model = tables.live(conn)
-    return Preconditions(
-        has_pgvector=bool(row and row[0]),
-        model=None if model is None else model.model,
+    return bool(row and row[0])
+
+
+def count(
+    conn: Connection[TupleRow], tenant: str, model: EmbeddingModel | None, most_ms: int
+) -> Counts:
+    """Count one facility's entries, and those in a model's table; raise if too late."""
+    # Each of the two: they read millions of rows, and nobody waits for both.
+    conn.execute(_IN_TIME, {"ms": str(most_ms // 2)})
+    return Counts(
         entries=entries(conn, tenant),
         embedded=(
             0
