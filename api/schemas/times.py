@@ -18,8 +18,8 @@ class TimeApplied(BaseModel):
     confidence: float = Field(description="1: nothing of it was assumed.")
     field: Literal["entry_time", "event_time"] = Field(
         "entry_time",
-        description="Written then, or happened then: what does not say when it"
-        " happened passes by when it was written.",
+        description="Written then; or, for `event_time`, happened then or was written"
+        " then: most entries do not say when it happened.",
     )
 
 

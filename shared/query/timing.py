@@ -12,7 +12,7 @@ from shared.query import filters, period
 from shared.query.filters import Filters
 from shared.query.language import dates, fields, heard, spoken
 from shared.query.language.calendar import Clock, Span
-from shared.query.language.heard import Taken
+from shared.query.language.heard import Heard, Taken
 from shared.query.language.lifting import Lifted
 from shared.query.language.tree import And, Field, Node, Or
 from shared.query.period import NAMES, Applied
@@ -30,7 +30,7 @@ class Timed:
     tree: Node | None
     filters: Filters
     applied: tuple[Applied, ...] = ()
-    # In which it happened; what does not say so was written in it.
+    # In which it happened or was written: most entries do not say when it happened.
     happened: tuple[Applied, ...] = ()
     # Whether words were read as a time.
     inferred: bool = False
@@ -41,6 +41,10 @@ class Timed:
 def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -> Timed:
     """Return what is left to be found, and the intervals that hits lie in."""
     found = heard.take(lifted.tree, text, clock)
+    spans = [one.reading.span for one in found.times if not one.reading.is_event]
+    windows = _windows(spans)
+    if windows is None or _is_doubtful(found.times):
+        found, windows = Heard(lifted.tree), []
     written = [one for one in found.times if not one.reading.is_event]
     happened = [one for one in found.times if one.reading.is_event]
     typed = [
@@ -48,7 +52,6 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
         for one in lifted.fields
         if (span := _typed(one, clock)) is not None and span.again
     ]
-    windows = _windows([one.reading.span for one in written])
     windows += [span.each for _, span in typed]
     said = " ".join([*_said(lifted, given), *(one.words for one in written)])
     narrowed = lifted.filters
@@ -76,13 +79,31 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
     )
 
 
-def _windows(spans: Sequence[Span]) -> list[_Window]:
-    """Return what must hold: each of the spans, or any where they have no moment."""
-    since = max((one.since for one in spans if one.since), default=None)
-    until = min((one.until for one in spans if one.until), default=None)
+def _is_doubtful(times: Sequence[Taken]) -> bool:
+    """Whether of several times one may be of any day, or two say when it happened."""
+    happened = [one for one in times if one.reading.is_event]
+    floating = any(one.reading.is_floating for one in times)
+    return len(happened) > 1 or (len(times) > 1 and floating)
+
+
+def _windows(spans: Sequence[Span]) -> list[_Window] | None:
+    """Return what must hold: every bound, and any of the others; None: nothing can."""
+    bounds = [one for one in spans if one.since is None or one.until is None]
+    others = [one for one in spans if one not in bounds]
+    since = max((one.since for one in bounds if one.since), default=None)
+    until = min((one.until for one in bounds if one.until), default=None)
     if since and until and since >= until:
-        return [tuple(part for one in spans for part in one.each)]
-    return [one.each for one in spans]
+        return None
+    each = dict.fromkeys(part for one in others for part in one.each)
+    within = tuple(
+        part
+        for part in each
+        if (part.until is None or since is None or since < part.until)
+        and (part.since is None or until is None or part.since < until)
+    )
+    if others and not within:
+        return None
+    return [(one,) for one in bounds] + ([within] if within else [])
 
 
 def _all_of(window: _Window) -> Filters:
@@ -146,7 +167,7 @@ def _field(span: Span, said: str) -> Field:
 
 
 def _event(one: Taken) -> list[Node]:
-    """Return what happened then, or was written then: most entries say one time."""
+    """Return what happened then or was written then: most say only this."""
     options: list[Node] = []
     for span in one.reading.span.each:
         was = _filters(span)
@@ -163,11 +184,22 @@ def _applied(
     """Yield the one interval that is left of all, or each of those it may be."""
     if (narrowed.since, narrowed.until) == (None, None):
         return
-    parts = several[0] if len(several) == 1 else (Span(None, None),)
-    for span in parts:
-        both = narrowed.both(_filters(span)) or narrowed
-        if both.since is None or both.until is None or both.since < both.until:
-            yield Applied(both.since, both.until, zone, said, sure)
+    parts = [narrowed]
+    for window in several:
+        parts = [
+            both
+            for part in parts
+            for span in window
+            if (both := part.both(_filters(span))) is not None
+        ]
+    # Where nothing is left of any, that is what was searched.
+    left = [one for one in parts if _has_moment(one)] or [narrowed]
+    for one in left:
+        yield Applied(one.since, one.until, zone, said, sure)
+
+
+def _has_moment(one: Filters) -> bool:
+    return one.since is None or one.until is None or one.since < one.until
 
 
 def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
@@ -179,7 +211,8 @@ def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
 
 def _question(words: str, span: Span, zone: str) -> str:
     """Return what to ask of a wall time that comes twice."""
-    begins = span.since or span.until
+    # A bound keeps the first as its beginning, and the second as its end.
+    begins = span.since or (span.until and span.until - span.again)
     if begins is None:
         return f"{words!r} comes twice: which is meant?"
     there = ZoneInfo(zone)

@@ -55,13 +55,17 @@ def read(text: str, clock: Clock) -> Span | None:
 
 
 def bounded(name: str, span: Span) -> Span:
-    """Return what a field such as `since:` makes of the interval that it names."""
+    """Return what a field such as `since:` makes of the interval that it names.
+
+    Of a wall time that comes twice a beginning is the first, an end the second.
+    """
     if name in {"since", "from", ">="}:
         return Span(span.since, None, span.again)
     if name in {"after", ">"}:
-        return Span(span.until, None, span.again)
+        # Where it comes twice, past the first: no more is left out than was said.
+        return Span(span.until and span.until - span.again, None, span.again)
     if name in {"before", "<"}:
-        return Span(None, span.since, span.again)
+        return Span(None, span.since and span.since + span.again, span.again)
     return Span(None, span.until, span.again) if name in {"until", "<="} else span
 
 

@@ -59,8 +59,8 @@ def named_shift(text: str, clock: Clock) -> Span | None:
         rest = _without(words, name)
         if rest is not None:
             return _of_day(rest, shift, clock)
-    if words == "last night":
-        return _last_night(clock)
+    if words in {"last night", "this night"}:
+        return _night(clock, is_over=words == "last night")
     return None
 
 
@@ -109,15 +109,17 @@ def _of_day(rest: str, shift: Shift, clock: Clock) -> Span | None:
     return clock.shift(shift, one) if one else None
 
 
-def _last_night(clock: Clock) -> Span | None:
+def _night(clock: Clock, *, is_over: bool) -> Span | None:
+    """Return the latest night that is over, or has begun."""
     today = clock.today
     if today is None or clock.now is None:
         return None
     for back in (0, 1, 2):
         evening = today - back * _DAY
+        since = clock.moment(datetime.combine(evening, _EVENING))
         until = clock.moment(datetime.combine(evening + _DAY, _MORNING))
-        if until <= clock.now:
-            return Span(clock.moment(datetime.combine(evening, _EVENING)), until)
+        if (until if is_over else since) <= clock.now:
+            return Span(since, until)
     return None
 
 

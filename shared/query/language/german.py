@@ -12,7 +12,7 @@ _FORMS: dict[str, str] = {
     "around": "gegen",
     "before": "vor",
     "between": "zwischen",
-    "day": "tag tage tagen",
+    "day": "tage tagen",
     "day before yesterday": "vorgestern",
     "during": "w\u00e4hrend waehrend",
     "evening": "abend",
@@ -28,7 +28,7 @@ _FORMS: dict[str, str] = {
     "previous": "vorige vorigen voriger voriges vorherige vorherigen vorheriger",
     "shift": "schicht",
     "since": "seit",
-    "the": "dem den der des",
+    "the": "dem den der des zum zur",
     "this": "diese dieser dieses diesen diesem",
     "today": "heute",
     "until": "bis",
@@ -36,6 +36,16 @@ _FORMS: dict[str, str] = {
     "weekend": "wochenende",
     "year": "jahr jahre jahren jahres",
     "yesterday": "gestern",
+    # Counts, as they are compared.
+    "2": "zwei",
+    "3": "drei",
+    "4": "vier",
+    "5": "f\u00fcnf fuenf",
+    "6": "sechs",
+    "7": "sieben",
+    "8": "acht",
+    "9": "neun",
+    "10": "zehn",
     # Days and months.
     "monday": "montag",
     "tuesday": "dienstag",
@@ -56,9 +66,29 @@ _FORMS: dict[str, str] = {
 # No article that is an English word: a `die` is a part, too.
 WORDS = {form: word for word, forms in _FORMS.items() for form in forms.split()}
 _SHIFT = re.compile(r"(?P<name>\w{2,20})schicht")
+# Small words that mean something else in English, or in capitals: BIS, IM, DES, `am`.
+_SMALL = frozenset(
+    (
+        *("am", "bis", "im", "von", "vom", "vor", "nach", "gegen", "seit", "und"),
+        *("dem", "den", "der", "des", "zum", "zur"),
+    )
+)
+_WITH_A_YEAR = frozenset({"seit"})
+# What German has in words of its own: beside it no small word is German.
+_ENGLISH = frozenset(
+    word
+    for said in _FORMS
+    for word in said.split()
+    if word not in {"in", "a"} and not word.isdigit()
+)
 # Spoken of the other way round, or in other words.
 _TURNED = (
     (re.compile(r"\btoday morning\b"), "this morning"),
+    (re.compile(r"\btoday night\b"), "this night"),
+    (
+        re.compile(r"^since (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
+        r"last \1 \2",
+    ),
     (re.compile(r"\btoday (afternoon|evening)\b"), r"this \1"),
     (
         re.compile(r"^before (\d{1,4}|a) (minute|hour|day|week|month|year)$"),
@@ -74,15 +104,31 @@ def begins(word: str) -> bool:
     return word in WORDS or bool(_SHIFT.fullmatch(word))
 
 
+def lower(word: str) -> str:
+    """Return a word in small letters; what is a name in capitals is no German word."""
+    small = word.lower()
+    return word if word.isupper() and small.strip(",;.:!?") in _SMALL else small
+
+
 def in_english(text: str) -> str:
     """Return plain words with the German ones among them in English."""
     words = text.split()
     if not any(begins(word) or word == "uhr" for word in words):
         return text
+    if not _SMALL.isdisjoint(words) and not _is_german(words):
+        return text
     said = " ".join(map(_word, words))
     for pattern, other in _TURNED:
         said = pattern.sub(other, said)
     return said
+
+
+def _is_german(words: list[str]) -> bool:
+    """Whether the words beside the small ones may be German."""
+    others = [word for word in words if word not in _SMALL]
+    if len(others) == 1 and others[0].isdigit():
+        return _WITH_A_YEAR.issuperset(words[:-1])
+    return all(word in WORDS or word not in _ENGLISH for word in others)
 
 
 def _word(word: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.query.language import spoken
+from shared.query.language import doubt, spoken
 from shared.query.language.calendar import Clock
+from shared.query.language.doubt import Stretch
 from shared.query.language.spoken import Reading
-from shared.query.language.tree import And, Node, Words
+from shared.query.language.tree import And, Node, Not, Words
 from shared.text import joining
 
 # A question says its time in a few words: of a long text no more is looked at.
@@ -52,9 +53,17 @@ def take(tree: Node | None, text: str, clock: Clock) -> Heard:
             left = joined([*_rest(tree, text, clock, taken)])
         case And(parts, is_written):
             some: list[Node] = []
-            for part in parts:
+            for place, part in enumerate(parts):
                 if isinstance(part, Words):
-                    some += _rest(part, text, clock, taken)
+                    before = parts[place - 1] if place else None
+                    some += _rest(
+                        part,
+                        text,
+                        clock,
+                        taken,
+                        is_refused=_is_begun(before, clock),
+                        is_end=place + 1 == len(parts),
+                    )
                 else:
                     some.append(part)
             left = joined(some, is_written=is_written)
@@ -72,30 +81,63 @@ def joined(parts: Sequence[Node], *, is_written: bool = False) -> Node | None:
     return parts[0] if parts else None
 
 
-def _rest(node: Words, text: str, clock: Clock, taken: list[Taken]) -> Iterator[Words]:
+def _rest(
+    node: Words,
+    text: str,
+    clock: Clock,
+    taken: list[Taken],
+    *,
+    is_refused: bool = False,
+    is_end: bool = True,
+) -> Iterator[Words]:
     """Yield the words between times: what a time stood between is not one name."""
     words = node.text.split()
     places = [*_places(words, text, node.start)]
-    begins = spoken.first_words(clock)
-    looks = first = place = 0
-    while place < len(words) and looks < MAX_LOOKS:
-        found = None
-        if _may_begin(words, place, begins):
-            looks += 1
-            found = _longest(words, place, clock)
-        if found is None:
-            place += 1
-            continue
-        after, reading = found
-        said = " ".join(words[place:after]).rstrip(_SIGNS)
-        taken.append(Taken(said, places[place], reading))
-        if first < place:
-            yield Words(" ".join(words[first:place]), places[first])
-        first = place = after
+    found = [*_stretches(words, clock, is_end=is_end)]
+    refused = 0 if is_refused else None
+    for one in found:
+        if text[: places[one.first]].rstrip().endswith(("-", "\u2212")):
+            refused = one.first
+    first = 0
+    for one in doubt.sure(words, found, refused, clock):
+        said = " ".join(words[one.first : one.after]).rstrip(_SIGNS)
+        taken.append(Taken(said, places[one.first], one.reading))
+        # What joins two times is no word to be found.
+        if first < one.first and (first == 0 or not _joins(words[first : one.first])):
+            yield Words(" ".join(words[first : one.first]), places[first])
+        first = one.after
     if first == 0:
         yield node
     elif first < len(words):
         yield Words(" ".join(words[first:]), places[first])
+
+
+def _joins(words: list[str]) -> bool:
+    return len(words) == 1 and words[0].lower().strip(_SIGNS) in doubt.JOINS
+
+
+def _stretches(words: list[str], clock: Clock, *, is_end: bool) -> Iterator[Stretch]:
+    """Yield every stretch of words that may be a time, the longest at each place."""
+    begins = spoken.first_words(clock)
+    looks = place = 0
+    while place < len(words) and looks < MAX_LOOKS:
+        found = None
+        if _may_begin(words, place, begins):
+            looks += 1
+            found = _longest(words, place, clock, is_end=is_end)
+        if found is not None:
+            yield found
+        place = found.after if found else place + 1
+
+
+def _is_begun(before: Node | None, clock: Clock) -> bool:
+    """Whether what is negated is the beginning of a time: `-last night`."""
+    match before:
+        case Not(Words(text)):
+            words = text.split()
+            return _may_begin(words, len(words) - 1, spoken.first_words(clock))
+        case _:
+            return False
 
 
 def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
@@ -108,12 +150,14 @@ def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
     return first in begins or first.isdigit()
 
 
-def _longest(words: list[str], place: int, clock: Clock) -> tuple[int, Reading] | None:
+def _longest(
+    words: list[str], place: int, clock: Clock, *, is_end: bool
+) -> Stretch | None:
     for after in range(min(len(words), place + spoken.MAX_WORDS), place, -1):
         said = spoken.plain(words[place:after])
-        reading = spoken.read(said, clock, is_end=after == len(words))
+        reading = spoken.read(said, clock, is_end=is_end and after == len(words))
         if reading is not None:
-            return after, reading
+            return Stretch(place, after, reading)
     return None
 
 

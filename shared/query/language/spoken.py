@@ -28,9 +28,13 @@ _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november"
     "|december"
 )
+WEEKDAYS, MONTHS = (frozenset(some.split("|")) for some in (_WEEKDAYS, _MONTHS))
 _UNITS = "minute|hour|day|week|month|year"
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
+# `owl shift of 10 june`, `march of 2023`.
+_SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
+_OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
 _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
     r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
@@ -56,6 +60,7 @@ _DAY_OF_MONTH = re.compile(
     rf"|(?P<of_month>{_MONTHS}) (?P<of_day>\d{{1,2}}){_NUMBER}",
     re.ASCII,
 )
+_DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
 _A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
 _CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
 _AROUND = re.compile(
@@ -68,6 +73,13 @@ _GIVE_OR_TAKE = re.compile(
     r"(?P<unit>minutes?|mins?|m|hours?|h)"
     r"(?!\w)",
     re.ASCII,
+)
+_PAIRS = (
+    ("between ", " and "),
+    ("from ", " to "),
+    ("from ", " until "),
+    ("since ", " until "),
+    ("since ", " to "),
 )
 _FIRST_WORDS = frozenset(
     (
@@ -99,22 +111,23 @@ class Reading:
     confidence: float
     # When it happened, and not when it was written.
     is_event: bool = False
+    # A time of day of which the latest is meant: beside another time it may be any.
+    is_floating: bool = False
 
 
 def first_words(clock: Clock) -> frozenset[str]:
     """Return the words that an expression begins with, beside numbers."""
     names = [one.name for one in clock.shifts.shifts]
-    names += [one.name for one in clock.periods]
     own = {word for name in names for word in plain(name.split()).split()[:1]}
-    return _FIRST_WORDS | own | {one.kind for one in clock.periods}
+    return _FIRST_WORDS | own | periods.first_words(clock)
 
 
 def plain(words: list[str]) -> str:
     """Return words as they are compared: what ends a sentence does not count."""
-    text = " ".join(words).lower().rstrip(",;.:!?")
+    text = " ".join(map(german.lower, words)).rstrip(",;.:!?")
     text = text.replace("'s", "").replace("\u2019s", "")
     text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
-    return german.in_english(text)
+    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german.in_english(text)))
 
 
 def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
@@ -127,58 +140,101 @@ def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
     happened = _HAPPENED.match(text)
     said = text[happened.end() :] if happened else text
     try:
-        found = _said(said.removeprefix("the "), clock, is_end=is_end)
+        core = said.removeprefix("the ")
+        found = _said(core, clock, is_end=is_end, has_the=core != said)
     except (ValueError, OverflowError):
         # No such day, or none that a calendar goes to.
         return None
     return found and replace(found, is_event=bool(happened))
 
 
-def _said(text: str, clock: Clock, *, is_end: bool) -> Reading | None:
+def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> Reading | None:
     between = _between(text, clock)
     if between:
         return between
     led = _LED.match(text)
-    core = text[led.end() :].removeprefix("the ") if led else text
-    if core.isdigit() and not is_end:
+    rest = text[led.end() :] if led else text
+    core = rest.removeprefix("the ")
+    if core.isdigit() and not (is_end and _is_year(text, core, clock)):
+        return None
+    the = has_the or core != rest
+    if periods.is_kind(core, clock) and not the and not text.startswith("during "):
+        # `in run`, and not `in the run`.
         return None
     if led is None or led["bound"] is None:
-        return _around(core, clock) or _core(core, clock, is_led=bool(led))
+        return _around(core, clock) or _core(core, clock, is_led=bool(led), the=the)
     found = _around(core, clock) or _minute(core, clock)
     found = found or _core(core, clock, is_led=True)
     return found and replace(found, span=dates.bounded(led["bound"], found.span))
 
 
+def _is_year(text: str, core: str, clock: Clock) -> bool:
+    """Whether a number is a year: amounts stand behind `over`, `of` and `after`."""
+    led = text.removesuffix(core).strip()
+    today = clock.today
+    return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
+
+
 def _between(text: str, clock: Clock) -> Reading | None:
     """Read `between A and B` and `from A to B`, up to the end of B."""
-    for opens, joins in (
-        ("between ", " and "),
-        ("from ", " to "),
-        ("from ", " until "),
-    ):
+    for opens, joins in _PAIRS:
         first, joined, last = text.removeprefix(opens).partition(joins)
-        if text.startswith(opens) and joined:
-            ends = [
-                _core(one.removeprefix("the "), clock, is_led=True)
-                for one in (first, last)
-            ]
-            since, until = ends
-            if since is None or until is None:
-                return None
-            if since.span.since is None or until.span.until is None:
-                return None
-            if since.span.since >= until.span.until:
-                return None
-            sure = min(since.confidence, until.confidence)
-            return Reading(Span(since.span.since, until.span.until), sure)
+        if not text.startswith(opens) or not joined:
+            continue
+        first, last = first.removeprefix("the "), last.removeprefix("the ")
+        if _MINUTE.fullmatch(first) and _MINUTE.fullmatch(last):
+            return _clocks(first, last, clock)
+        # What is a number is as likely an amount.
+        if opens == "since " or first.isdigit() or last.isdigit():
+            return None
+        since, until = (_core(one, clock, is_led=True) for one in (first, last))
+        if since is None or until is None:
+            return None
+        if since.span.since is None or until.span.until is None:
+            return None
+        if since.span.since >= until.span.until:
+            return None
+        sure = min(since.confidence, until.confidence)
+        return Reading(Span(since.span.since, until.span.until), sure)
     return None
 
 
-def _core(text: str, clock: Clock, *, is_led: bool) -> Reading | None:
+def _clocks(first: str, last: str, clock: Clock) -> Reading | None:
+    """Read from one time of day to the next other; one that is named lends its day."""
+    ends = [_MINUTE.fullmatch(one) for one in (first, last)]
+    days_, walls = [], []
+    for end in ends:
+        if end is None:
+            return None
+        at = time(int(end["hour"]), int(end["minute"]))
+        days_.append(end["day"] or "")
+        walls.append((_wall(end["day"] or "", at, timedelta(), clock), at))
+    (since, since_at), (until, until_at) = walls
+    if since is None or until is None:
+        return None
+    if not days_[1]:
+        until = datetime.combine(since.date(), until_at)
+        until += _DAY * (until <= since)
+    elif not days_[0]:
+        since = datetime.combine(until.date(), since_at)
+        since -= _DAY * (until <= since)
+    if since >= until:
+        return None
+    begins, ends_ = clock.moment(since), clock.moment(until, fold=1)
+    is_once = begins == clock.moment(since, fold=1) and ends_ == clock.moment(until)
+    sure = SURE if any(days_) else LIKELY
+    return Reading(Span(begins, ends_), sure if is_once else UNSURE)
+
+
+def _core(
+    text: str, clock: Clock, *, is_led: bool, the: bool = False
+) -> Reading | None:
     """Read a day, a week, a shift or a period; `is_led`: behind `in`, say."""
+    # `day 2024-06-11` is as likely that day as its shift of that name.
+    is_either = text.startswith("day ") and "shift" not in text.split()
     if not text or _LED.match(text) or ".." in text:
         return None
-    period = periods.named(text, clock)
+    period = periods.named(text, clock, is_led=is_led or the)
     if period:
         many = " " in text
         return Reading(period, _sure(text)) if is_led or many else None
@@ -188,14 +244,15 @@ def _core(text: str, clock: Clock, *, is_led: bool) -> Reading | None:
         return Reading(span, _sure(text)) if span else None
     if _WEEKEND.fullmatch(text) and (is_led or " " in text):
         return _weekend(clock, is_over=text.startswith(("last", "previous")))
-    shift = days.named_shift(text, clock)
-    if shift:
+    shift = days.named_shift(_with_date(text, clock), clock)
+    if shift and not is_either:
         # By its name alone it may be any: `during the owl shift` means the latest.
         bare = days.is_bare_shift(text, clock)
         if bare and not (is_led and "shift" in text.split()):
             return None
-        return Reading(shift, LIKELY if bare or "last" in text.split() else SURE)
-    if not is_led or not _is_dated(text):
+        is_latest = bare or "last" in text.split() or text == "this night"
+        return Reading(shift, LIKELY if is_latest else SURE)
+    if not is_led or is_either or not _is_dated(text):
         return None
     span = _day_of_month(text, clock) or dates.read(text, clock)
     return Reading(span, _sure(text)) if span else None
@@ -215,13 +272,25 @@ def _weekend(clock: Clock, *, is_over: bool) -> Reading | None:
 def _day_of_month(text: str, clock: Clock) -> Span | None:
     """Read `10 June` and `June 10th`, the latest that there was."""
     found = _DAY_OF_MONTH.fullmatch(text)
-    number = days.month_of(found["month"] or found["of_month"]) if found else None
+    one = _date_of(found, clock) if found else None
+    return clock.day(one) if one else None
+
+
+def _date_of(found: re.Match[str], clock: Clock) -> date | None:
+    number = days.month_of(found["month"] or found["of_month"])
     today = clock.today
-    if found is None or number is None or today is None:
+    if number is None or today is None:
         return None
     day = int(found["day"] or found["of_day"])
     one = date(today.year, number, day)
-    return clock.day(one if one <= today else date(today.year - 1, number, day))
+    return one if one <= today else date(today.year - 1, number, day)
+
+
+def _with_date(text: str, clock: Clock) -> str:
+    """Return a text that ends in a day of a month with the date that it was."""
+    found = _DAY_AT_END.search(text)
+    one = _date_of(found, clock) if found else None
+    return f"{text[: found.start()]}{one}" if found and one else text
 
 
 def _minute(text: str, clock: Clock) -> Reading | None:
@@ -243,7 +312,8 @@ def _is_dated(text: str) -> bool:
 
 def _sure(text: str) -> float:
     """Return how sure it is: the latest month or week of a name is likely meant."""
-    exact = _A_YEAR.search(text) or text in {"today", "yesterday"}
+    exact = _A_YEAR.search(text) and not text.isdigit()
+    exact = exact or text in {"today", "yesterday"}
     return SURE if exact or text.endswith(" ago") else LIKELY
 
 
@@ -279,13 +349,14 @@ def _at(
     shown = first.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
     if first != second or shown != wall:
         sure = UNSURE
-    return Reading(Span(first - width, second + width, second - first), sure)
+    span = Span(first - width, second + width, second - first)
+    return Reading(span, sure, is_floating=not day)
 
 
 def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None:
     """Return the wall time of a day that is named, or the latest there was."""
     if day:
-        one = days.day_of(day, clock)
+        one = days.day_of(_with_date(day, clock), clock)
         if one is None:
             return None
         # The night of a day that begins at noon is the morning of the next date.
