@@ -64,6 +64,8 @@ from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
 _JOBS_TIMEOUT_SECONDS = 1.0
+# A hosted one takes a while, and each question to it may cost.
+_PROVIDER_SECONDS = _PROVIDER_KEPT_SECONDS = 2.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 
 _ROUTES = (
@@ -178,7 +180,10 @@ def _open(settings: Settings) -> ApiContext:
         secret=secret,
         signer=signer,
         probes=Probes(asked.questions(settings, url)),
-        provider=Probes({"provider": asked.of_provider(settings, url)}),
+        provider=Probes(
+            {"provider": asked.of_provider(settings, url)},
+            *(_PROVIDER_SECONDS, _PROVIDER_KEPT_SECONDS),
+        ),
         backlog=Backlog(pool, passing.that_run(settings), settings.max_backlog_entries),
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),

@@ -30,24 +30,33 @@ class Finding:
 class Probe:
     """One question to one backend, asked by at most one thread at a time."""
 
-    def __init__(self, name: str, ask: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        ask: Callable[[], None],
+        seconds: float = PROBE_SECONDS,
+        kept_seconds: float = 0.0,
+    ) -> None:
         self.name = name
         self._ask = ask
+        self._seconds = seconds
+        self._kept_seconds = kept_seconds
         self._lock = threading.Lock()
         self._running: Future[Finding] | None = None
+        self._ended_at = 0.0
 
     async def find(self) -> Finding:
         """Return within the budget, whether or not the backend ever answers."""
         future = self._current()
         try:
-            async with asyncio.timeout(PROBE_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 return await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError:
-            return Finding(ok=False, technical=f"no answer in {PROBE_SECONDS} s")
+            return Finding(ok=False, technical=f"no answer in {self._seconds} s")
 
     def _current(self) -> Future[Finding]:
         with self._lock:
-            if self._running is None or self._running.done():
+            if self._running is None or self._is_over():
                 self._running = Future()
                 thread = threading.Thread(
                     target=self._run,
@@ -58,28 +67,41 @@ class Probe:
                 thread.start()
             return self._running
 
+    def _is_over(self) -> bool:
+        """Whether the last one has ended, and its finding is no longer kept."""
+        running = self._running
+        age = time.monotonic() - self._ended_at
+        return running is not None and running.done() and age >= self._kept_seconds
+
     def _run(self, future: Future[Finding]) -> None:
         began = time.monotonic()
+        # A fault of the question itself: its traceback is in the log.
+        found = Finding(ok=False, technical="the probe failed")
         try:
             self._ask()
+            found = Finding(ok=True)
         except LogchordError as exc:
             log.warning("probe_failed", probe=self.name, technical=exc.technical)
-            future.set_result(Finding(ok=False, technical=exc.technical))
-        else:
-            future.set_result(Finding(ok=True))
+            found = Finding(ok=False, technical=exc.technical)
         finally:
-            if not future.done():
-                # A fault of the question itself: its traceback is in the log.
-                future.set_result(Finding(ok=False, technical="the probe failed"))
-            if time.monotonic() - began > PROBE_SECONDS:
+            self._ended_at = time.monotonic()
+            future.set_result(found)
+            if self._ended_at - began > self._seconds:
                 log.warning("probe_slow", probe=self.name)
 
 
 class Probes:
     """Every probe of this process."""
 
-    def __init__(self, asked: dict[str, Callable[[], None]]) -> None:
-        self._probes = [Probe(name, ask) for name, ask in asked.items()]
+    def __init__(
+        self,
+        asked: dict[str, Callable[[], None]],
+        seconds: float = PROBE_SECONDS,
+        kept_seconds: float = 0.0,
+    ) -> None:
+        self._probes = [
+            Probe(name, ask, seconds, kept_seconds) for name, ask in asked.items()
+        ]
 
     async def all(self) -> dict[str, Finding]:
         """Ask all of them at once."""

@@ -123,8 +123,8 @@ class Assumed:
         self._tenant = ask.plan.scope.tenant
         lately = self._known.lately(self._tenant) if self._known else ()
         self.languages = of(ask, tools) if lately is None else lately
-        # Of every language there are no others.
-        self._is_compared = lately is None or not self.languages
+        # Of every language there are no others, but the next search may need fewer.
+        self._is_compared = self._known is None or lately is None
         self._rows: Cursor[TupleRow] | None = None
         self._there: tuple[str, ...] = self.languages
 

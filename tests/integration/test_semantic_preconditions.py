@@ -16,6 +16,7 @@ from shared.entries.entry import save_page
 from shared.settings import Settings
 from tests.fix_system import Factory, System
 from tests.integration.embedding_server import Script, serving
+from tests.waiting import until
 from workers.context import Context, Resources
 from workers.enhance import embed_entries
 
@@ -111,8 +112,11 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         conn.execute("DELETE FROM embedding_model WHERE model = 'next'")
 
         server.does = "503"
-        assert failed_parts(told(system)) == failed_checks(settings) == {"provider"}
+        # What a provider said is kept for a moment: each question to one may cost.
+        until(lambda: failed_parts(told(system)) == {"provider"}, within_seconds=10)
+        assert failed_checks(settings) == {"provider"}
         server.does = "answers"
+        until(lambda: failed_parts(told(system)) == set(), within_seconds=10)
 
         (model,) = tables.known(conn)
         conn.execute(f"TRUNCATE {model.table_name}")

@@ -22,6 +22,7 @@ from tests.integration.fix_asking import Asking
 from tests.integration.fix_engines import ANYBODY, ENGINES, TENANT, Logbook, Text
 
 SECONDS = 10.0
+ENGLISH = [{"terms": {"language": ["en"]}}]
 QUERIES = (
     "the cooling water pump",
     "Kühlwasserpumpe -Ausfall",
@@ -109,7 +110,7 @@ class Noting:
 @pytest.mark.parametrize(
     ("texts", "filters"),
     [
-        (TEXTS[:1], [{"terms": {"language": ["en"]}}]),
+        (TEXTS[:1], ENGLISH),
         (TEXTS[3:], [{"terms": {"language": ["ja", "unknown"]}}]),
     ],
     ids=["one", "none with a stemmer"],
@@ -219,6 +220,21 @@ def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
         conn.execute("LOCK TABLE entry_text")
         assert hits("os_bm25", "pump", tools, "keyword") == expected
     assert client.ways != narrow
+
+
+def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(
+    logbook: Logbook,
+) -> None:
+    client = Noting(logbook.client)
+    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    assert hits("os_bm25", "pump", tools, "keyword") == ()
+    logbook.write(TEXTS[:1])
+    (found,) = hits("os_bm25", "pump", tools, "keyword")
+    every = client.ways
+    # The search before has heard in which languages there are entries by now.
+    assert hits("os_bm25", "pump", tools, "keyword") == (found,)
+    assert client.ways != every
+    assert [one["bool"]["filter"] for one in client.ways] == [ENGLISH]
 
 
 def test_hits_of_every_language_on_a_page_are_marked(asking: Asking) -> None:
