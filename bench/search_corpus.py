@@ -71,6 +71,8 @@ def fill(
             raise RuntimeError(message)
     client.indices.refresh(index=mapping.read_alias(index))
     with connection(pool) as conn:
+        # On a busy machine this takes longer than a statement of the product may.
+        conn.execute("SET LOCAL statement_timeout = 0")
         conn.execute("ANALYZE")
     return table
 
