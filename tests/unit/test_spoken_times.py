@@ -495,6 +495,7 @@ _WORDS = st.sampled_from(
     [
         *("last", "the", "in", "since", "between", "and", "monday", "owl", "shift"),
         *("around", "06:45", "+-30", "min", "june", "2024", "3", "days", "ago", "trip"),
+        *("or", "not", "of", "until", "before", "vor", "seit", "BIS", "letzten"),
         *("happened", "yesterday", "31", "feb", "shutdown", "run", "night", "24:61"),
     ]
 )

@@ -23,7 +23,7 @@ _REFUSING = frozenset(
         *("not", "except", "excepting", "excluding", "without", "but", "than", "no"),
         *("nicht", "ohne", "ausser", "au\u00dfer", "instead", "besides", "nor", "to"),
         *("never", "by", "like", "versus", "vs", "unless", "neither", "kein", "keine"),
-        *("statt", "prior", "unlike", "minus"),
+        *("statt", "prior", "unlike", "minus", "including", "inclusive"),
     )
 )
 _BESIDE_REFUSING = frozenset({"only", "just", "even", "from", "nur", "those", "the"})
@@ -33,7 +33,7 @@ _PARTS = frozenset(
     (
         *("end", "beginning", "begin", "start", "middle", "rest", "part", "half"),
         *("morning", "afternoon", "evening", "night", "eve", "first", "second"),
-        *("third", "last", "ende", "anfang", "mitte", *_UNITS),
+        *("third", "last", "as", "ahead", "ende", "anfang", "mitte", *_UNITS),
         *(f"{one}s" for one in _UNITS),
     )
 )
@@ -49,6 +49,7 @@ _LOOSE = frozenset(
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
 _DATE = re.compile(r"\d{4}(?:-\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII)
+_DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.)?", re.ASCII)
 _LAST_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 
 
@@ -102,8 +103,14 @@ def _is_refused(plain: Sequence[str], place: int) -> bool:
 
 
 def _is_part(plain: Sequence[str], place: int) -> bool:
-    """Whether only a part is asked for: `end of june`."""
-    return place > 0 and plain[place] == "of" and plain[place - 1] in _PARTS
+    """Whether part of it is asked for, or what lies so far from it."""
+    if not place:
+        return False
+    before = plain[place - 1]
+    if plain[place] in {"before", "after"}:
+        # `the day before 10 june`.
+        return before.removesuffix("s") in _UNITS
+    return plain[place] == "of" and before in _PARTS
 
 
 def _has_loose(
@@ -117,6 +124,8 @@ def _has_loose(
         days = {*spoken.WEEKDAYS, *spoken.MONTHS} - (_VERBS if near is ahead else set())
         if near[0] in days or (near is ahead and near[0] == "of"):
             return True
+        if near is ahead and _is_day(plain[after : after + 3]):
+            return True
         if len(near) > 1 and near[0] in JOINS | _RANGES:
             is_end = near is ahead and after + 2 == len(plain)
             if near[1] in loose or _DATE.fullmatch(near[1]):
@@ -124,6 +133,13 @@ def _has_loose(
             if is_end and _LAST_NUMBER.fullmatch(near[1]):
                 return True
     return False
+
+
+def _is_day(near: Sequence[str]) -> bool:
+    """Whether a day of a month follows, behind a joining word or none."""
+    day = near[1:] if near[0] in JOINS | _RANGES else near[:2]
+    is_whole = len(day) > 1 and day[1] in spoken.MONTHS
+    return is_whole and bool(_DAY_NUMBER.fullmatch(day[0]))
 
 
 def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretch]:
