@@ -48,7 +48,9 @@ _LOOSE = frozenset(
 )
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
-_DATE = re.compile(r"\d{4}(?:-\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII)
+_DATE = re.compile(
+    r"\d{1,2}:\d\d|\d{4}(?:-\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII
+)
 _DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.)?", re.ASCII)
 _LAST_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 

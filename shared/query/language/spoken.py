@@ -39,6 +39,8 @@ _HAPPENED = re.compile(r"(?:happened|occurred) ")
 _LED = re.compile(
     r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
 )
+# Of what follows: `owl shift last` of `owl shift last week`.
+_OPEN = (" last", " this", " previous", " past", " current")
 # What is a time wherever it stands.
 _ALONE = re.compile(
     r"yesterday|today|day before yesterday|last night"
@@ -136,6 +138,8 @@ def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
     A year in the midst of a question may count anything: `in 2000 turns`.
     """
     if clock.now is None or len(text) > 2 * dates.MAX_CHARS:
+        return None
+    if text.endswith(_OPEN):
         return None
     happened = _HAPPENED.match(text)
     said = text[happened.end() :] if happened else text
