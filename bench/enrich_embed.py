@@ -39,9 +39,6 @@ _COME, _NEAR = "as they come", "neighbours together"
 ORDERS = ((1, _COME), (8, _COME), (64, _COME), (500, _COME), (500, _NEAR))
 _DIRECTIONS = 300
 
-_INDEX: LiteralString = """
-    CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)"""
-
 
 @dataclass(frozen=True)
 class Embedding:
@@ -107,7 +104,7 @@ def _one(
     build = 0.0
     if way != "live index":
         began = time.perf_counter()
-        _patiently(site, _INDEX, table)
+        _patiently(site, tables.CREATE_NEAREST, table)
         build = time.perf_counter() - began
     return Embedding(pieces, way, count, took, bare, build, _rows(site, table))
 

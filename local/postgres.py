@@ -46,6 +46,8 @@ _SETTINGS = {
 
 # Taken as it is filled, not at the start; 100,000 entries with vectors are 600 MB.
 _LEAST_BUFFERS_MB, _MOST_BUFFERS_MB = 128, 1024
+# Of a container, as it sees itself.
+_MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -122,7 +124,7 @@ class EmbeddedPostgres(EmbeddedServer):
             raise ServerError(message)
 
     def _command(self) -> list[str]:
-        memory = of_memory(psutil.virtual_memory().total)
+        memory = of_memory(memory_at_hand())
         settings = {**_SETTINGS, **memory, "port": str(self._port)}
         options = [f"--{name}={value}" for name, value in settings.items()]
         return [str(_program("postgres")), "-D", self._marker(), *options]
@@ -158,6 +160,18 @@ class EmbeddedPostgres(EmbeddedServer):
             )
             raise ServerError(message)
         return asked.returncode == 0
+
+
+def memory_at_hand(limit: Path = _MEMORY_LIMIT) -> int:
+    """Return the machine's memory in bytes, or what its container may have of it."""
+    total = psutil.virtual_memory().total
+    try:
+        said = limit.read_text(encoding="ascii").strip()
+    except OSError:
+        # Not Linux, not in a container, or one that does not show it.
+        return total
+    # Without a limit it says "max".
+    return min(total, int(said)) if said.isdecimal() else total
 
 
 def of_memory(total_bytes: int) -> Mapping[str, str]:

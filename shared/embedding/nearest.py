@@ -1,14 +1,16 @@
 """The nearest to a vector: by the index of a model's table, or by reading them all."""
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any, LiteralString, TypeVar
 from uuid import UUID
 
 import numpy as np
 from psycopg import Connection, sql
+from psycopg.errors import QueryCanceled
 from psycopg.rows import TupleRow, class_row
 
 from shared.access import rights
@@ -16,12 +18,37 @@ from shared.access.scope import Scope
 from shared.embedding.encoders import Vectors
 from shared.embedding.sizes import EXACT_ROWS, Sizes
 from shared.entries.narrowing import ANYTHING, narrowed_by, narrows
+from shared.log import get_logger
 
 # Of a hundred thousand notes that are much alike, 100 found .96 of the nearest ten, and
 # .2 of those of one question; 200 found .996 and .8, in a millisecond more.
 MIN_EF_SEARCH, MAX_EF_SEARCH = 200, 1_000
 # How often the page of chunks grows fourfold when long entries fill it.
 MAX_ROUNDS = 4
+# Of the time that is left, what a read may take that could be done without.
+_SHARE = 0.5
+
+# Bounds what is read next by a share of what time is left; false where none is.
+Bound = Callable[[float], bool]
+
+log = get_logger()
+
+
+def _always(_: float) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class How:
+    """What a search for the nearest is to heed beside what is searched."""
+
+    sizes: Sizes | None = None
+    # The way is that of a search for so many, whatever the limit.
+    chosen_for: int | None = None
+    bound: Bound = _always
+
+
+_HOWEVER = How()
 
 
 @dataclass(frozen=True)
@@ -58,6 +85,7 @@ class _NearOfSome(Near):
 
 
 _Row = TypeVar("_Row", bound=Near)
+_Read = TypeVar("_Read")
 
 TUNE: LiteralString = """
     SELECT set_config('hnsw.ef_search', %(ef_search)s, true),
@@ -135,7 +163,7 @@ def nearest(
     *,
     filters: Mapping[str, Any] = ANYTHING,
     floor: float = -1.0,
-    sizes: Sizes | None = None,
+    how: How = _HOWEVER,
 ) -> list[Near]:
     """Return the entries nearest to a vector, each by its best chunk, in total order.
 
@@ -147,64 +175,114 @@ def nearest(
         **filters,
         "vector": as_text(vector),
     }
-    best = _best_chunks(conn, table, params, limit, sizes or Sizes(time.monotonic))
+    search = _Search(conn, table, params, how.bound)
+    known = how.sizes or Sizes(time.monotonic)
+    reach = known.reach(conn, table, params, _page_for(how.chosen_for or limit))
+    best = _best_chunks(search, limit, reach)
     best = [near for near in best if near.cosine >= floor]
     best.sort(key=lambda near: (-near.cosine, near.kind, near.entry_id, near.chunk))
     return best[:limit]
 
 
-def _best_chunks(
-    conn: Connection[TupleRow],
-    table: str,
-    params: dict[str, Any],
-    limit: int,
-    sizes: Sizes,
-) -> list[Near]:
+def _page_for(limit: int) -> int:
+    return limit + limit // 2
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What is read from, what for, and in what time."""
+
+    conn: Connection[TupleRow]
+    table: str
+    params: Mapping[str, Any]
+    bound: Bound
+
+    def for_page(self, page: int) -> "_Search":
+        return replace(self, params={**self.params, "page": page})
+
+    def page(self, order: LiteralString, row: type[_Row]) -> list[_Row]:
+        return _page(self.conn, self.table, self.params, order, row)
+
+    def if_in_time(self, read: Callable[[], _Read]) -> _Read | None:
+        """Return what one read more gives, None where its time is over before."""
+        try:
+            # What fails is undone alone. Among statements that go out together this is
+            # a transaction of its own: those before are through.
+            with self.conn.transaction():
+                found = read() if self.bound(_SHARE) else None
+        except QueryCanceled:
+            log.warning("nearest_cut_short", table=self.table)
+            found = None
+        self.bound(1.0)
+        return found
+
+
+def _best_chunks(search: _Search, limit: int, reach: float | None) -> list[Near]:
     """Return one chunk an entry, reading on while long entries fill the page."""
-    page = limit + limit // 2
-    reach = sizes.reach(conn, table, params, page)
-    best: dict[UUID, Near] = {}
-    for _ in range(MAX_ROUNDS):
-        asked = {**params, "page": page}
-        rows = _exactly(conn, table, asked) if reach is None else None
-        if rows is None:
-            rows = _by_index(conn, table, asked, max(page, reach or 0.0))
-        best = {}
-        for near in rows:
-            known = best.get(near.entry_id)
-            if known is None or _rank(near) < _rank(known):
-                best[near.entry_id] = near
+    page = _page_for(limit)
+    rows, reach = _read(search.for_page(page), reach)
+    best = _best(rows)
+    for _ in range(MAX_ROUNDS - 1):
         if len(best) >= limit or len(rows) < page:
             break
         page *= 4
+        more = search.if_in_time(partial(_read, search.for_page(page), reach))
+        if more is None:
+            break
+        rows, reach = more
+        best = _best(rows)
     return list(best.values())
 
 
-def _exactly(
-    conn: Connection[TupleRow], table: str, params: Mapping[str, Any]
-) -> Sequence[Near] | None:
+def _best(rows: Sequence[Near]) -> dict[UUID, Near]:
+    best: dict[UUID, Near] = {}
+    for near in rows:
+        known = best.get(near.entry_id)
+        if known is None or _rank(near) < _rank(known):
+            best[near.entry_id] = near
+    return best
+
+
+def _read(search: _Search, reach: float | None) -> tuple[Sequence[Near], float | None]:
+    """Return a page, and the reach of the index where it was asked."""
+    page = float(search.params["page"])
+    if reach is None:
+        rows = _exactly(search)
+        if rows is not None:
+            return rows, None
+        search.bound(1.0)
+    reach = reach or page
+    return _by_index(search, max(page, reach)), reach
+
+
+def _exactly(search: _Search) -> Sequence[Near] | None:
     """Return the page of few vectors; None: there are many after all."""
-    if params["logbooks"] is None and not narrows(params):
-        rows = _nearest_of_few(conn, table, params)
-        return rows or _page(conn, table, params, _EXACTLY, Near)
-    capped = {**params, "most": EXACT_ROWS + 1}
-    some = _page(conn, table, capped, _EXACTLY_OF_FEW, _NearOfSome)
+    if search.params["logbooks"] is None and not narrows(search.params):
+        rows = _nearest_of_few(search.conn, search.table, search.params)
+        return rows or search.page(_EXACTLY, Near)
+    return _of_few(search)
+
+
+def _of_few(search: _Search) -> Sequence[Near] | None:
+    """Return the page of what passes; None: that is more than may be read."""
+    capped = replace(search, params={**search.params, "most": EXACT_ROWS + 1})
+    some = capped.page(_EXACTLY_OF_FEW, _NearOfSome)
     return None if some and some[0].passing > EXACT_ROWS else some
 
 
-def _by_index(
-    conn: Connection[TupleRow], table: str, params: Mapping[str, Any], reach: float
-) -> Sequence[Near]:
-    """Return the page from the index, or from all vectors where it ends too soon.
+def _by_index(search: _Search, reach: float) -> Sequence[Near]:
+    """Return the page from the index, or from the vectors where it ends too soon.
 
     It gives up after a number of rows, and may not reach each: then some are missing.
+    Where too many pass to be read, or it takes too long, they are missed.
     """
     ef_search = min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, round(reach)))
-    conn.execute(TUNE, {"ef_search": str(ef_search)}, prepare=True)
-    rows = _page(conn, table, params, _BY_INDEX, Near)
-    if len(rows) == params["page"]:
+    search.conn.execute(TUNE, {"ef_search": str(ef_search)}, prepare=True)
+    rows = search.page(_BY_INDEX, Near)
+    if len(rows) == search.params["page"]:
         return rows
-    return _page(conn, table, params, _EXACTLY, Near)
+    every = search.if_in_time(partial(_of_few, search))
+    return rows if every is None else every
 
 
 def _page(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXACT_ROWS = 20_000
 # By so much an estimate has to exceed that to be believed without a count.
 SURELY_MORE = 3
-# Behind a filter so few are read in a few ms, however few vectors there are.
+# Behind a filter of many vectors so few are read in a few ms.
 FEW_PASSING = 1000
 # What stands around the rows that a count is of.
 _AROUND = frozenset({"Aggregate", "Limit"})
@@ -65,11 +65,13 @@ class Sizes:
         Behind a filter that is an estimate: many may pass after all, or few.
         """
         on = {"table": sql.Identifier(table)}
+        counting = sql.SQL(_COUNT_TENANT).format(**on)
+        key = (table, str(params["tenant"]))
+        count = self._kept(key, lambda: _counted(conn, counting, params))
+        if count <= EXACT_ROWS:
+            return None
         if params["logbooks"] is None and not narrows(params):
-            counting = sql.SQL(_COUNT_TENANT).format(**on)
-            key = (table, str(params["tenant"]))
-            count = self._kept(key, lambda: _counted(conn, counting, params))
-            return None if count <= EXACT_ROWS else page
+            return page
         passing = _estimate(conn, sql.SQL(_PASSING + narrowed_by(params)), params)
         if passing <= FEW_PASSING:
             return None

@@ -81,7 +81,7 @@ _CREATE_TABLE: LiteralString = """
 # Serves: the nearest chunks to a question. Notes are much alike: with 64 (as pgvector
 # has it) some questions found none of their nearest ten, with 256 eight at least, and
 # an insert takes 1.1 ms, a fifth of what embedding takes.
-_CREATE_NEAREST: LiteralString = """
+CREATE_NEAREST: LiteralString = """
     CREATE INDEX {index} ON {table} USING hnsw (embedding halfvec_cosine_ops)
       WITH (ef_construction = 256)"""
 
@@ -163,7 +163,7 @@ def _create(conn: Connection[TupleRow], prefix: str, model: str, dimension: int)
         sql.SQL(_CREATE_TABLE).format(table=table, dimension=sql.Literal(dimension))
     )
     index = sql.Identifier(f"{name}_nearest")
-    conn.execute(sql.SQL(_CREATE_NEAREST).format(table=table, index=index))
+    conn.execute(sql.SQL(CREATE_NEAREST).format(table=table, index=index))
     index = sql.Identifier(f"{name}_tenant")
     conn.execute(sql.SQL(_CREATE_TENANT).format(table=table, index=index))
     floor = SIMILARITY_FLOORS.get(model, 0.0)

@@ -13,12 +13,13 @@ from psycopg.rows import TupleRow
 
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
-from shared.embedding.nearest import Near, as_text, nearest
+from shared.embedding.nearest import How, Near, as_text, nearest
 from shared.embedding.tables import EmbeddingModel, active, ensure_table, registered
 
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
     "EmbeddingModel",
+    "How",
     "Made",
     "Near",
     "active",

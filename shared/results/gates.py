@@ -6,6 +6,7 @@ said is what is done.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, LiteralString
@@ -154,7 +155,8 @@ def _by_meaning(asking: Asking, used: Outcome) -> Kept:
     vector = unpacked(used.vector)
     asked = questions.read(Ask.lasting(plan, asking.seconds), tools, name)
     with connection(tools.pool) as conn:
-        columns.limit_time(conn, int(asking.seconds * 1000))
+        bound = columns.within(conn, time.monotonic() + asking.seconds)
+        bound(1.0)
         model = vectors.registered(conn, used.model or "")
         if model is None:
             said = f"The model {used.model} is not kept any more."
@@ -170,8 +172,17 @@ def _by_meaning(asking: Asking, used: Outcome) -> Kept:
             said = f"Its cosine is {cosine:.3f}; {used.floor:.3f} is needed."
             return Kept(name, "below_similarity", said, cosine, used.floor)
         filters = plan.filters.params
+        # The way that the search went, or it would be told what that did not find.
+        how = vectors.How(chosen_for=plan.window, bound=bound)
         near = vectors.nearest(
-            conn, table, scope, vector, MOST_PLACES, filters=filters, floor=used.floor
+            conn,
+            table,
+            scope,
+            vector,
+            MOST_PLACES,
+            filters=filters,
+            floor=used.floor,
+            how=how,
         )
         known = columns.of(conn, asked.params, [one.entry_id for one in near])
     hits = tuple(

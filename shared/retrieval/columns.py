@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -141,3 +142,15 @@ def limit_time(
     """
     plans = "force_generic_plan" if one_plan else "auto"
     conn.execute(_IN_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
+
+
+def within(conn: Connection[Any], ends_at: float) -> Callable[[float], bool]:
+    """Return what bounds what follows by a share of the time left; false: none is."""
+
+    def bound(share: float) -> bool:
+        left = ends_at - time.monotonic()
+        # Never 0, which means no limit: what has no time left fails at once.
+        limit_time(conn, max(1, int(1000 * share * left)))
+        return left > 0
+
+    return bound

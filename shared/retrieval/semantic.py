@@ -114,6 +114,8 @@ def _nearest(
     asked_for: Asked,
 ) -> list[Candidate]:
     asked = ask.limit
+    bound = columns.within(conn, ask.ends_at)
+    how = vectors.How(tools.sizes, bound=bound)
     while True:
         found = vectors.nearest(
             conn,
@@ -123,10 +125,11 @@ def _nearest(
             asked,
             filters=ask.plan.filters.params,
             floor=floor,
-            sizes=tools.sizes,
+            how=how,
         )
         hits = _kept(conn, ask, asked_for, found)
-        if len(hits) >= ask.limit or len(found) < asked or asked >= _MAX_SCAN:
+        is_all = len(found) < asked or asked >= _MAX_SCAN
+        if len(hits) >= ask.limit or is_all or not bound(1.0):
             return hits[: ask.limit]
         asked = min(4 * asked, _MAX_SCAN)
 

@@ -19,7 +19,7 @@ import pytest
 import redis
 
 from local import service_user
-from local.postgres import EmbeddedPostgres, of_memory
+from local.postgres import EmbeddedPostgres, memory_at_hand, of_memory
 from local.server import EmbeddedServer, Place, PortTakenError, ServerError, free_port
 from local.valkey import EmbeddedValkey
 from tests.waiting import until
@@ -131,8 +131,21 @@ def test_postgres_takes_a_bounded_share_of_the_memory(
     assert taken(512) == ("1024MB", "131072MB")
     with psycopg.connect(postgres.url) as conn:
         asked = "SELECT setting::int * 8 / 1024 || 'MB' FROM pg_settings WHERE name = "
-        for name, value in of_memory(psutil.virtual_memory().total).items():
+        for name, value in of_memory(memory_at_hand()).items():
             assert conn.execute(f"{asked}'{name}'").fetchone() == (value,)
+
+
+def test_a_container_counts_on_its_own_memory(tmp_path: Path) -> None:
+    limit = tmp_path / "memory.max"
+    machine = psutil.virtual_memory().total
+    assert memory_at_hand(limit) == machine
+    for said, expected in [
+        ("max\n", machine),
+        ("268435456\n", 2**28),
+        (f"{2 * machine}\n", machine),
+    ]:
+        limit.write_text(said)
+        assert memory_at_hand(limit) == expected
 
 
 def test_valkey_keeps_nothing_and_evicts_nothing(valkey: EmbeddedValkey) -> None:

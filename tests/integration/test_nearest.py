@@ -1,7 +1,8 @@
 """The nearest to a vector, within scope, whichever way they are found."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -13,17 +14,31 @@ from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.embedding import nearest, sizes, vectors
+from shared.embedding.encoders import Vectors
 from shared.entries.narrowing import ANYTHING
 from tests.integration.fix_vectors import DIMENSION, NOON, MakeEntry, unit
 
 EVERYBODY = Scope(tenant="lab", subject="alice", groups=("shift",))
 SPREAD = 600
+QUERY = unit((1,))[0]
 
 MakeSpread = Callable[..., list[UUID]]
 
 
-def ids(found: list[vectors.Near]) -> list[UUID]:
+def ids(found: Sequence[vectors.Near]) -> list[UUID]:
     return [near.entry_id for near in found]
+
+
+def searching(
+    conn: Connection[TupleRow],
+    table: str,
+    filters: Mapping[str, Any],
+    *,
+    page: int,
+    vector: Vectors = QUERY,
+) -> nearest._Search:
+    params = {**EVERYBODY.params, **filters, "vector": vectors.as_text(vector)}
+    return nearest._Search(conn, table, {**params, "page": page}, lambda _: True)
 
 
 def test_an_entry_is_found_once_by_its_best_chunk(
@@ -210,6 +225,7 @@ def test_a_filter_chooses_the_way_that_reads_less(
     one_of: int,
     reach: int | None,
 ) -> None:
+    monkeypatch.setattr(sizes, "EXACT_ROWS", 99)
     monkeypatch.setattr(sizes, "FEW_PASSING", 10)
     monkeypatch.setattr(nearest, "MIN_EF_SEARCH", 20)
     rare = make_spread(one_of, source="rare")
@@ -269,24 +285,53 @@ def test_where_more_pass_than_were_expected_the_index_is_asked(
     rare = make_spread(6, source="rare")
     filters = {**ANYTHING, "only_sources": ["rare"]}
     vector = unit((1,))[0]
-    given = {**EVERYBODY.params, **filters, "vector": vectors.as_text(vector)}
-    asked = {**given, "page": 9}
-    assert nearest._exactly(conn, table, asked) is None
+    search = searching(conn, table, filters, page=9)
+    assert nearest._exactly(search) is None
     found = vectors.nearest(conn, table, EVERYBODY, vector, 6, filters=filters)
     assert ids(found) == rare[:6]
     monkeypatch.setattr(nearest, "EXACT_ROWS", 100)
-    exactly = nearest._exactly(conn, table, asked)
+    exactly = nearest._exactly(search)
     assert exactly is not None
     assert [one.entry_id for one in exactly] == rare[:9]
 
 
 @pytest.mark.requirement("U08")
-def test_what_the_graph_cannot_reach_is_found_all_the_same(
+def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
+    conn: Connection[TupleRow],
+    table: str,
+    make_spread: MakeSpread,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sizes, "EXACT_ROWS", 99)
+    monkeypatch.setattr(sizes, "FEW_PASSING", 10)
+    make_spread(2, source="rare")
+    filters = {**ANYTHING, "only_sources": ["rare"]}
+    exactly = searching(conn, table, filters, page=75).page(
+        nearest._EXACTLY, nearest.Near
+    )
+    ways = []
+    paged = nearest._page
+
+    def page(*given: Any) -> Any:
+        ways.append(given[3])
+        return paged(*given)
+
+    monkeypatch.setattr(nearest, "_page", page)
+    conn.execute("SET LOCAL enable_seqscan = off")
+    conn.execute("SET LOCAL enable_sort = off")
+    found = vectors.nearest(conn, table, EVERYBODY, QUERY, 50, filters=filters)
+    assert ways == [nearest._BY_INDEX]
+    assert ids(found) == ids(exactly)[:50]
+
+
+@pytest.fixture
+def unreached(
     conn: Connection[TupleRow],
     table: str,
     make_vector_entry: MakeEntry,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> nearest._Search:
+    """Insert what the index does not reach all of; return the search for its page."""
     monkeypatch.setattr(sizes, "EXACT_ROWS", 0)
     random = np.random.default_rng(3)
     # Eighty notes of each that are nearly one and the same know no others.
@@ -300,10 +345,43 @@ def test_what_the_graph_cannot_reach_is_found_all_the_same(
     conn.execute("SET LOCAL enable_sort = off")
     conn.execute(nearest.TUNE, {"ef_search": "200"})
     vector = corners[0].astype(np.float32)
-    given = {**EVERYBODY.params, **ANYTHING, "vector": vectors.as_text(vector)}
-    asked = {**given, "page": 495}
-    reached = nearest._page(conn, table, asked, nearest._BY_INDEX, nearest.Near)
-    assert len(reached) < 495
-    exactly = nearest._page(conn, table, asked, nearest._EXACTLY, nearest.Near)
-    found = vectors.nearest(conn, table, EVERYBODY, vector, 330)
-    assert ids(found) == ids(exactly)[:330]
+    search = searching(conn, table, ANYTHING, page=495, vector=vector)
+    assert len(search.page(nearest._BY_INDEX, nearest.Near)) < 495
+    return search
+
+
+@pytest.mark.requirement("U08")
+def test_what_the_graph_cannot_reach_is_found_all_the_same(
+    unreached: nearest._Search,
+) -> None:
+    exactly = unreached.page(nearest._EXACTLY, nearest.Near)
+    assert ids(nearest._by_index(unreached, 200)) == ids(exactly)
+
+
+def test_where_too_many_pass_to_be_read_what_the_index_gave_is_kept(
+    unreached: nearest._Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearest, "EXACT_ROWS", 639)
+    assert 0 < len(nearest._by_index(unreached, 200)) < 495
+
+
+def test_where_time_is_over_before_the_rest_is_read_what_the_index_gave_is_kept(
+    unreached: nearest._Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares = []
+
+    def bound(share: float) -> bool:
+        shares.append(share)
+        ms = "50" if share < 1 else "10000"
+        bounded = "SELECT set_config('statement_timeout', %s, true)"
+        unreached.conn.execute(bounded, [ms])
+        return True
+
+    endless = "AND (SELECT count(*) FROM generate_series(1, 1000000000)) > 0"
+    monkeypatch.setattr(nearest, "_EXACTLY_OF_FEW", endless + " LIMIT %(most)s")
+    some = nearest._by_index(replace(unreached, bound=bound), 200)
+    assert 0 < len(some) < 495
+    assert shares == [nearest._SHARE, 1.0]
+    # Neither is it begun where no time is left.
+    late = replace(unreached, bound=lambda _: False)
+    assert nearest._by_index(late, 200) == some

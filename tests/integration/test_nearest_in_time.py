@@ -1,0 +1,25 @@
+"""A read for the nearest that could be done without ends in its time, and alone."""
+
+import time
+
+from shared.embedding import nearest
+from shared.postgres import at_once, make_pool
+from shared.retrieval import columns
+
+
+def test_a_read_without_time_is_undone_alone_among_statements_that_go_together(
+    database: str,
+) -> None:
+    pool = make_pool(database, application="test", size=1)
+    with at_once(pool) as conn:
+        bound = columns.within(conn, time.monotonic() + 30)
+        search = nearest._Search(conn, "any", {}, lambda share: bound(share / 300))
+        endless = "SELECT count(*) FROM generate_series(1, 1000000000)"
+        late = search.if_in_time(lambda: conn.execute(endless).fetchone())
+        assert late is None
+        assert bound(1.0)
+        assert search.if_in_time(lambda: "in time") == "in time"
+        assert conn.execute("SELECT 2", prepare=True).fetchone() == (2,)
+    with at_once(pool) as conn:
+        assert conn.execute("SELECT 2", prepare=True).fetchone() == (2,)
+    pool.close()
