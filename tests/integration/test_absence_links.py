@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.entries.draft import EntryDraft
+from shared.log import get_logger
 from shared.postgres import Pool, connection, make_pool
 from shared.results import coverage
 from shared.results.coverage import Coverage
@@ -58,6 +59,8 @@ def covered(asking: Asking, other: Pool, left_ms: int) -> Coverage:
 def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(
     asking: Asking, closed: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # One that has logged before may keep to what was configured then.
+    monkeypatch.setattr(coverage, "log", get_logger())
     # How long the other statements take is none of this.
     monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
     with capture_logs() as logs:

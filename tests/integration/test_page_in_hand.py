@@ -13,8 +13,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.entries.draft import EntryDraft
+from shared.log import get_logger
 from shared.postgres import Pool, make_pool
 from shared.ranking import fold
+from shared.results import page as page_module
 from shared.results import similar, superseded
 from shared.results.page import Page, read_page
 from shared.results.superseded import NONE
@@ -34,6 +36,12 @@ def other(database: str) -> Iterator[Pool]:
     pool = make_pool(database, application="test", size=1)
     yield pool
     pool.close()
+
+
+@pytest.fixture(autouse=True)
+def _fresh_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that has logged before may keep to what was configured then."""
+    monkeypatch.setattr(page_module, "log", get_logger())
 
 
 def page_of(asking: Asking, other: Pool) -> tuple[Page, float]:
