@@ -230,7 +230,8 @@ def _best_chunks(search: _Search, limit: int, reach: float | None) -> list[Near]
         if more is None:
             break
         rows, reach = more
-        best = _best(rows)
+        # What was found on the page before stays found, whatever this one has missed.
+        best = _best([*best.values(), *rows])
     return list(best.values())
 
 

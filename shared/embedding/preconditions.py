@@ -46,10 +46,10 @@ class Preconditions:
     @property
     def is_filled(self) -> bool:
         """Whether there is anything to compare with, where there are entries."""
-        # So many that they are not counted in time: some there are.
-        return (
-            self.counts is None or not self.counts.entries or self.counts.embedded > 0
-        )
+        if self.counts is None:
+            # Not counted in time: where there is a table, nobody knows better.
+            return self.model is not None
+        return not self.counts.entries or self.counts.embedded > 0
 
 
 def has_pgvector(conn: Connection[TupleRow]) -> bool:

@@ -43,7 +43,8 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
     found = heard.take(lifted.tree, text, clock)
     spans = [one.reading.span for one in found.times if not one.reading.is_event]
     windows = _windows(spans)
-    if windows is None or _is_doubtful(found.times):
+    is_dated = lifted.filters.since or lifted.filters.until or any(_given(given, clock))
+    if windows is None or _is_doubtful(found.times, is_dated=bool(is_dated)):
         found, windows = Heard(lifted.tree), []
     written = [one for one in found.times if not one.reading.is_event]
     happened = [one for one in found.times if one.reading.is_event]
@@ -79,11 +80,14 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
     )
 
 
-def _is_doubtful(times: Sequence[Taken]) -> bool:
-    """Whether of several times one may be of any day, or two say when it happened."""
+def _is_doubtful(times: Sequence[Taken], *, is_dated: bool) -> bool:
+    """Whether of several times one may be of any day, or two say when it happened.
+
+    Dates of fields and filters are times, too.
+    """
     happened = [one for one in times if one.reading.is_event]
     floating = any(one.reading.is_floating for one in times)
-    return len(happened) > 1 or (len(times) > 1 and floating)
+    return len(happened) > 1 or (floating and len(times) + is_dated > 1)
 
 
 def _windows(spans: Sequence[Span]) -> list[_Window] | None:

@@ -192,6 +192,7 @@ def _by_meaning(
         unpacked(asked.vector or ""),
         MOST_LOOKED_AT,
         filters=plan.filters.params,
+        how=vectors.How(bound=columns.within(conn, left.ends_at)),
     )
     far = [one for one in near if one.cosine < asked.floor]
     params = {

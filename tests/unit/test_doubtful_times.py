@@ -52,6 +52,25 @@ WORDS = [
     "trip on 10 june, 11 june",
     "trip on 10 and 11 june",
     "trip until and including yesterday",
+    "trip on 10 june 2024 and 11 june 2024",
+    "trip since 10 june 2024 to 12 july 2024",
+    "Pumpe am 10. Juni 2024 und 11. Juni 2024",
+    "trip on 2024-06-10, 2024-06-11",
+    "trip 2024-06-10 until 2024-06-12",
+    "trip vom 10. bis 12. Juni",
+    "Pumpe am 10. oder am 11. Juni",
+    "trip in may and june 2022",
+    "trip in june or july 2023",
+    "trip on 1 may and on 10 june 2022",
+    "trip from may to june 2022",
+    "trip yesterday morning and evening",
+    "trip 3 or 4 days ago",
+    "trip this and last week",
+    "trip yesterday and the day before",
+    "trip on or before 10 june",
+    "trip before, during and after last night",
+    "Pumpe Ende letzter Woche",
+    "Pumpe Ende Juni 2024",
     # Not then.
     "trip not yesterday",
     "trip except last night",
@@ -188,6 +207,13 @@ def test_of_several_times_any_is_enough_and_bounds_all_hold(
     assert {one.expression for one in plan.times} == {words}
     found = wording.text_of(plan.tree).partition(" (date:")[0]
     assert found.replace("(", "").replace(")", "") == left
+
+
+@pytest.mark.parametrize("said", ["around 10:30", "between 10:00 and 12:00"])
+def test_a_time_of_day_beside_a_date_that_is_typed_stays_words(said: str) -> None:
+    plan = plan_of(f"trip date:2024-06-10 {said}")
+    assert told(plan) == ["2024-06-09 22:00 to 2024-06-10 22:00"]
+    assert not plan.is_inferred
 
 
 @pytest.mark.parametrize("query", ["trip NOT last night", "trip -last night"])

@@ -503,6 +503,7 @@ _WORDS = st.sampled_from(
 
 @given(st.one_of(st.text(max_size=80), st.lists(_WORDS, max_size=12).map(" ".join)))
 @example("on june 31st")
+@example('YESTERDAY"UNTIL MONDAY')
 @example("9999 years ago")
 @example("in 2200")
 @example("around 06:45 +-0 min")
@@ -511,7 +512,8 @@ def test_of_any_question_what_is_no_time_is_left(text: str) -> None:
     found = heard.take(tree, text, CLOCK)
     plan = plan_of(text)
     assert Plan.from_json(plan.to_json()) == plan
-    assert bool(found.times) == plan.is_inferred
+    # Several that cannot all be meant are left as words after all.
+    assert bool(found.times) or not plan.is_inferred
     for one in found.times:
         assert text[one.start :].lower().startswith(one.words.split()[0].lower())
         assert 0 < one.reading.confidence <= 1

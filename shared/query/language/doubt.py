@@ -46,13 +46,21 @@ _LOOSE = frozenset(
         *("apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"),
     )
 )
+# What a half of a choice begins or ends with: `this and last week`, `3 or 4 days ago`.
+_HALVES = frozenset(
+    (
+        *("morning", "afternoon", "evening", "night", "this", "last", "next", "on"),
+        *("at", "before", "after", "during", "in", "past"),
+    )
+)
 # Behind a time these are no months: `yesterday may have been`.
 _VERBS = {"may", "march"}
 _DATE = re.compile(
     r"\d{1,2}:\d\d|\d{4}(?:-\d\d?){0,2}|\d{1,2}(?:st|nd|rd|th|\.)", re.ASCII
 )
 _DAY_NUMBER = re.compile(r"\d{1,2}(?:st|nd|rd|th|\.)?", re.ASCII)
-_LAST_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
+_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,8 @@ def _is_part(plain: Sequence[str], place: int) -> bool:
     if not place:
         return False
     before = plain[place - 1]
+    if before in {"ende", "anfang", "mitte"}:
+        return True
     if plain[place] in {"before", "after"}:
         # `the day before 10 june`.
         return before.removesuffix("s") in _UNITS
@@ -119,22 +129,34 @@ def _has_loose(
     plain: Sequence[str], first: int, after: int, loose: frozenset[str]
 ) -> bool:
     """Whether a day that was not read stands beside or is joined, or `of` more."""
-    ahead, behind = plain[after : after + 2], plain[max(first - 2, 0) : first][::-1]
+    ahead, behind = plain[after : after + 3], plain[max(first - 3, 0) : first][::-1]
+    if _is_torn(plain[first], behind):
+        return True
     for near in (ahead, behind):
         if not near:
             continue
         days = {*spoken.WEEKDAYS, *spoken.MONTHS} - (_VERBS if near is ahead else set())
         if near[0] in days or (near is ahead and near[0] == "of"):
             return True
-        if near is ahead and _is_day(plain[after : after + 3]):
+        # What is beside it may be what it is of: `2024-06-10 until 2024-06-12`.
+        if _DATE.fullmatch(near[0]) or (near is ahead and _is_day(ahead)):
             return True
         if len(near) > 1 and near[0] in JOINS | _RANGES:
             is_end = near is ahead and after + 2 == len(plain)
-            if near[1] in loose or _DATE.fullmatch(near[1]):
+            if near[1] in loose | _HALVES or _DATE.fullmatch(near[1]):
                 return True
-            if is_end and _LAST_NUMBER.fullmatch(near[1]):
+            # Behind a time it may count anything, unless nothing follows.
+            if (is_end or near is behind) and _NUMBER.fullmatch(near[1]):
+                return True
+            if near[1] == "the" and {*near[2:]} & (loose | _PARTS):
                 return True
     return False
+
+
+def _is_torn(begins: str, behind: Sequence[str]) -> bool:
+    """Whether a number before it is of it: `10` of `june 2024` or of `to 12 june`."""
+    is_whole = begins in spoken.MONTHS or begins in _RANGES
+    return is_whole and bool(behind) and bool(_DAY_NUMBER.fullmatch(behind[0]))
 
 
 def _is_day(near: Sequence[str]) -> bool:
@@ -147,6 +169,10 @@ def _is_day(near: Sequence[str]) -> bool:
 def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretch]:
     """Yield a chain; of two that are one the inner; nothing where that is doubtful."""
     if len(chain) > 1 and any(one.reading.is_event for one in chain):
+        return
+    # `may and june 2022`: the year may be that of both.
+    dated = {any(map(_YEAR.fullmatch, plain[one.first : one.after])) for one in chain}
+    if len(dated) > 1 and any(_names_month(plain, one) for one in chain):
         return
     told = [chain[0]]
     for one, other in itertools.pairwise(chain):
@@ -165,6 +191,13 @@ def _merged(plain: Sequence[str], chain: tuple[Stretch, ...]) -> Iterator[Stretc
                 return
             told[-1] = inner
     yield from told
+
+
+def _names_month(plain: Sequence[str], one: Stretch) -> bool:
+    """Whether it is of a month without a year."""
+    said = plain[one.first : one.after]
+    is_dated = any(map(_YEAR.fullmatch, said))
+    return not is_dated and any(word in spoken.MONTHS for word in said)
 
 
 def _is_bound(span: Span) -> bool:

@@ -226,8 +226,9 @@ def _clocks(first: str, last: str, clock: Clock) -> Reading | None:
         return None
     begins, ends_ = clock.moment(since), clock.moment(until, fold=1)
     is_once = begins == clock.moment(since, fold=1) and ends_ == clock.moment(until)
-    sure = SURE if any(days_) else LIKELY
-    return Reading(Span(begins, ends_), sure if is_once else UNSURE)
+    is_dated = any(days_)
+    sure = (SURE if is_dated else LIKELY) if is_once else UNSURE
+    return Reading(Span(begins, ends_), sure, is_floating=not is_dated)
 
 
 def _core(
