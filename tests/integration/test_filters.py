@@ -316,7 +316,7 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     # Times among the words: two that are apart, and nothing between them.
     ("around 04:00 +-30 min", {"corrector"}),
     ("since 2026-03-02 12:00", {"both", "plain"}),
-    ("around 04:00 +-10 min around 19:00 +-10 min", {"corrector", "plain"}),
+    ("around 04:00 on 2 march or around 19:00 on 2 march", {"corrector", "plain"}),
     ("happened around 02:00 +-10 min", {"corrector"}),
     ("happened around 19:00 +-10 min", {"plain"}),
     (f"thread:{THREAD}", {"corrector", "klystron"}),
