@@ -19,6 +19,7 @@ pytest_plugins = (
     "tests.integration.fix_asking",
     "tests.integration.fix_celery",
     "tests.integration.fix_engines",
+    "tests.integration.fix_jobs_redis",
     "tests.integration.fix_sources",
     "tests.integration.fix_vectors",
 )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
 
 import pytest
 import redis
 
 from api.mailbox import Mailbox
 from api.searches import Searches
-from local.server import Server
 from shared import broker
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
@@ -25,27 +23,15 @@ from shared.uuid7 import uuid7
 WAIT_SECONDS = 10.0
 
 
-@pytest.fixture
-def settings(valkey: Server) -> Settings:
-    return Settings.load({"BROKER_URL": valkey.url})
-
-
-@pytest.fixture
-def client(settings: Settings) -> Iterator[redis.Redis]:
-    made = broker.jobs_redis(settings)
-    yield made
-    made.close()
-
-
 def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
-    settings: Settings, client: redis.Redis
+    on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> tuple[object, dict[int, str]]:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
         await mailbox.start()
         job_id = uuid7()
         with mailbox.wait_for(job_id) as waiter:
-            client.rpush(
+            jobs_client.rpush(
                 mailbox.name,
                 f"{uuid7()} answer somebody else's",
                 f"{job_id} outcome 1 [one]",
@@ -62,9 +48,9 @@ def test_branches_and_answer_of_a_job_reach_whoever_waits_for_it(
     assert outcomes == {0: "[zero]", 1: "[one]"}
 
 
-def test_an_answer_that_does_not_come_is_none_at_its_time(settings: Settings) -> None:
+def test_an_answer_that_does_not_come_is_none_at_its_time(on_valkey: Settings) -> None:
     async def story() -> object:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
         await mailbox.start()
         with mailbox.wait_for(uuid7()) as waiter:
             answer = await waiter.answer(0.05)
@@ -76,18 +62,18 @@ def test_an_answer_that_does_not_come_is_none_at_its_time(settings: Settings) ->
 
 @pytest.mark.requirement("P8")
 def test_a_cut_connection_is_made_again_and_later_words_are_heard(
-    settings: Settings, client: redis.Redis
+    on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> object:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
         await mailbox.start()
         job_id, other = uuid7(), uuid7()
         with mailbox.wait_for(job_id) as waiter:
             with mailbox.wait_for(other) as first:
-                client.rpush(mailbox.name, f"{other} answer early")
+                jobs_client.rpush(mailbox.name, f"{other} answer early")
                 assert await first.answer(WAIT_SECONDS) == ("answer", "early")
-            client.client_kill_filter(_type="normal", skipme=True)
-            client.rpush(mailbox.name, f"{job_id} answer late")
+            jobs_client.client_kill_filter(_type="normal", skipme=True)
+            jobs_client.rpush(mailbox.name, f"{job_id} answer late")
             answer = await waiter.answer(WAIT_SECONDS)
         await mailbox.stop()
         return answer
@@ -97,16 +83,16 @@ def test_a_cut_connection_is_made_again_and_later_words_are_heard(
 
 @pytest.mark.requirement("P8")
 def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
-    settings: Settings, client: redis.Redis
+    on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story(silent_port: int) -> object:
         silent = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{silent_port}/0"})
         ways = iter([silent])
-        mailbox = Mailbox(lambda: broker.mailbox_redis(next(ways, settings)))
+        mailbox = Mailbox(lambda: broker.mailbox_redis(next(ways, on_valkey)))
         await mailbox.start()
         job_id = uuid7()
         with mailbox.wait_for(job_id) as waiter:
-            client.rpush(mailbox.name, f"{job_id} answer heard")
+            jobs_client.rpush(mailbox.name, f"{job_id} answer heard")
             answer = await waiter.answer(WAIT_SECONDS)
         await mailbox.stop()
         return answer
@@ -117,16 +103,16 @@ def test_a_connection_that_went_silent_is_given_up_and_words_are_heard_again(
 
 
 def test_a_job_is_forgotten_once_nobody_waits(
-    settings: Settings, client: redis.Redis
+    on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> None:
-        mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
+        mailbox = Mailbox(lambda: broker.mailbox_redis(on_valkey))
         await mailbox.start()
         gone, job_id = uuid7(), uuid7()
         with mailbox.wait_for(gone):
             pass
         with mailbox.wait_for(job_id) as waiter:
-            client.rpush(mailbox.name, f"{gone} answer x", f"{job_id} answer y")
+            jobs_client.rpush(mailbox.name, f"{gone} answer x", f"{job_id} answer y")
             assert await waiter.answer(WAIT_SECONDS) == ("answer", "y")
         await mailbox.stop()
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
 
 import pytest
 import redis
 from redis.exceptions import RedisError, ResponseError
 from structlog.testing import capture_logs
 
-from local.server import Server
 from shared import broker
 from shared.access import limits
 from shared.access.limits import WINDOW_SECONDS, Allowance, Limiter
@@ -25,23 +23,11 @@ WAIT_SECONDS = 10.0
 LIMIT = WINDOW_SECONDS
 
 
-@pytest.fixture
-def settings(valkey: Server) -> Settings:
-    return Settings.load({"BROKER_URL": valkey.url})
-
-
-@pytest.fixture
-def client(settings: Settings) -> Iterator[redis.Redis]:
-    made = broker.jobs_redis(settings)
-    yield made
-    made.close()
-
-
 def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
-    settings: Settings,
+    on_valkey: Settings,
 ) -> None:
     async def story() -> list[object]:
-        link = await Link.open(broker.mailbox_redis(settings))
+        link = await Link.open(broker.mailbox_redis(on_valkey))
         gone = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0.05))
         echoes = [asyncio.create_task(link.answer("ECHO", f"ä{n}")) for n in range(99)]
         wrong = asyncio.create_task(link.answer("LPUSH", "too-few"))
@@ -60,14 +46,14 @@ def test_each_answer_goes_to_whoever_asked_though_some_gave_up(
 
 
 def test_whoever_waits_for_a_link_that_is_cut_is_told(
-    settings: Settings, client: redis.Redis
+    on_valkey: Settings, jobs_client: redis.Redis
 ) -> None:
     async def story() -> object:
-        link = await Link.open(broker.mailbox_redis(settings))
+        link = await Link.open(broker.mailbox_redis(on_valkey))
         waiting = asyncio.create_task(link.answer("BLPOP", f"no:{uuid7()}", 0))
         # It has asked by then.
         await asyncio.wait([waiting], timeout=0)
-        client.client_kill_filter(_type="normal", skipme=True)
+        jobs_client.client_kill_filter(_type="normal", skipme=True)
         async with asyncio.timeout(WAIT_SECONDS):
             with pytest.raises((RedisError, OSError)):
                 await waiting
@@ -78,7 +64,7 @@ def test_whoever_waits_for_a_link_that_is_cut_is_told(
 
 @pytest.mark.requirement("SEC8")
 def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
-    settings: Settings, client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+    on_valkey: Settings, jobs_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # How long it waits is none of this: a busy machine may take longer.
     monkeypatch.setattr(limits, "LIMITER_TIMEOUT_SECONDS", WAIT_SECONDS)
@@ -87,7 +73,7 @@ def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
         made = []
 
         async def connect() -> Link:
-            made.append(await Link.open(broker.mailbox_redis(settings)))
+            made.append(await Link.open(broker.mailbox_redis(on_valkey)))
             return made[-1]
 
         limiter = Limiter(connect)
@@ -99,9 +85,9 @@ def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
 
         began = asyncio.get_running_loop().time()
         left = list(await asyncio.gather(*(take() for _ in range(5))))
-        client.script_flush()
+        jobs_client.script_flush()
         left.append(await take())
-        client.client_kill_filter(_type="normal", skipme=True)
+        jobs_client.client_kill_filter(_type="normal", skipme=True)
         async with asyncio.timeout(WAIT_SECONDS):
             await made[0].lost
         left.append(await take())
@@ -116,7 +102,7 @@ def test_a_bucket_is_counted_in_redis_through_new_connections_and_lost_scripts(
 
 @pytest.mark.requirement("SEC8")
 def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    on_valkey: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One that has logged before may keep to what was configured then.
     monkeypatch.setattr(limits, "log", get_logger())
@@ -125,7 +111,7 @@ def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
         made = []
 
         async def connect() -> Link:
-            made.append(await Link.open(broker.mailbox_redis(settings)))
+            made.append(await Link.open(broker.mailbox_redis(on_valkey)))
             return made[-1]
 
         def asks(seconds: float, *, may_go_local: bool) -> asyncio.Task[Allowance]:
