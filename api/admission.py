@@ -1,53 +1,131 @@
-"""Admission: so many searches at once, a short queue, then a clear refusal."""
+"""Admission: so many searches at once, a short queue, a share for each key."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 
+from shared.access.scope import Scope
 from shared.errors import CapacityError
 
 RETRY_AFTER_SECONDS = 1
+TOO_MANY = "too_many_searches"
+
+
+def caller_of(scope: Scope) -> str:
+    """Return whose share of places a search takes: a key's, or a subject's."""
+    return scope.key_id or f"{scope.tenant}/{scope.subject}"
+
+
+def own_share(places: int, share: float) -> int:
+    """Return how many of some places one key may hold; one, however few they are."""
+    return min(places, max(1, int(places * share)))
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """A search that waits for its turn, and whose it is."""
+
+    who: str
+    begins: asyncio.Future[None]
+
+
+class Place:
+    """One of the places, held until it is given back; twice is once."""
+
+    def __init__(self, admission: Admission, who: str) -> None:
+        self._admission: Admission | None = admission
+        self._who = who
+
+    def give_back(self) -> None:
+        """Let the next one in."""
+        admission, self._admission = self._admission, None
+        if admission is not None:
+            admission.leave(self._who)
 
 
 class Admission:
-    """Lets searches in by turns; who waits too long is told to come again."""
+    """Lets searches in by turns; who waits too long is told to come again.
 
-    def __init__(self, at_once: int, may_wait: int, wait_seconds: float) -> None:
-        self._places = asyncio.Semaphore(at_once)
+    No key holds more than its share, so that another always finds a place.
+    """
+
+    def __init__(
+        self, at_once: int, may_wait: int, wait_seconds: float, share: float = 1.0
+    ) -> None:
+        self._free = at_once
+        self._own_places = own_share(at_once, share)
         self._may_wait = may_wait
+        self._own_waiting = own_share(may_wait, share)
         self._wait_seconds = wait_seconds
-        self._waiting = 0
+        self._held: Counter[str] = Counter()
+        # In the order in which they came.
+        self._queue: list[_Waiting] = []
 
     @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
+    async def turn(self, who: str) -> AsyncIterator[None]:
         """Hold one of the places; 429 `too_many_searches` when none gets free."""
-        await self._enter()
+        place = await self.enter(who)
         try:
             yield
         finally:
-            self._places.release()
+            place.give_back()
 
-    async def _enter(self) -> None:
-        if not self._places.locked():
-            await self._places.acquire()
-            return
-        if self._waiting >= self._may_wait:
+    async def enter(self, who: str) -> Place:
+        """Return one of the places, to be given back by whoever asked."""
+        if self._may_begin(who):
+            self._take(who)
+            return Place(self, who)
+        own = sum(one.who == who for one in self._queue)
+        if len(self._queue) >= self._may_wait or own >= self._own_waiting:
             raise _refusal()
-        self._waiting += 1
+        one = _Waiting(who, asyncio.get_running_loop().create_future())
+        self._queue.append(one)
+        await self._waited(one)
+        return Place(self, who)
+
+    def leave(self, who: str) -> None:
+        """Take a place back, and let in the first who may have it."""
+        self._free += 1
+        self._held[who] -= 1
+        if not self._held[who]:
+            del self._held[who]
+        for one in list(self._queue):
+            if not self._free:
+                return
+            if self._may_begin(one.who):
+                self._queue.remove(one)
+                self._take(one.who)
+                one.begins.set_result(None)
+
+    async def _waited(self, one: _Waiting) -> None:
+        is_in = False
         try:
-            async with asyncio.timeout(self._wait_seconds):
-                await self._places.acquire()
-        except TimeoutError as exc:
-            raise _refusal() from exc
+            await asyncio.wait([one.begins], timeout=self._wait_seconds)
+            is_in = one.begins.done()
         finally:
-            self._waiting -= 1
+            if not one.begins.done():
+                self._queue.remove(one)
+            elif not is_in:
+                # Its caller is gone, and it was let in at that very moment.
+                self.leave(one.who)
+        if not is_in:
+            raise _refusal()
+
+    def _may_begin(self, who: str) -> bool:
+        return self._free > 0 and self._held[who] < self._own_places
+
+    def _take(self, who: str) -> None:
+        self._free -= 1
+        self._held[who] += 1
 
 
 def _refusal() -> CapacityError:
     return CapacityError(
         "Too many searches at once; try again in a second.",
-        code="too_many_searches",
+        code=TOO_MANY,
         retry_after_seconds=RETRY_AFTER_SECONDS,
     )

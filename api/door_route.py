@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from api.context import caller, context
 from api.errors import CarriedError
+from shared import nearest
 from shared.access.limits import Kind
 from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
 from shared.text import door
@@ -89,7 +90,7 @@ def _check_names(unknown: set[str], known: set[str], not_built: frozenset[str]) 
         message = f"The parameter {first!r} is not built in yet."
         raise ModuleNotEnabledError(message, module_name=first, available=sorted(known))
     raise InvalidRequestError(
-        f"{first[:100]!r} is not a parameter here.",
+        f"{first[:100]!r} is not a parameter here.{nearest.hint(first, known)}",
         code="unknown_filter",
         details={"allowed": sorted(known)},
     )

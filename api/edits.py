@@ -131,7 +131,7 @@ def validated(document: dict[str, Any]) -> EntryIn:
         return EntryIn.model_validate(document)
     except ValidationError as exc:
         located = [{**one, "loc": ("body", *one["loc"])} for one in exc.errors()]
-        raise invalid(located) from exc
+        raise invalid(located, EntryIn) from exc
 
 
 def _merged(target: object, patch: object) -> Any:

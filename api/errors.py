@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
+from api import unknown_fields
 from api.answers import as_json
 from shared.errors import (
     CODES,
@@ -23,6 +24,9 @@ from shared.errors import (
 from shared.log import get_logger
 
 log = get_logger()
+
+# What pydantic says of a field that a model has not.
+_UNKNOWN = "extra_forbidden"
 
 # What a route may answer whatever it does; a route names its own beside these.
 COMMON_STATUSES = (400, 401, 403, 405, 413, 415, 422, 429, 431, 500, 503)
@@ -128,7 +132,9 @@ async def _invalid(request: Request, exc: Exception) -> Response:
         for error in exc.errors()
         if isinstance(error.get("ctx", {}).get("error"), LogchordError)
     ]
-    error = carried[0] if carried else invalid(exc.errors())
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = None if body is None else body.field_info.annotation
+    error = carried[0] if carried else invalid(exc.errors(), model)
     return answer(error, request.state)
 
 
@@ -167,8 +173,11 @@ def _translated(exc: HTTPException) -> LogchordError:
     return InvalidRequestError(str(exc.detail), code="invalid_json")
 
 
-def invalid(errors: Any) -> InvalidRequestError:
-    """Return the 422 that names every field that is wrong."""
+def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestError:
+    """Return the 422 that names every field that is wrong, and who was meant.
+
+    `model` is what was read; it stands `within` so many parts of each place.
+    """
     fields = [
         {
             "path": ".".join(str(part) for part in error["loc"][1:]) or "body",
@@ -177,6 +186,11 @@ def invalid(errors: Any) -> InvalidRequestError:
         }
         for error in errors[:100]
     ]
+    for field, error in zip(fields, errors, strict=False):
+        if error["type"] == _UNKNOWN and error["loc"][0] == "body":
+            hint = unknown_fields.hint(model, error["loc"][within:])
+            field["message"] = f"There is no such field.{hint}"
     first = fields[0] if fields else {"path": "body", "message": "is not valid"}
-    message = f"{first['path']}: {first['message']}."
+    message = f"{first['path']}: {first['message']}"
+    message += "" if message.endswith((".", "?")) else "."
     return InvalidRequestError(message[:500], details={"fields": fields})

@@ -33,6 +33,8 @@ class Seen:
     told: Sequence[Told] | None
     # Reads the job's page, so only where it is sent.
     body: Callable[[], dict[str, Any]]
+    # How many come before it, while it waits for a worker.
+    position: Callable[[], int | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ def events_after(seen: Seen, after: int) -> list[Event]:
     if after >= _DONE:
         return []
     is_lost = seen.told is None or len(seen.told) < _heard_until(seen.stored, after)
-    events = [] if is_lost else [*_begun(seen.stored), *_told(seen.told or ())]
+    position = seen.position() if after < _ACCEPTED else None
+    begun = _begun(seen.stored, position)
+    events = [] if is_lost else [*begun, *_told(seen.told or ())]
     job_id = str(seen.stored.id)
     if is_lost and after < _SNAPSHOT:
         events.append(Event(_SNAPSHOT, "snapshot", seen.body()))
@@ -108,7 +112,7 @@ def _heard_until(stored: StoredJob, after: int) -> int:
     return max(sent, len(stored.plan["branches"]) if stored.ended_at else 0)
 
 
-def _begun(stored: StoredJob) -> list[Event]:
+def _begun(stored: StoredJob, position: int | None) -> list[Event]:
     plan = stored.plan
     planned = {
         "method_used": plan["method"],
@@ -116,7 +120,8 @@ def _begun(stored: StoredJob) -> list[Event]:
         "branches": plan["branches"],
         "sub_queries": [plan["query"]],
     }
-    accepted = {"deadline_at": timestamp(stored.deadline_at), "queue_position": None}
+    until = timestamp(stored.deadline_at)
+    accepted = {"deadline_at": until, "queue_position": position}
     return [
         Event(_ACCEPTED, "accepted", accepted),
         Event(_PLANNED, "planned", planned),

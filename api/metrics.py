@@ -31,6 +31,12 @@ _SEARCHES = Histogram(
 _JOBS = Counter(
     "logchord_jobs_total", "Searches ended, by state.", ["state"], registry=REGISTRY
 )
+_BRANCHES = Histogram(
+    "logchord_branch_seconds",
+    "How long was waited for a search branch that told nothing.",
+    ["branch", "status"],
+    registry=REGISTRY,
+)
 _INGESTED = Counter(
     "logchord_ingested_total",
     "Entries taken in.",
@@ -46,13 +52,18 @@ def request_done(route: str, status: int, seconds: float) -> None:
 
 
 def search_done(mode: str, seconds: float) -> None:
-    """Count one search that was waited for, by its mode."""
+    """Count one search that was waited for to its end, found or failed, by its mode."""
     _SEARCHES.labels(mode).observe(seconds)
 
 
 def job_ended(state: str) -> None:
-    """Count a search that this process ended itself, the last branch being late."""
+    """Count a search that this process ended itself: late, cancelled or blank."""
     _JOBS.labels(state).inc()
+
+
+def branch_missed(branch: str, seconds: float) -> None:
+    """Count a branch that told nothing as long as anybody waited."""
+    _BRANCHES.labels(branch, "timeout").observe(seconds)
 
 
 def ingested(source: str, status: str, count: int) -> None:

@@ -13,6 +13,7 @@ from shared.jobs import job as jobs
 from shared.jobs.job import StoredJob
 from shared.log import get_logger
 from shared.postgres import connection
+from shared.results import withheld
 
 if TYPE_CHECKING:
     from api.context import ApiContext, CallerInfo
@@ -34,7 +35,7 @@ def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
         time.sleep(_PAUSE_SECONDS)
     hours = ctx.settings.job_retention_hours
     jobs.refuse_expired(found, hours, datetime.now(UTC))
-    return found
+    return withheld.for_reader(ctx.pool, caller.scope, found)
 
 
 def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:

@@ -176,7 +176,7 @@ def _judged(
                 {**one, "loc": ("body", "entries", index, *one["loc"])}
                 for one in exc.errors()
             ]
-            rejected[index] = invalid(located)
+            rejected[index] = invalid(located, EntryIn, within=3)
         except LogchordError as exc:
             rejected[index] = exc
     if rejected and body.atomic:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from datetime import time as time_of_day
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
@@ -18,11 +17,12 @@ from uuid import UUID
 import redis
 
 from api import metrics
-from api.admission import Admission
+from api.admission import TOO_MANY, Admission, caller_of
 from api.mailbox import Mailbox, Waiter
+from api.plan_settings import calendar_of, config_hash, facility_of
 from shared import broker
 from shared.embedding import cross_encoders
-from shared.errors import CapacityError, SearchTimeoutError
+from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
@@ -31,7 +31,6 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query import budget
 from shared.query import plan as planning
-from shared.query.language.calendar import Clock
 from shared.query.ordering import Ordering
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
@@ -39,9 +38,6 @@ from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
 from shared.retrieval import installed
 from shared.retrieval.parameters import checked
-from shared.text import facility
-from shared.text.analyser import version_of
-from shared.text.facility import Facility
 from shared.uuid7 import uuid7
 
 if TYPE_CHECKING:
@@ -60,7 +56,6 @@ T = TypeVar("T")
 DISPATCH_THREADS = 4
 # How long past its deadline a search may take to rank what is in.
 _LATE_SECONDS = 1.0
-_HASH_CHARACTERS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +93,12 @@ class Searches:
             settings.max_concurrent_searches,
             settings.search_queue_limit,
             settings.search_queue_wait_ms / 1000,
+            settings.search.share_per_key,
         )
         # Publishing costs 2 ms of Python: inline it would hold up every request.
         self._dispatchers = ThreadPoolExecutor(DISPATCH_THREADS, "dispatch")
         self._background: set[asyncio.Future[None]] = set()
+        self._going_on: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Begin to listen for answers."""
@@ -111,6 +108,8 @@ class Searches:
         """Let what was begun end, for a moment, then stop listening."""
         if self._background:
             await asyncio.wait(self._background, timeout=2)
+        for one in self._going_on:
+            one.cancel()
         await self.mailbox.stop()
         self._dispatchers.shutdown(wait=False, cancel_futures=True)
 
@@ -123,6 +122,7 @@ class Searches:
             plan,
             parameters=checked(question.parameters, taken),
             config_hash=self._config_hash,
+            request=question.request,
         )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:
@@ -141,18 +141,38 @@ class Searches:
     ) -> str | Job:
         """Return the answer as JSON, or the job when `wait_ms` is over before it."""
         if not plan.branches:
-            return json.dumps(nothing_asked(plan, uuid7()))
+            return json.dumps(nothing_asked(plan))
+        began, is_over = time.perf_counter(), False
+        try:
+            reply = await self._asked(plan, trace, wait_ms)
+            is_over = isinstance(reply, str)
+        except LogchordError as exc:
+            # Who was not let in has not searched.
+            is_over = exc.error_code != TOO_MANY
+            raise
+        finally:
+            if is_over:
+                metrics.search_done(plan.method, time.perf_counter() - began)
+        return reply
+
+    async def _asked(
+        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
+    ) -> str | Job:
         wait_ms = min(
             plan.deadline_ms if wait_ms is None else wait_ms, self._max_wait_ms
         )
-        async with self._admission.turn():
-            if wait_ms >= plan.deadline_ms:
+        if wait_ms >= plan.deadline_ms:
+            async with self._admission.turn(caller_of(plan.scope)):
                 return await self._ask_directly(plan, trace)
-            return await self._ask_and_go(plan, trace, wait_ms)
+        return await self._ask_and_go(plan, trace, wait_ms)
 
     async def submit(self, plan: Plan, trace: Mapping[str, str]) -> Job:
         """Store a job, dispatch it, and return without waiting."""
-        async with self._admission.turn():
+        if plan.branches:
+            sent = await self._ask_and_go(plan, trace, None)
+            assert isinstance(sent, Job)
+            return sent
+        async with self._admission.turn(caller_of(plan.scope)):
             send = partial(self._send, uuid7(), plan, trace, submitted=True)
             return (await self._sent(send, plan)).job
 
@@ -171,23 +191,40 @@ class Searches:
                 raise SearchTimeoutError(
                     timeout_seconds=plan.deadline_ms / 1000, operation=plan.method
                 ) from exc
-        metrics.job_ended(finished.state)
-        store = partial(finish.store, lambda: self._pool, sent.job, finished)
-        self._in_background(store)
+        self._in_background(partial(self._close, sent.job, finished))
         if finished.error is not None:
             raise finished.error
         return json.dumps(finished.body)
 
     async def _ask_and_go(
-        self, plan: Plan, trace: Mapping[str, str], wait_ms: int
+        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
     ) -> str | Job:
-        until = time.monotonic() + wait_ms / 1000
+        """Return the answer, or the job that goes on; None: without a look at it."""
+        until = time.monotonic() + (wait_ms or 0) / 1000
         job_id = uuid7()
-        with self.mailbox.wait_for(job_id) as waiter:
+        with ExitStack() as held:
+            place = await self._admission.enter(caller_of(plan.scope))
+            held.callback(place.give_back)
+            waiter = held.enter_context(self.mailbox.wait_for(job_id))
             send = partial(self._send, job_id, plan, trace, submitted=True)
             sent = await self._sent(send, plan)
-            answer = await waiter.answer(until - time.monotonic())
-        return sent.job if answer is None else _body(*answer)
+            if wait_ms is not None:
+                answer = await waiter.answer(until - time.monotonic())
+                if answer is not None:
+                    return _body(*answer)
+            self._hold(held.pop_all(), waiter, sent.wait_until)
+        return sent.job
+
+    def _hold(self, held: ExitStack, waiter: Waiter, until: float) -> None:
+        """Keep the place of a job that goes on, until it is answered or over."""
+
+        async def to_its_end() -> None:
+            with held:
+                await waiter.answer(until - time.monotonic())
+
+        task = asyncio.create_task(to_its_end(), name="going on")
+        self._going_on.add(task)
+        task.add_done_callback(self._going_on.discard)
 
     def _send(
         self, job_id: UUID, plan: Plan, trace: Mapping[str, str], *, submitted: bool
@@ -213,6 +250,7 @@ class Searches:
                 if not plan.branches:
                     closing.close_job(conn, job, Ending("done", (), None, None))
         if not plan.branches:
+            metrics.job_ended("done")
             return _Sent(job, wait_until)
         jobs.open_job(self._client, job)
         headers = {
@@ -220,7 +258,8 @@ class Searches:
             "mailbox": self.mailbox.name,
             **trace,
         }
-        queue = broker.QUEUE_OF[broker.RUN_BRANCH]
+        wide, narrow = broker.WIDE_SEARCH_QUEUE, broker.SEARCH_QUEUE
+        queue = wide if plan.exhaustive else narrow
         broker.dispatch(self._app, job_id, job.branches, queue, headers)
         return _Sent(job, wait_until)
 
@@ -235,9 +274,16 @@ class Searches:
         log.warning(
             "search_ended_late", job_id=str(job.job_id), branches_in=len(arrived)
         )
+        for number, name in enumerate(plan.branches):
+            if number not in arrived:
+                metrics.branch_missed(name, plan.deadline_ms / 1000)
         # A model is no part of this process: there would be no time for it either.
         tools = Tools(lambda: self._pool, self._clock.now, self._signer, self.facility)
         return finish.finish(tools, job, plan, arrived)
+
+    def _close(self, job: Job, finished: Finished) -> None:
+        if finish.store(lambda: self._pool, job, finished):
+            metrics.job_ended(finished.state)
 
     async def _sent(self, send: Callable[[], _Sent], plan: Plan) -> _Sent:
         """Dispatch; past its deadline a search is not worth sending any more."""
@@ -289,7 +335,9 @@ def limits_of(settings: Settings) -> Limits:
         facet_max_matches=settings.facet_max_matches,
         facet_budget_ms=settings.search.facet_budget_ms,
         acl_honesty=settings.search.acl_honesty,
-        fuzzy_threshold=settings.keyword.fuzzy_threshold,
+        fuzzy_threshold=(
+            settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
+        ),
     )
 
 
@@ -318,36 +366,6 @@ def _ordering(settings: Settings) -> Ordering:
         medium=search.confidence_medium,
         low=search.confidence_low,
     )
-
-
-def config_hash(settings: Settings, own: Facility) -> str:
-    """Return a digest of all that an order depends on beside its question."""
-    parts = (
-        *("search", "search_modules", "keyword", "fusion", "reranking"),
-        "unified_search",
-    )
-    values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
-    values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
-    values["analyser"] = [version_of(own), own.whole_fingerprint]
-    text = json.dumps(values, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
-
-
-def calendar_of(settings: Settings) -> Clock:
-    """Return how the facility counts its days, without what is now."""
-    own = facility_of(settings)
-    return Clock(
-        zone=settings.facility_timezone,
-        day_starts=time_of_day.fromisoformat(settings.day_starts),
-        shifts=own.shifts,
-        periods=own.calendar,
-    )
-
-
-def facility_of(settings: Settings) -> Facility:
-    """Return the facility's own words, as its file says them."""
-    path = settings.analyser.facility_file
-    return facility.load(path, settings.facility_timezone)
 
 
 def _body(kind: str, text: str) -> str:

@@ -51,14 +51,15 @@ class Size:
     # Vectors that are there before; and those inserted in each order.
     standing: int
     inserted: int
-    pipeline: int
+    # One after the other, through the same system.
+    pipeline: tuple[int, ...]
     latency_seconds: float
 
 
 SIZES = {
-    "full": Size(20_000, 10_000, 4_000, 10_000, 2_000, 10_000, 30),
-    "quick": Size(2_000, 2_000, 800, 2_000, 1_000, 1_000, 8),
-    "tiny": Size(50, 40, 16, 20, 20, 40, 0.2),
+    "full": Size(20_000, 10_000, 4_000, 10_000, 2_000, (10_000, 100_000), 30),
+    "quick": Size(2_000, 2_000, 800, 2_000, 1_000, (1_000,), 8),
+    "tiny": Size(50, 40, 16, 20, 20, (40,), 0.2),
 }
 
 
@@ -72,7 +73,7 @@ class Found:
     stages: list[Rate] = field(default_factory=list)
     embedding: list[Embedding] = field(default_factory=list)
     inserts: list[Insert] = field(default_factory=list)
-    run: Run | None = None
+    runs: list[Run] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
 
 
@@ -112,7 +113,8 @@ def measure(
                 found.inserts = enrich_embed.inserts(site, size.inserted)
     if {"pipeline", "latency"} & {*parts}:
         with _ground(extra) as ground:
-            _by_workers(found, ground, entries or size.pipeline, size, parts)
+            counts = size.pipeline if entries is None else (entries,)
+            _by_workers(found, ground, counts, size, parts)
     return found
 
 
@@ -123,14 +125,20 @@ def _ground(extra: Mapping[str, str]) -> Iterator[Ground]:
 
 
 def _by_workers(
-    found: Found, ground: Ground, count: int, size: Size, parts: Sequence[str]
+    found: Found,
+    ground: Ground,
+    counts: Sequence[int],
+    size: Size,
+    parts: Sequence[str],
 ) -> None:
     settings = Settings.load(ground.environment)
     encoder: Encoder = load_encoder(names.first(settings), settings.cache)
     with rig.serving(enrich_pipeline.COMMANDS, ground) as made:
-        drafts = enrich_texts.drafts(encoder, count, name="p")
         # Without it the latencies begin with an empty system, which none is for long.
-        found.run = enrich_pipeline.run(made, ground.url, drafts, count)
+        for count in counts:
+            drafts = enrich_texts.drafts(encoder, count, name=f"p{count}")
+            run = enrich_pipeline.run(made, ground.url, drafts, count)
+            found.runs.append(run)
         if "latency" in parts:
             client = make_client(settings)
             assert client is not None

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import Any
 from uuid import UUID
 
 import numpy as np
-from psycopg import sql
 
-from bench import enrich_texts
+from bench import enrich_texts, nearest_index
 from bench.enrich_site import TENANT, Site
 from shared.broker import embed_stage
 from shared.embedding import tables, vectors
@@ -93,7 +92,8 @@ def _one(
     stage = embed_stage(site.model)
     site.save(iter(drafts), [stage])
     if way != "live index":
-        _patiently(site, "DROP INDEX {index}", table)
+        with site.patient() as conn:
+            nearest_index.drop(conn, table)
     # Half before and half after, so that a machine that slows down hurts both.
     half = len(texts) // 2
     bare = _bare(site, texts[:half])
@@ -104,7 +104,8 @@ def _one(
     build = 0.0
     if way != "live index":
         began = time.perf_counter()
-        _patiently(site, tables.CREATE_NEAREST, table)
+        with site.patient() as conn:
+            nearest_index.build(conn, table)
         build = time.perf_counter() - began
     return Embedding(pieces, way, count, took, bare, build, _rows(site, table))
 
@@ -190,16 +191,6 @@ def _entries(site: Site, count: int) -> list[UUID]:
     with connection(site.ctx.pool) as conn:
         saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
     return [one.entry_id for one in saved]
-
-
-def _patiently(site: Site, statement: LiteralString, table: str) -> None:
-    """Run a statement of the table's index, however long it takes."""
-    named = {
-        "table": sql.Identifier(table),
-        "index": sql.Identifier(f"{table}_nearest"),
-    }
-    with site.patient() as conn:
-        conn.execute(sql.SQL(statement).format(**named))
 
 
 def _rows(site: Site, table: str) -> int:

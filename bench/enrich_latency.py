@@ -7,13 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, LiteralString
 
 import httpx
 import psycopg
 from opensearchpy import OpenSearch
-from psycopg import sql
+from psycopg import Connection, sql
 
 from bench.enrich_pipeline import as_pushed
 from bench.rig import Rig
@@ -72,26 +74,19 @@ def latencies(
 ) -> list[Latency]:
     """Post at each rate and see when every branch's row or document can be found."""
     found: list[Latency] = []
-    for rate in RATES:
-        # At one a second, long enough for a p95 to be one of several.
-        many = max(20, round(rate * seconds))
-        texts = [
-            as_pushed(draft) for _, draft in zip(range(many), drafts, strict=False)
-        ]
-        found += _at(made, database, client, index, rate, texts)
+    with _looks(database, client, index) as looks:
+        for rate in RATES:
+            # At one a second, long enough for a p95 to be one of several.
+            many = max(20, round(rate * seconds))
+            texts = [as_pushed(draft) for draft in islice(drafts, many)]
+            found += _at(made, looks, rate, texts)
     return found
 
 
 def _at(
-    made: Rig,
-    database: str,
-    client: OpenSearch,
-    index: str,
-    rate: int,
-    bodies: list[dict[str, object]],
+    made: Rig, looks: dict[str, Look], rate: int, bodies: list[dict[str, object]]
 ) -> list[Latency]:
     posted = _Posted()
-    looks = _looks(database, client, index)
     when: dict[str, dict[str, float]] = {name: {} for name in looks}
     watchers = [
         threading.Thread(target=_watch, args=(posted, look, when[name]), daemon=True)
@@ -147,15 +142,24 @@ def _watch(posted: _Posted, look: Look, found: dict[str, float]) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def _looks(database: str, client: OpenSearch, index: str) -> dict[str, Look]:
-    """Return what tells of each branch whether it sees an entry by now."""
-    texts = psycopg.connect(database, autocommit=True)
-    vectors = psycopg.connect(database, autocommit=True)
+@contextmanager
+def _looks(database: str, client: OpenSearch, index: str) -> Iterator[dict[str, Look]]:
+    """Give what tells of each branch whether it sees an entry by now."""
+    with (
+        psycopg.connect(database, autocommit=True) as texts,
+        psycopg.connect(database, autocommit=True) as vectors,
+    ):
+        yield _looks_by(texts, vectors, client, index)
+
+
+def _looks_by(
+    texts: Connection[Any], vectors: Connection[Any], client: OpenSearch, index: str
+) -> dict[str, Look]:
     row = vectors.execute("SELECT table_name FROM embedding_model LIMIT 1").fetchone()
     assert row is not None
     of_table = sql.SQL(_VECTORS).format(table=sql.Identifier(row[0]))
 
-    def rows(conn: psycopg.Connection[Any], statement: Any) -> Look:
+    def rows(conn: Connection[Any], statement: Any) -> Look:
         return lambda ids: [
             one for (one,) in conn.execute(statement, {"ids": ids}).fetchall()
         ]

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from typing import LiteralString, Self
 
 import httpx
@@ -25,26 +26,26 @@ COMMANDS = (
     ("serve", "worker", "enhance.metadata,index"),
     ("serve", "worker", "enhance.embed"),
     ("serve", "worker", "search"),
+    ("serve", "worker", "ingest"),
     ("serve", "worker", "chores"),
     ("serve", "upkeep"),
 )
 AIM_MB, AIM_EMBED_MB = 300, 700
+# Below that a worker is flat.
+AIM_MB_A_MINUTE = 1.0
 _EVERY_SECONDS = 0.5
 _MOST_SECONDS = 7200.0
 _MEGA = 1_000_000
 
-# What ended, by stage, from the first to the last moment.
-_DONE: LiteralString = "SELECT stage, sum(done) FROM stage_outcome GROUP BY stage"
 _DUE: LiteralString = "SELECT stage, count(*) FROM work GROUP BY stage"
 _ASIDE: LiteralString = "SELECT count(*) FROM quarantine"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the run: when it ended its last entry, and how many it had."""
+    """One stage of the run, and when it had ended its last entry."""
 
     name: str
-    entries: int
     seconds: float
 
 
@@ -151,11 +152,7 @@ def _watched(database: str, began: float) -> list[Stage]:
                 message = f"still due after {now:.0f} s: {due}"
                 raise TimeoutError(message)
             threading.Event().wait(_EVERY_SECONDS)
-        done = {name: int(done) for name, done in conn.execute(_DONE).fetchall()}
-    return [
-        Stage(name, done.get(name, 0), seconds)
-        for name, seconds in sorted(last.items(), key=lambda one: one[1])
-    ]
+    return [Stage(name, at) for name, at in sorted(last.items(), key=itemgetter(1))]
 
 
 class Memory:

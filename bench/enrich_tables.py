@@ -8,15 +8,16 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import enrich_embed, enrich_latency, enrich_stages
-from bench.enrich_pipeline import AIM_EMBED_MB, AIM_MB
+from bench.enrich_pipeline import AIM_EMBED_MB, AIM_MB, AIM_MB_A_MINUTE
 from bench.enrich_texts import MEDIAN_PIECES, P95_PIECES
 from shared.broker import INDEX_STAGE
 
 if TYPE_CHECKING:
     from bench.enrich import Found
-    from bench.enrich_pipeline import Run
+    from bench.enrich_pipeline import Held, Run
 
-_EMBED, _WORKERS = "enhance.embed", ("enhance.", "search", "chores", "upkeep")
+_EMBED = "enhance.embed"
+_WORKERS = ("enhance.", "search", "ingest", "chores", "upkeep")
 
 
 def show(console: Console, found: Found) -> None:
@@ -36,9 +37,9 @@ def show(console: Console, found: Found) -> None:
     if found.embedding:
         console.print(_embedding(found))
         console.print(_inserts(found))
-    if found.run:
-        _say_run(console, found.run)
-        console.print(_memory(found.run))
+    for run in found.runs:
+        _say_run(console, run)
+        console.print(_memory(run))
     if found.latencies:
         console.print(_latencies(found))
 
@@ -129,10 +130,19 @@ def _memory(run: Run) -> Table:
             one.kind,
             f"{one.most_mb:,.0f}",
             f"{aim}" if one.kind.startswith(_WORKERS) else "",
-            "" if one.mb_a_minute is None else f"{one.mb_a_minute:+.1f}",
+            _growth(one),
             f"{one.cpu_seconds:,.1f}",
         )
     return table
+
+
+def _growth(one: Held) -> str:
+    """Return how it grew; of a worker beside whether it is flat."""
+    if one.mb_a_minute is None:
+        return "too short to tell"
+    told = f"{one.mb_a_minute:+.1f}"
+    is_steep = one.kind.startswith(_WORKERS) and one.mb_a_minute >= AIM_MB_A_MINUTE
+    return f"{told}, not flat" if is_steep else told
 
 
 def _latencies(found: Found) -> Table:

@@ -33,8 +33,10 @@ from shared.embedding.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
 from shared.embedding.late import LateInteraction
 from shared.jobs.outcome import Outcome
 from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import fold
+from shared.ranking import factors, fold
 from shared.ranking.fusion import best_chunks, rrf_contrib
+from shared.ranking.ranked import Ranked
+from shared.ranking.rerank import COSINE_SHARE
 from shared.results import facts
 from shared.results.conclusion import conclude
 from shared.retrieval import attempt
@@ -78,6 +80,8 @@ class Report:
     # cosines below which 5, 25 and 75 % of them lie: what the map of the model is from.
     lost_by_floor: dict[str, float]
     relevant_cosines: dict[str, list[float]]
+    # The same of linear scores after factors: 0.7 of the cosine where it was not found.
+    relevant_scores: dict[str, list[float]]
     seconds: dict[str, float]
 
     def of(self, way: str, measure: str = "ndcg_cut_10") -> dict[str, float]:
@@ -109,21 +113,21 @@ class Report:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print a table, keep the numbers as JSON; a failed gate ends with 1."""
     asked = _options(arguments)
-    report = Report([], {}, {}, {})
+    report = Report([], {}, {}, {}, {})
     late = _late() if asked.late else None
     for name in asked.collection or COLLECTIONS:
         began = time.perf_counter()
         most = QUICK_QUESTIONS if asked.quick else None
         collection = quality_engines.read(asked.data / name, most)
         with quality_engines.filled(collection) as engines:
-            runs, cosines = _runs(collection, engines, late)
+            runs, cosines, scores = _runs(collection, engines, late)
         report.found.extend(
             Found(name, way, _measured(collection, run)) for way, run in runs.items()
         )
         floor = SIMILARITY_FLOORS[DEFAULT_MODEL]
         report.lost_by_floor[name] = float(np.mean(np.array(cosines) < floor))
-        cuts = np.percentile(cosines, PERCENTILES).round(3)
-        report.relevant_cosines[name] = cuts.tolist()
+        report.relevant_cosines[name] = _cuts(cosines)
+        report.relevant_scores[name] = _cuts(scores)
         report.seconds[name] = round(time.perf_counter() - began, 1)
     _show(report)
     failures = report.failures()
@@ -137,20 +141,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 Run = dict[str, list[str]]
 
 
+def _cuts(values: Sequence[float]) -> list[float]:
+    cuts: list[float] = np.percentile(values, PERCENTILES).round(3).tolist()
+    return cuts
+
+
 def _runs(
     collection: Collection, engines: Engines, late: LateInteraction | None
-) -> tuple[dict[str, Run], list[float]]:
-    """Return the order of every way, and the cosine of every relevant pair."""
+) -> tuple[dict[str, Run], list[float], list[float]]:
+    """Return the order of every way; cosine and linear score of every relevant pair."""
     runs: dict[str, Run] = defaultdict(dict)
     near: list[float] = []
+    scored: list[float] = []
     for number, question in collection.questions.items():
         english = engines.english(question, DEPTH)
         model = engines.nearest(question, DEPTH)
+        ours, linear = _ours(engines, question)
         ways = {
             "bare english": english,
             "bare model": model,
             BASE: _fused(english, model),
-            **_ours(engines, question),
+            **ours,
         }
         if late is not None:
             ways[LATE] = _read_late(collection, engines, question, late)
@@ -158,12 +169,19 @@ def _runs(
             runs[way][number] = order[:RETURNED]
         cosines = engines.cosines(question)
         grades = collection.judged.get(number, {})
-        near += [cosines[text] for text, grade in grades.items() if grade > 0]
-    return runs, near
+        relevant = [text for text, grade in grades.items() if grade > 0]
+        near += [cosines[text] for text in relevant]
+        scored += [linear.get(text, COSINE_SHARE * cosines[text]) for text in relevant]
+    return runs, near, scored
 
 
-def _ours(engines: Engines, question: str) -> dict[str, list[str]]:
-    """Return what each branch finds alone, and what comes of them together."""
+def _ours(
+    engines: Engines, question: str
+) -> tuple[dict[str, list[str]], dict[str, float]]:
+    """Return what each branch finds alone, and what comes of them together.
+
+    Beside it, of a hundred results and all behind them, what each scores.
+    """
     wide = _plan(question, RETURNED)
     told = _told(wide, engines)
     by_name = {one.name: one for branch in told.values() for one in branch}
@@ -172,11 +190,16 @@ def _ours(engines: Engines, question: str) -> dict[str, list[str]]:
     narrow = _plan(question, SHIPPED)
     first = _order(narrow, _told(narrow, engines), engines)
     fused = replace(narrow, ordering=replace(narrow.ordering, rerank=False))
-    rest = _order(wide, told, engines)
+    whole = _ranked(wide, told, engines)
+    rest = _names_of(engines, whole)
+    linear = {
+        engines.names[one.entry_id]: one.fused * factors.product(one.factors)
+        for one in whole
+    }
     # Ten results are what ships; further down, what a hundred would have been.
     ours = [*first[:SHIPPED], *(one for one in rest if one not in first[:SHIPPED])]
     unranked = _order(fused, _told(fused, engines), engines)
-    return {**found, "hybrid, not reranked": unranked, OURS: ours}
+    return {**found, "hybrid, not reranked": unranked, OURS: ours}, linear
 
 
 def _read_late(
@@ -194,7 +217,7 @@ def _read_late(
     known = replace(known, logits=dict(zip(ids, read, strict=True)))
     by_pieces = replace(plan.ordering, by_model=True, late=True)
     ranked = conclude(replace(plan, ordering=by_pieces), told, known).ranked
-    return [engines.names[run[0].entry_id] for run in fold.runs(ranked)]
+    return _names_of(engines, ranked)
 
 
 def _late() -> LateInteraction:
@@ -225,9 +248,18 @@ def _names(engines: Engines, outcome: Outcome) -> list[str]:
 def _order(
     plan: Plan, told: Mapping[int, Sequence[Outcome]], engines: Engines
 ) -> list[str]:
+    return _names_of(engines, _ranked(plan, told, engines))
+
+
+def _ranked(
+    plan: Plan, told: Mapping[int, Sequence[Outcome]], engines: Engines
+) -> Sequence[Ranked]:
     heard = [outcome for branch in told.values() for outcome in branch]
     known = facts.read(lambda: engines.pool, plan, heard, int(SECONDS * 1000))
-    ranked = conclude(plan, told, known).ranked
+    return conclude(plan, told, known).ranked
+
+
+def _names_of(engines: Engines, ranked: Sequence[Ranked]) -> list[str]:
     return [engines.names[run[0].entry_id] for run in fold.runs(ranked)]
 
 
@@ -274,9 +306,14 @@ def _show(report: Report) -> None:
                 cells = [f"{one.measures[measure]:.4f}" for measure in MEASURES]
                 table.add_row(one.way, *cells)
         Console().print(table)
-        cuts = zip(PERCENTILES, report.relevant_cosines[name], strict=True)
-        told = ", ".join(f"{share} % below {cosine:.3f}" for share, cosine in cuts)
-        Console().print(f"cosines of what is relevant: {told}")
+        _show_cuts("cosines", report.relevant_cosines[name])
+        _show_cuts("linear scores", report.relevant_scores[name])
+
+
+def _show_cuts(of: str, values: Sequence[float]) -> None:
+    cuts = zip(PERCENTILES, values, strict=True)
+    told = ", ".join(f"{share} % below {value:.3f}" for share, value in cuts)
+    Console().print(f"{of} of what is relevant: {told}")
 
 
 def _keep(report: Report, failures: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from statistics import mean
 from typing import Any
 
 from bench import search_corpus
-from bench.search_stack import Stack, Timing, measured
+from bench.search_stack import Stack, Timing, measured, questions
 from shared.embedding import nearest
 from shared.postgres import connection
 
@@ -26,6 +26,15 @@ _TEN = """
 _BY_INDEX = "embedding <=> %(near)s::halfvec"
 _EXACTLY = "(embedding <=> %(near)s::halfvec) + 0"
 RECALL_QUESTIONS = 40
+BARE_RARE, BARE_COMMON = "bare OpenSearch, rare", "bare OpenSearch, common"
+BARE_NOTHING, BARE_ANY = "bare OpenSearch, nothing", "bare OpenSearch, any word"
+BARE_VECTOR = "bare encoder and pgvector"
+_FLOOR = {
+    "keyword, rare": (BARE_RARE,),
+    "keyword, common": (BARE_COMMON,),
+    "keyword, nothing": (BARE_NOTHING,),
+    "semantic": (BARE_VECTOR,),
+}
 
 
 @dataclass(frozen=True)
@@ -39,11 +48,11 @@ class Recall:
 
 def bare(stack: Stack, samples: int) -> list[Timing]:
     """Ask each engine for fifty, with nobody's rights and nobody between."""
+    asked = questions(stack)
 
-    def words() -> bool:
-        text = f"control room after {stack.fresh() % 59} min"
-        query = {"match": {"stream": {"query": text, "operator": "and"}}}
-        body = {"size": 50, "_source": False, "query": query}
+    def words(kind: str, operator: str = "and") -> bool:
+        match = {"stream": {"query": asked[kind]()["query"], "operator": operator}}
+        body = {"size": 50, "_source": False, "query": {"match": match}}
         return bool(stack.client.search(index=stack.index, body=body)["hits"]["hits"])
 
     def text() -> bool:
@@ -51,16 +60,27 @@ def bare(stack: Stack, samples: int) -> list[Timing]:
         return bool(found)
 
     def vector() -> bool:
-        asked = f"not enough flow of cooling water number {stack.fresh()}"
-        (found,) = stack.encoder.encode([asked])
+        (found,) = stack.encoder.encode([asked["semantic"]()["query"]])
         near = _NEAREST.format(table=stack.table)
         return bool(_rows(stack, near, {"near": json.dumps(found.tolist())}))
 
-    kinds = {"bare OpenSearch": words, "bare Postgres text": text}
-    return [
-        measured(kind, samples, once)
-        for kind, once in {**kinds, "bare encoder and pgvector": vector}.items()
-    ]
+    kinds = {
+        BARE_RARE: lambda: words("keyword, rare"),
+        BARE_COMMON: lambda: words("keyword, common"),
+        BARE_NOTHING: lambda: words("keyword, nothing"),
+        BARE_ANY: lambda: words("semantic", "or"),
+        "bare Postgres text, common": text,
+        BARE_VECTOR: vector,
+    }
+    return [measured(kind, samples, once) for kind, once in kinds.items()]
+
+
+def floor_of(kind: str) -> tuple[str, ...]:
+    """Return the bare rows without which a kind of search cannot be answered."""
+    asked = kind.removeprefix("module of ")
+    if asked.startswith("hybrid"):
+        return BARE_ANY, BARE_VECTOR
+    return _FLOOR.get(asked, ())
 
 
 def recall(stack: Stack) -> Recall:

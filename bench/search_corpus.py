@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bench import logbook
+from bench import logbook, nearest_index
 from shared.embedding import of_entry
 from shared.embedding.of_entry import Embedded
 from shared.embedding.vectors import ensure_table
@@ -48,6 +48,7 @@ def fill(
     with connection(pool) as conn:
         prefix = settings.vector_table_prefix
         table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
+        nearest_index.drop(conn, table)
     some = drafts(count)
     known: list[Embedded] = []
     luck = np.random.default_rng(1)
@@ -73,8 +74,11 @@ def fill(
             raise RuntimeError(message)
     client.indices.refresh(index=mapping.read_alias(index))
     with connection(pool) as conn:
-        # On a busy machine this takes longer than a statement of the product may.
-        conn.execute("SET LOCAL statement_timeout = 0")
+        # To store each vector beneath its index would take longer than all the rest.
+        # Of a million, a graph that does not fit would be finished on the disk.
+        conn.execute("SET LOCAL maintenance_work_mem = '2GB'")
+        nearest_index.build(conn, table)
+        # This, too, takes longer than a statement of the product may.
         conn.execute("ANALYZE")
     return table
 

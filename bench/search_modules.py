@@ -1,15 +1,18 @@
-"""Each search module called in this process: no HTTP, no message, no ranking."""
+"""Search modules called in this process: no HTTP and no message between them."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 from bench.search_stack import Make, Stack, Timing, measured, questions
 from shared.access.scope import Scope
 from shared.embedding.in_use import InUse
 from shared.embedding.sizes import Sizes
+from shared.jobs.outcome import Outcome
 from shared.query.plan import Limits, Question, make_plan
+from shared.results.conclusion import conclude
 from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
@@ -21,33 +24,42 @@ from shared.vocabulary.present import Present
 
 _SCOPE = Scope("default", "bench")
 _SECONDS = 10.0
-_ASKED = ("keyword, rare", "keyword, common", "keyword, nothing", "semantic")
+_SIDE_BY_SIDE = 2
+_ASKED = (
+    *("keyword, rare", "keyword, common", "keyword, nothing", "semantic"),
+    *("hybrid, fused only", "hybrid, filtered"),
+)
 
 
 def at_the_module(stack: Stack, samples: int) -> list[Timing]:
-    """Measure the branches of each kind of search, one after the other."""
+    """Measure the branches of each kind of search, side by side as workers do them."""
     tools = _tools(stack)
     asked = questions(stack)
-    return [
-        measured(f"module of {kind}", samples, _once(asked[kind], tools))
-        for kind in _ASKED
-    ]
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
+        return [
+            measured(f"module of {kind}", samples, _once(asked[kind], tools, threads))
+            for kind in _ASKED
+        ]
 
 
-def _once(make: Make, tools: Tools) -> Callable[[], bool]:
+def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
     def once() -> bool:
         body = make()
-        asked = Question(body["query"], mode=body["mode"])
+        filters = body.get("filters")
+        asked = Question(body["query"], mode=body["mode"], filters=filters)
         plan = make_plan(asked, _SCOPE, Limits())
-        hits = 0
-        for name in plan.branches:
-            branch = Branch(plan, name, time.time() + _SECONDS, time.time)
-            for one in attempt.carry_out(branch, lambda: tools):
-                if one.status not in {"ok", "empty"}:
-                    message = f"{name} ended {one.status}: {one.reason}"
-                    raise RuntimeError(message)
-                hits += len(one.hits)
-        return hits > 0
+        ends_at = time.time() + _SECONDS
+
+        def carried_out(name: str) -> list[Outcome]:
+            branch = Branch(plan, name, ends_at, time.time)
+            return attempt.carry_out(branch, lambda: tools)
+
+        arrived = dict(enumerate(threads.map(carried_out, plan.branches)))
+        for one in (one for several in arrived.values() for one in several):
+            if one.status not in {"ok", "empty"}:
+                message = f"{one.name} ended {one.status}: {one.reason}"
+                raise RuntimeError(message)
+        return bool(conclude(plan, arrived).ranked)
 
     return once
 

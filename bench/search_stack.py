@@ -86,6 +86,15 @@ def opened(entries: int) -> Iterator[Stack]:
                 yield Stack(ground, made, *engines, entries)
 
 
+def unknown_words(number: int) -> tuple[str, str]:
+    """Return two words that no entry has: all three attempts are made for them."""
+    letters = ""
+    while number:
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+    return f"giraffe{letters}", f"numbat{letters}"
+
+
 def questions(stack: Stack) -> dict[str, Make]:
     """Return how each kind of search is asked; no two questions are alike."""
 
@@ -103,7 +112,7 @@ def questions(stack: Stack) -> dict[str, Make]:
         return f"control room after {stack.fresh() % 59} min"
 
     def nothing() -> str:
-        return f"giraffe{stack.fresh()}x"
+        return " ".join(unknown_words(stack.fresh()))
 
     hybrid = {"mode": "hybrid"}
     narrowed = {"filters": {"tag": "trip", "logbook": "RF"}, **hybrid}

@@ -41,12 +41,18 @@ REPARSE_SOURCE = "chores.reparse_source"
 EXPIRE = "chores.expire"
 RECONCILE_INDEX = "chores.reconcile_index"
 REBUILD_INDEX = "chores.rebuild_index"
+REBUILD_KNOWLEDGE = "chores.rebuild_knowledge"
 REEMBED_MODEL = "chores.reembed_model"
 REMOVE_FILES = "chores.remove_files"
 RETIRE_ENTRIES = "chores.retire_entries"
 RENEW_TEXTS = "chores.renew_texts"
 COUNT_WORDS = "chores.count_words"
 
+_CHORES = (
+    *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
+    *(REEMBED_MODEL, REMOVE_FILES, RETIRE_ENTRIES, RENEW_TEXTS, COUNT_WORDS),
+    REBUILD_KNOWLEDGE,
+)
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",
     EXTRACT_ATTACHMENT: "enhance.metadata",
@@ -56,26 +62,21 @@ QUEUE_OF = {
     INDEX_ENTRIES: "index",
     RUN_BRANCH: "search",
     POLL_SOURCE: "ingest",
-    RECONCILE_SOURCE: "chores",
-    REPARSE_SOURCE: "chores",
-    EXPIRE: "chores",
-    RECONCILE_INDEX: "chores",
-    REBUILD_INDEX: "chores",
-    REEMBED_MODEL: "chores",
-    REMOVE_FILES: "chores",
-    RETIRE_ENTRIES: "chores",
-    RENEW_TEXTS: "chores",
-    COUNT_WORDS: "chores",
+    **dict.fromkeys(_CHORES, "chores"),
 }
+
+# What reads all that match has a process of its own: no reader waits behind it.
+SEARCH_QUEUE, WIDE_SEARCH_QUEUE = QUEUE_OF[RUN_BRANCH], "search.bulk"
+QUEUES = {*QUEUE_OF.values(), WIDE_SEARCH_QUEUE}
 
 _TASK_OF_RUN = {"reconcile": RECONCILE_SOURCE, "reparse": REPARSE_SOURCE}
 
 METADATA_STAGE = "metadata"
-# Due for entries alone that have a file to be fetched.
-ATTACHMENTS_STAGE = "attachments"
-# Among entries like it; due when the text of an entry has been read.
-DUPLICATES_STAGE = "duplicates"
+ATTACHMENTS_STAGE = "attachments"  # of entries with files alone
+DUPLICATES_STAGE = "duplicates"  # due when the text of an entry has been read
 INDEX_STAGE = "index"
+# Until these have run, no entry is found by its words.
+FOUND_BY = (METADATA_STAGE, INDEX_STAGE)
 EMBED_PREFIX = "embed:"
 
 # Whatever else is due is a stage that finds things, by its name.
@@ -153,7 +154,7 @@ def make_app(settings: Settings) -> Celery:
         task_send_sent_event=False,
         task_create_missing_queues=True,
         task_default_queue="chores",
-        task_queues=[Queue(name) for name in sorted(set(QUEUE_OF.values()))],
+        task_queues=[Queue(name) for name in sorted(QUEUES)],
         task_routes={name: {"queue": queue} for name, queue in QUEUE_OF.items()},
         worker_prefetch_multiplier=1,
         worker_disable_rate_limits=True,
@@ -237,32 +238,27 @@ def limiter_redis(settings: Settings) -> redis.asyncio.Redis:
     )
 
 
-def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
-    """Publish one nudge; raises when the broker cannot be reached."""
-    name, first = task_of(stage)
+def _send(app: Celery, name: str, args: Sequence[object]) -> None:
     with translated_errors():
         app.send_task(
             name,
-            args=[*first, [str(entry_id) for entry_id in entry_ids]],
+            args=args,
             queue=QUEUE_OF[name],
             expires=NUDGE_EXPIRES_SECONDS,
             ignore_result=True,
             retry=False,
         )
+
+
+def send_nudge(app: Celery, stage: str, entry_ids: Sequence[UUID] = ()) -> None:
+    """Publish one nudge; raises when the broker cannot be reached."""
+    name, first = task_of(stage)
+    _send(app, name, [*first, [str(entry_id) for entry_id in entry_ids]])
 
 
 def send_chore(app: Celery, kind: str, maintenance_id: UUID) -> None:
     """Publish that a chore may go on; raises when the broker cannot be reached."""
-    name = chore_task(kind)
-    with translated_errors():
-        app.send_task(
-            name,
-            args=[str(maintenance_id)],
-            queue=QUEUE_OF[name],
-            expires=NUDGE_EXPIRES_SECONDS,
-            ignore_result=True,
-            retry=False,
-        )
+    _send(app, chore_task(kind), [str(maintenance_id)])
 
 
 def run_task(kind: str) -> str:
@@ -273,16 +269,7 @@ def run_task(kind: str) -> str:
 def send_run(app: Celery, source: str, kind: str) -> None:
     """Publish that a run of a source is due; raises when the broker is away."""
     name = run_task(kind)
-    args = [source, kind] if name == POLL_SOURCE else [source]
-    with translated_errors():
-        app.send_task(
-            name,
-            args=args,
-            queue=QUEUE_OF[name],
-            expires=NUDGE_EXPIRES_SECONDS,
-            ignore_result=True,
-            retry=False,
-        )
+    _send(app, name, [source, kind] if name == POLL_SOURCE else [source])
 
 
 class Nudger:

@@ -24,7 +24,6 @@ from shared.settings_names import Name, environment_name
 from shared.settings_report import Report, origin_of, remarks
 from shared.settings_sections import (
     AgenticSettings,
-    AnalyserSettings,
     ApiSettings,
     AttachmentSettings,
     PipelinesSettings,
@@ -41,6 +40,7 @@ from shared.settings_sections import (
     Zone,
 )
 from shared.settings_sources import SourceSettings
+from shared.settings_texts import AnalyserSettings
 
 __all__ = [
     "Report",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import types
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin
 import yaml
 from pydantic import SecretStr
 
+from shared import nearest
 from shared import settings_names as names
 from shared.errors import ConfigurationError
 from shared.settings_names import Name
@@ -312,9 +312,7 @@ def nested(values: Mapping[Name, Written]) -> dict[str, Any]:
 
 def unknown(key: str, allowed: Iterable[str], where: str) -> ConfigurationError:
     """Return the refusal of a key, with the nearest one that exists."""
-    near = difflib.get_close_matches(key, allowed, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]}?" if near else ""
-    message = f"{key} in {where} is not a setting.{hint}"
+    message = f"{key} in {where} is not a setting.{nearest.hint(key, allowed)}"
     return ConfigurationError(message, config_key=key)
 
 

@@ -36,6 +36,13 @@ class SearchSettings(Section):
     max_exports: int = Field(
         2, ge=1, description="Exports at once in one API process; more get 429."
     )
+    share_per_key: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Of the places of searches, of those that may wait and of exports, "
+        "for one key; 1: all.",
+    )
     export_scan_seconds: int = Field(
         120, ge=1, description="How long an export may look for what matches."
     )
@@ -70,9 +77,14 @@ class KeywordSettings(Section):
         "bm25", description="How OpenSearch scores words."
     )
     operator: Literal["and", "or"] = Field(
-        "and",
+        "or",
         description="How plain words are joined beside another branch, and in `POST "
         "/search`; `and`: any word is enough only where no entry has all of them.",
+    )
+    fuzzy: bool = Field(
+        default=True,
+        description="Whether a word that no entry has is taken for those spelt nearly "
+        "so, where nothing else is found.",
     )
     fuzzy_threshold: float = Field(
         0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from importlib.metadata import entry_points
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import (
@@ -207,16 +206,6 @@ class ApiSettings(Section):
     )
 
 
-class AnalyserSettings(Section):
-    """How texts and questions become terms."""
-
-    facility_file: Path | None = Field(
-        None,
-        description="The facility's own names, abbreviations and compounds, as YAML;"
-        " the same for every process.",
-    )
-
-
 class AgenticSettings(Section):
     """The rule-based agentic search."""
 
@@ -261,6 +250,11 @@ class TenantSettings(Section):
     enabled: bool = Field(default=True, description="Unified search.")
     federation_enabled: bool = Field(default=False, description="Other back-ends.")
     synthesis_enabled: bool = Field(default=True, description="Answers by a model.")
+    language: str | None = Field(
+        None,
+        pattern=r"^[a-z]{2}$",
+        description="What language a text of its is in that is too short to tell.",
+    )
 
 
 class WeightingSettings(Section):

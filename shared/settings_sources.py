@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, field_validator, model_validator
 
 from shared.settings_sections import Section, known_zone
+from shared.settings_texts import decimal_mark
 
 PUSH = "push"
 
@@ -66,7 +67,15 @@ class SourceSettings(Section):
         None, description="What language a text is in that is too short to tell."
     )
     locale: str | None = Field(
-        None, description="How dates and numbers in texts are read, such as de_DE."
+        None,
+        description="How numbers in texts are read: with de_DE, 1,5 and 1.500,5. None:"
+        " by the language of a text where it leaves no doubt.",
+    )
+    metadata: dict[str, Literal["number", "date", "text"]] = Field(
+        {},
+        max_length=500,
+        description="What its metadata are, by name, levels joined by dots: number,"
+        " date or text. What is not named here is what it looks like.",
     )
     entry_url_template: str | None = Field(
         None, description="The entry in its own facility, with {external_id}."
@@ -164,6 +173,13 @@ class SourceSettings(Section):
     @classmethod
     def _known_zone(cls, value: str | None) -> str | None:
         return known_zone(value) if value else value
+
+    @field_validator("locale")
+    @classmethod
+    def _known_locale(cls, value: str | None) -> str | None:
+        if value is not None:
+            decimal_mark(value)
+        return value
 
     @field_validator("base_url")
     @classmethod

@@ -32,7 +32,7 @@ BIN = Path(sys.executable).parent
 
 COMMANDS = {
     "api": ("serve", "api"),
-    "search": ("serve", "worker", "search"),
+    "search": ("serve", "worker", "search,search.bulk"),
     "enhance": ("serve", "worker", "enhance.metadata,index"),
     "embed": ("serve", "worker", "enhance.embed"),
     "ingest": ("serve", "worker", "ingest"),

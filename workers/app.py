@@ -94,12 +94,7 @@ def _on_ready(**_: Any) -> None:
         gc.freeze()
         turns.take_short_turns()
         _growth.watch()
-    try:
-        port = metrics.serve(settings.metrics_port)
-    except OSError as exc:
-        log.warning("metrics_not_served", error=str(exc))
-        port = None
-    log.info("worker_ready", metrics_port=port)
+    log.info("worker_ready", metrics_port=metrics.served(settings.metrics_port))
 
 
 @signals.worker_init.connect

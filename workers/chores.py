@@ -30,7 +30,7 @@ from shared.log import get_logger
 from shared.opensearch import filling, rebuild, reconcile
 from shared.postgres import connection
 from shared.sources import runs
-from shared.stages import passing, registered
+from shared.stages import knowledge, passing, registered, versions
 from workers.context import Context
 from workers.task import attempt, is_everybodys, task
 
@@ -61,6 +61,12 @@ def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
 def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Make the index anew beside the old one, and put it in its place once equal."""
     _carry_out(ctx, maintenance.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
+
+
+@task(broker.REBUILD_KNOWLEDGE)
+def rebuild_knowledge(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Have every text read and every vector made anew, in steps, and wait for it."""
+    _carry_out(ctx, maintenance.REBUILD_KNOWLEDGE, maintenance_id, _prepare_knowledge)
 
 
 @task(broker.REEMBED_MODEL)
@@ -98,14 +104,23 @@ def _prepare_count(ctx: Context, chore: Chore) -> Effect:
 
 
 # A worker of the release before, which knows of no vectors here, ends with this.
-_READ_TO_THE_END = {"after": str(UUID(int=2**128 - 1)), "made_due": 0}
+_END = str(UUID(int=2**128 - 1))
+_READ_TO_THE_END = {"after": _END, "made_due": 0}
+_EMBEDDED_TO_THE_END = {"embedded_to": _END, "anew": []}
 
 
 def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+    if chore.cursor is not None and versions.is_begun(chore.cursor):
+        found = chore.cursor["found"]
+        return versions.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done, found)
     if chore.cursor is not None and "embedded_to" in chore.cursor:
-        return skipping.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done)
+        return _then_versions(
+            ctx, skipping.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done)
+        )
     finders = registered.finders(ctx.settings, ctx.facility)
-    effect = renewal.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility, finders)
+    effect = renewal.prepare(
+        ctx.pool, ctx.settings, chore.cursor, chore.done, ctx.facility, finders
+    )
 
     def then_vectors(conn: Connection[TupleRow]) -> Progress:
         read = effect(conn)
@@ -114,6 +129,22 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         return replace(read, cursor=_READ_TO_THE_END | {"embedded_to": None})
 
     return then_vectors
+
+
+def _then_versions(ctx: Context, effect: Effect) -> Effect:
+    """Have the last walk begin where this one ends."""
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        judged = effect(conn)
+        if judged.cursor is not None:
+            return judged
+        begun = versions.begin(conn, ctx.settings)
+        # A worker of the release before ends with these two.
+        known = {**_READ_TO_THE_END, **_EMBEDDED_TO_THE_END, **(judged.result or {})}
+        cursor = {**known, **begun, "found": judged.result or {}}
+        return replace(judged, cursor=cursor, result=None)
+
+    return commit
 
 
 def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
@@ -138,7 +169,15 @@ def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
     if client is None:
         return _nothing_to_compare
     days = ctx.settings.tombstone_days
-    return rebuild.prepare(client, base, ctx.pool, chore, tombstone_days=days)
+    is_full = (chore.cursor or {}).get("phase") == knowledge.BEGINS["phase"]
+    made_by = knowledge.stages(ctx.pool, ctx.settings) if is_full else ()
+    return rebuild.prepare(
+        client, base, ctx.pool, chore, tombstone_days=days, made_by=made_by
+    )
+
+
+def _prepare_knowledge(ctx: Context, chore: Chore) -> Effect:
+    return knowledge.prepare(ctx.pool, ctx.settings, chore)
 
 
 def _prepare_reembed(ctx: Context, chore: Chore) -> Effect:

@@ -216,14 +216,19 @@ class Context:
         *,
         limit: int,
         most: int | None = None,
+        gives_way: bool = False,
     ) -> Iterator[list[Claim]]:
-        """Yield batches of due work, as long and as surely ours as settings say."""
+        """Yield batches of due work, as long and as surely ours as settings say.
+
+        A stage that entries are found without gives way to those they are found by.
+        """
         return batches(
             self.pool,
             stage,
             entry_ids,
             limit=limit,
             most=most,
+            gives_way_to=broker.FOUND_BY if gives_way else (),
             timing=self.timing,
             on_hung=self._resources.on_hung,
         )

@@ -20,7 +20,10 @@ PLACE_BATCH = 32
 def place_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     """Put what is due among its like; running it twice equals running it once."""
     ctx.checkpoint("before_claim", *entry_ids)
-    for claims in ctx.batches(DUPLICATES_STAGE, entry_ids, limit=PLACE_BATCH):
+    batches = ctx.batches(
+        DUPLICATES_STAGE, entry_ids, limit=PLACE_BATCH, gives_way=True
+    )
+    for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         for tenant in sorted({claim.tenant for claim in claims}):
             _place_all(ctx, tenant, [one for one in claims if one.tenant == tenant])

@@ -6,9 +6,17 @@ import functools
 from collections.abc import Sequence
 
 from shared.due.rows import Claim
-from shared.embedding import covering, of_entry, skipping, tables
+from shared.embedding import (
+    covering,
+    heading,
+    inputs,
+    of_entry,
+    skipping,
+    tables,
+)
 from shared.embedding.of_entry import Embedded
 from shared.embedding.skipping import Reason
+from shared.entries import replied
 from shared.entries.reading import Content
 from shared.postgres import connection
 from workers import together
@@ -37,11 +45,27 @@ def _make(
     if content is not None:
         encoder = ctx.encoder(model)
         why = skipping.reason(content, model, ctx.settings)
-        found = of_entry.nothing(encoder) if why else of_entry.embed(content, encoder)
+        found = of_entry.nothing(encoder)
+        if why is None:
+            before = _before(ctx, model, content)
+            found = of_entry.embed(content, encoder, *before)
         weight = max(1, len(found.chunks))
         made = Made(claim, content, (found, why), weight)
     ctx.checkpoint("after_vector", claim.entry_id)
     return made
+
+
+def _before(ctx: Context, model: str, content: Content) -> tuple[str, bytes | None]:
+    """Return what the entry is about by what it replies to, and what was read of it."""
+    if content.thread_id is None and content.revision == 1:
+        # Most entries come here once, and nothing is known of them.
+        return "", None
+    tenant, entry_id = content.tenant, content.entry_id
+    is_told = heading.is_telling(content.title)
+    with connection(ctx.pool) as conn:
+        found = None if is_told else replied.to(conn, tenant, entry_id)
+        known = inputs.known(conn, model, tenant, entry_id)
+    return heading.of_answered(*found) if found else "", known
 
 
 def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
@@ -60,5 +84,7 @@ def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
             skipping.note(conn, model, tenant, judged)
             cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]
             covering.note(conn, model, tenant, cut)
+            read = [(one, it.read) for one, it in found if one.entry_id in locked]
+            inputs.note(conn, model, tenant, read)
         together.end(ctx, conn, claims)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -13,7 +13,9 @@ from shared.enrich.metadata import Extracted
 from shared.entries import attachments
 from shared.entries.reading import Content
 from shared.postgres import connection
+from shared.settings_texts import expected
 from shared.stages import passing
+from shared.text.declared import Declared
 from workers import together
 from workers.context import Context
 from workers.together import Made
@@ -38,10 +40,12 @@ def _is_gone(one: Made[Extracted]) -> bool:
 def _read(ctx: Context, claim: Claim, content: Content | None) -> Made[Extracted]:
     if content is None or content.deleted:
         return Made(claim)
-    source = ctx.settings.sources.get(content.source)
-    expected = source.language if source else None
+    known = expected(ctx.settings, content.source, content.tenant)
+    declared = Declared(known.metadata, known.zone)
     files = _texts_of_files(ctx, content)
-    found = metadata.extract(content, expected, ctx.facility, files)
+    found = metadata.extract(
+        content, known.language, ctx.facility, files, known.decimal_mark, declared
+    )
     # What its files say stands there, too.
     longer = len(found.analysis.stream) // together.SHORT_CHARACTERS
     return Made(claim, content, found, weight=1 + longer)

@@ -46,12 +46,20 @@ class WorkerKind:
 # Events cost 40 % of the throughput of small tasks, and Flower switches them on in
 # every worker that has remote control: what answers searches therefore has neither.
 KINDS = (
-    WorkerKind("search", ("search",), "threads", 8, events=False, remote_control=False),
     WorkerKind(
         "search-bulk",
         ("search.bulk",),
         "threads",
         4,
+        events=False,
+        remote_control=False,
+    ),
+    # A small installation may have one process for both.
+    WorkerKind(
+        "search",
+        ("search", "search.bulk"),
+        "threads",
+        8,
         events=False,
         remote_control=False,
     ),

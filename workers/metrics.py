@@ -1,4 +1,4 @@
-"""Prometheus figures of a worker process, on loopback, in every pool."""
+"""Prometheus figures of a worker process or upkeep, on loopback, in every pool."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from shared.log import get_logger
 from workers.kinds import METRICS_VARIABLE
 
 if TYPE_CHECKING:
     from shared.errors import LogchordError
     from shared.sources.runs import Counts
+
+log = get_logger()
 
 TASKS = Counter("logchord_tasks_total", "Tasks run, by outcome.", ["task", "outcome"])
 TASK_SECONDS = Histogram("logchord_task_seconds", "How long a task ran.", ["task"])
@@ -76,8 +79,17 @@ def job_ended(state: str) -> None:
     JOBS.labels(state).inc()
 
 
+def served(port: int = 0) -> int | None:
+    """Answer /metrics if the port can be had: nothing else depends on it."""
+    try:
+        return serve(port)
+    except OSError as exc:
+        log.warning("metrics_not_served", error=str(exc))
+        return None
+
+
 def serve(port: int = 0) -> int:
-    """Answer /metrics for this worker and its children; return the port."""
+    """Answer /metrics for this process and its children; return the port."""
     registry = REGISTRY
     if METRICS_VARIABLE in os.environ:
         registry = CollectorRegistry()

@@ -14,14 +14,14 @@ from shared.embedding.in_use import InUse
 from shared.embedding.sizes import Sizes
 from shared.embedding.tables import EmbeddingModel
 from shared.errors import MessageRejectedError
+from shared.jobs import closing, outcome, progress
 from shared.jobs import job as jobs
-from shared.jobs import outcome, progress
 from shared.jobs.job import Job
 from shared.jobs.outcome import Kept, Outcome
 from shared.log import get_logger
 from shared.query import budget
 from shared.query.plan import Plan
-from shared.results import finish
+from shared.results import finish, reranking
 from shared.retrieval import attempt, semantic
 from shared.retrieval.attempt import Branch
 from shared.retrieval.circuit import Circuit
@@ -61,8 +61,9 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         name = plan.branches[branch_no]
         progress.branch_started(ctx.redis, job_id, name, until=events_until)
     outcomes = _carry_out(ctx, job, plan, branch_no)
-    for one in outcomes:
-        metrics.branch_done(one.name, one.status, one.took_ms / 1000)
+    if ctx.clock.now() <= _missed_after(job, plan):
+        for one in outcomes:
+            metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
     kept = outcome.keep(
         ctx.redis,
@@ -78,6 +79,13 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     if kept.missing == 0:
         ctx.checkpoint("before_answer", job_id)
         _answer(ctx, job, plan, kept)
+
+
+def _missed_after(job: Job, plan: Plan) -> float:
+    """Return when a branch that told nothing is counted by whoever ends its job."""
+    if job.submitted:
+        return job.deadline + closing.GRACE_SECONDS
+    return budget.answer_end(job.deadline, plan.deadline_ms)
 
 
 def _events_until(ctx: Context, job: Job) -> int | None:
@@ -120,21 +128,24 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
     def named(model: str) -> EmbeddingModel | None:
         return _tools(ctx).models.named(model)
 
+    def rerank_model() -> reranking.Model:
+        return reranking.Model(lambda: ctx.cross_encoder, Circuit(time.monotonic))
+
     tools = finish.Tools(
         lambda: ctx.pool,
         ctx.clock.now,
         ctx.signer,
         ctx.facility,
-        lambda: ctx.cross_encoder,
+        ctx.kept("rerank_model", rerank_model),
         named,
     )
     finished = finish.finish(tools, job, plan, kept.outcomes)
-    metrics.job_ended(finished.state)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
         finish.tell(ctx.redis, mailbox, job, finished)
     ctx.checkpoint("before_store")
-    finish.store(lambda: ctx.pool, job, finished)
+    if finish.store(lambda: ctx.pool, job, finished):
+        metrics.job_ended(finished.state)
 
 
 def _tools(ctx: Context) -> Tools:

@@ -41,7 +41,8 @@ def run_stage(ctx: Context, stage: StageName, entry_ids: Ids = ()) -> None:
         log.warning("stage_unknown", stage=stage)
         return
     ctx.checkpoint("before_claim", *entry_ids)
-    for claims in ctx.batches(stage, entry_ids, limit=FIND_BATCH):
+    batches = ctx.batches(stage, entry_ids, limit=FIND_BATCH, gives_way=True)
+    for claims in batches:
         ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
         error = attempt(_run, ctx, stage, claims)
         if error is not None:

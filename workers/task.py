@@ -17,7 +17,7 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import Celery
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from shared.due import messages, quarantine, rows, stages
+from shared.due import messages, rows, stages
 from shared.due.rows import MAX_STRIKES, Claim
 from shared.errors import (
     Category,
@@ -29,8 +29,8 @@ from shared.errors import (
 )
 from shared.log import get_logger
 from shared.postgres import connection
-from workers import memory, metrics
-from workers.context import Context, Resources, budget
+from workers import aside, memory, metrics
+from workers.context import Context, Resources
 
 log = get_logger()
 
@@ -142,7 +142,9 @@ def settle(
     give_up = not backend and (not error.retriable or strikes >= MAX_STRIKES)
     with connection(ctx.pool) as conn:
         if give_up:
-            is_aside = quarantine.put_aside(conn, claim, error, budget(ctx.settings))
+            is_aside = aside.put_aside(
+                conn, claim, error, ctx.settings, lambda: ctx.facility
+            )
         else:
             is_ours = rows.retry_later(
                 conn, claim, error, backend=backend, strike=strike

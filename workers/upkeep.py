@@ -6,11 +6,13 @@ needs the broker to be alive.
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import signal
 import socket
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from psycopg import Connection
@@ -21,8 +23,10 @@ from shared import log as logs
 from shared.due import maintenance, outcomes, processes, quarantine, rows, schedule
 from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
+from shared.due.rows import Claim
 from shared.errors import (
     CapacityError,
+    ConfigurationError,
     LogchordError,
     OpenSearchError,
     WorkerLostError,
@@ -33,12 +37,16 @@ from shared.opensearch.client import make_client
 from shared.postgres import Pool, make_pool
 from shared.settings import Settings
 from shared.sources import arrangement
+from shared.text.facility import PLAIN, Facility
+from shared.text.facility import load as load_facility
 from shared.version import VERSION
+from workers import aside, metrics
 from workers.context import budget, database_url
 from workers.listening import Listeners
 from workers.loops import Loop
 
 if TYPE_CHECKING:
+    import redis
     from opensearchpy import OpenSearch
 
 log = logs.get_logger()
@@ -74,17 +82,24 @@ def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
         log.warning("sweep_without_broker", technical=exc.technical)
 
 
-def put_aside_spent(conn: Connection[TupleRow], most: Budget) -> None:
+def put_aside_spent(
+    conn: Connection[TupleRow], settings: Settings, facility: Callable[[], Facility]
+) -> None:
     """Put aside what no worker survives; their leases are over."""
-    with conn.transaction():
-        for claim in quarantine.put_aside_spent(conn, most):
-            log.warning(
-                "entry_put_aside",
-                entry_id=str(claim.entry_id),
-                stage=claim.stage,
-                attempts=claim.attempts,
-                code=WorkerLostError.code,
-            )
+
+    def put(
+        conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
+    ) -> bool | None:
+        return aside.put_aside(conn, claim, error, settings, facility)
+
+    for claim in quarantine.put_aside_spent(conn, budget(settings), put=put):
+        log.warning(
+            "entry_put_aside",
+            entry_id=str(claim.entry_id),
+            stage=claim.stage,
+            attempts=claim.attempts,
+            code=WorkerLostError.code,
+        )
 
 
 def _nudge(app: Any, late: list[str], alive: list[processes.Process]) -> None:
@@ -174,6 +189,14 @@ def arrange_sources(conn: Connection[TupleRow], settings: Settings) -> None:
         log.error("source_invalid", source=name, message=error.message)
 
 
+def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
+    """End the jobs that nobody has ended in time, and count them."""
+    for one in closing.finish_overdue_jobs(conn, client):
+        metrics.job_ended(one.state)
+        for name in one.unheard:
+            metrics.branch_done(name, "timeout", one.deadline_seconds)
+
+
 def loops(settings: Settings) -> list[Loop]:
     """Return every duty of upkeep."""
     url = database_url(settings)
@@ -181,12 +204,22 @@ def loops(settings: Settings) -> list[Loop]:
     # Tried twice, it must leave a job the time to end within 5 s of its deadline.
     client = broker.jobs_redis(settings, timeout_seconds=1.0)
 
+    @functools.cache
+    def facility() -> Facility:
+        # Nobody's fault here: whoever reads texts refuses to without the file.
+        path, zone = settings.analyser.facility_file, settings.facility_timezone
+        try:
+            return load_facility(path, zone)
+        except ConfigurationError as exc:
+            log.warning("facility_not_read", code=exc.error_code)
+            return PLAIN
+
     def sweep(conn: Connection[TupleRow]) -> None:
-        put_aside_spent(conn, budget(settings))
+        put_aside_spent(conn, settings, facility)
         sweep_due_work(conn, app)
 
     def finish(conn: Connection[TupleRow]) -> None:
-        closing.finish_overdue_jobs(conn, client)
+        end_overdue_jobs(conn, client)
 
     listeners = Listeners(settings)
 
@@ -258,6 +291,7 @@ def main(settings: Settings) -> None:
     running = loops(settings)
     for loop in running:
         loop.thread.start()
+    log.info("upkeep_ready", metrics_port=metrics.served(settings.metrics_port))
     ended.wait()
     for loop in running:
         loop.stop.set()

@@ -8,13 +8,20 @@ from collections.abc import Callable
 import httpx
 
 from api.cli.http import base_url
+from shared import broker
 from shared.due import processes
 from shared.errors import LogchordError
 from shared.postgres import connect
 from shared.settings import Settings
 
 _POLL_SECONDS, _PATIENCE_SECONDS, _PROBE_SECONDS = 0.5, 300.0, 2.0
-_WORKERS = frozenset({"search", "enhance", "embed"})
+# Of each of these a queue is served, by whichever worker.
+_WORKERS = {
+    broker.SEARCH_QUEUE: "search",
+    broker.WIDE_SEARCH_QUEUE: "search-bulk",
+    broker.QUEUE_OF[broker.EXTRACT_METADATA]: "enhance",
+    broker.QUEUE_OF[broker.EMBED_ENTRIES]: "embed",
+}
 
 
 def wait(
@@ -73,8 +80,9 @@ def _silent_workers(settings: Settings, since: float) -> list[str]:
             rows = processes.listing(conn)
     except LogchordError:
         return ["postgres"]
-    alive = {r.kind for r in rows if not r.stale and r.since.timestamp() > since - 1}
-    return sorted(f"worker {kind}" for kind in _WORKERS - alive)
+    alive = [r for r in rows if not r.stale and r.since.timestamp() > since - 1]
+    served = {queue for one in alive for queue in one.queues}
+    return sorted(f"worker {_WORKERS[queue]}" for queue in _WORKERS.keys() - served)
 
 
 def _is_off(settings: Settings) -> bool:

@@ -51,17 +51,30 @@ def is_here(url: str) -> bool:
 
 def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:
     """Return the JSON of an answer; an error becomes a CommandError with its code."""
+    answer = fetch(client, method, path, **kwargs)
+    return answer.json() if answer.content else None
+
+
+def fetch(
+    client: httpx.Client, method: str, path: str, **kwargs: Any
+) -> httpx.Response:
+    """Return an answer, whatever it is written in; an error becomes a CommandError."""
     try:
         answer = client.request(method, path, **kwargs)
     except httpx.TransportError as exc:
-        message = (
-            f"The API at {client.base_url} does not answer ({type(exc).__name__}). "
-            "Start it with `logchord up`, or name another with --url."
-        )
-        raise output.CommandError(message, exit_code=output.TRY_AGAIN) from exc
+        raise no_answer(client, exc) from exc
     if answer.is_success:
-        return answer.json() if answer.content else None
+        return answer
     raise error_of(answer)
+
+
+def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.CommandError:
+    """Return what to say of an API that does not answer: it may be tried again."""
+    message = (
+        f"The API at {client.base_url} does not answer ({type(exc).__name__}). "
+        "Start it with `logchord up`, or name another with --url."
+    )
+    return output.CommandError(message, exit_code=output.TRY_AGAIN)
 
 
 def error_of(answer: httpx.Response) -> output.CommandError:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 from uuid import UUID
 
 import click
 
-from api.cli import http, output
+from api.cli import events, http, output
 from api.cli.terminal import facility_zone, local, plain
 from api.cli.why_not import why_not
 
 _PATH = "/v1/search/jobs"
 _WAIT_MS = 20_000
+_SAME = {True: "yes", False: "no", None: "unknown"}
 
 
 @click.group()
@@ -61,20 +61,9 @@ def show(*, job_id: object) -> None:
 def watch(*, job_id: object) -> None:
     """Tell what a search does, until it has ended."""
     out = output.current()
-    with (
-        http.open_client(out) as client,
-        client.stream("GET", f"{_PATH}/{job_id}/events") as answer,
-    ):
-        if not answer.is_success:
-            answer.read()
-            raise http.error_of(answer)
-        name = ""
-        for line in answer.iter_lines():
-            kind, _, value = line.partition(": ")
-            if kind == "event":
-                name = value
-            elif kind == "data":
-                _event(out, name, json.loads(value))
+    with http.open_client(out) as client:
+        for event in events.until_done(client, f"{_PATH}/{job_id}/events"):
+            _event(out, event.name, event.data)
 
 
 @jobs.command()
@@ -112,8 +101,9 @@ def replay(*, job_id: UUID) -> None:
         return
     _tell(out, job)
     found = job["replay"]
-    out.data(f"{'hashes':<10}{found['old_hash']}\n{'':<10}{found['new_hash']}")
-    out.data(f"{'same':<10}{'yes' if found['same'] else 'no'}")
+    old, new = (found[name] or "unknown" for name in ("old_hash", "new_hash"))
+    out.data(f"{'hashes':<10}{old}\n{'':<10}{new}")
+    out.data(f"{'same':<10}{_SAME[found['same']]}")
     for one in found["changed"]:
         told = f"{one['input']}: {one['from'] or 'none'} -> {one['to'] or 'none'}"
         out.data(f"{'changed':<10}{plain(told)}")
@@ -149,5 +139,8 @@ def _said(name: str, data: dict[str, Any]) -> str:
 
 
 def _branch(one: dict[str, Any]) -> str:
-    code = f" ({one['error_code']})" if one["error_code"] else ""
-    return f"{one['name']} {one['status']}{code}, {one['candidates']} found"
+    reason = one["error_code"] or one["reason"]
+    why = f" ({reason})" if reason else ""
+    found = one["candidates"]
+    counted = "" if found is None else f", {found} found"
+    return f"{one['name']} {one['status']}{why}{counted}"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # What each phase is to somebody who waits for it.
 _WORDS = {
-    "read": "having every text read anew",
-    "reading": "waiting for the texts",
+    "read": "having every text read and every vector made anew",
+    "reading": "waiting for texts and vectors",
     "create": "making an empty index",
     "open": "having both indices written",
     "wait": "waiting for writers that began before",
@@ -41,7 +41,9 @@ _WORDS = {
 
 
 @click.command()
-@click.option("--full", is_flag=True, help="Have every text read anew first.")
+@click.option(
+    "--full", is_flag=True, help="Have texts read and vectors made anew first."
+)
 @click.option("--stop", is_flag=True, help="Give up the one under way.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
 def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:

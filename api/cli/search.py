@@ -17,7 +17,7 @@ from api.cli.terminal import facility_zone, local, plain
 _WIDTH, _LEAST_WIDTH = 88, 30
 _INDENT = "    "
 # The filter that takes a list, be it of one.
-_LISTED = "exclude_entry_ids"
+_OF_MANY = "exclude_entry_ids"
 _COLOURS = {
     "ok": "green",
     "empty": "green",
@@ -52,6 +52,11 @@ _COLOURS = {
 @click.option("--by-thread", is_flag=True, help="Of a thread its best entry alone.")
 @click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
 @click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
+@click.option(
+    "--detail", type=click.Choice(["brief", "full"]), help="Texts of 500 characters."
+)
+@click.option("--fields", help="With --json: of each result entry_id,title, say.")
+@click.option("--max-chars", type=int, help="Most text of all results together.")
 @click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
 @click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
 @click.option("--to", "until", help="Written up to the end of it.")
@@ -72,6 +77,9 @@ def search(  # noqa: PLR0913 - one for each option
     by_thread: bool,
     threshold: float | None,
     strict: bool,
+    detail: str | None,
+    fields: str | None,
+    max_chars: int | None,
     debug: bool,
     since: str | None,
     until: str | None,
@@ -79,18 +87,24 @@ def search(  # noqa: PLR0913 - one for each option
 ) -> int:
     """Search the logbooks for WORDS."""
     out = output.current()
+    if fields is not None and not out.as_json:
+        message = "--fields: add --json, there is no other way to print some fields."
+        raise CommandError(message, exit_code=output.USAGE)
     body = {
         "query": " ".join(words),
         "mode": mode,
         "limit": limit,
         "sort": sort,
-        "facets": [one.strip() for one in (facets or "").split(",") if one.strip()],
+        "facets": _listed(facets),
         "filters": filters_of(filters) | _times(since, until),
         "exhaustive": exhaustive,
         "modules": list(modules) or None,
         "collapse": "thread" if by_thread else None,
         "min_relevance_score": threshold,
         "strict": strict,
+        "detail": detail,
+        "fields": None if fields is None else _listed(fields),
+        "max_chars": max_chars,
         "debug": debug,
     }
     with http.open_client(out) as client:
@@ -106,6 +120,10 @@ def search(  # noqa: PLR0913 - one for each option
     return output.DONE
 
 
+def _listed(given: str | None) -> list[str]:
+    return [one.strip() for one in (given or "").split(",") if one.strip()]
+
+
 def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
     """Return the filters; one named twice means either of its values."""
     values: dict[str, list[str]] = {}
@@ -119,7 +137,7 @@ def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _value(name: str, found: list[str]) -> Any:
-    if name == _LISTED:
+    if name == _OF_MANY:
         return found
     return found[0] if len(found) == 1 else {"in": found}
 
@@ -135,7 +153,7 @@ def _show(out: output.Output, answer: dict[str, Any]) -> None:
     for result in answer["results"]:
         out.data(shown(result, zone, width))
     if not answer["results"]:
-        for line in absent.lines(answer, width):
+        for line in absent.lines(answer, width, zone):
             out.data(line)
     for one in answer["diagnostics"]:
         out.say(f"{one['level']}: {one['message']}")
@@ -189,13 +207,13 @@ def _joined(facts: list[str], width: int) -> list[str]:
 
 
 def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
-    branches = " · ".join(_branch(one) for one in answer["branches"])
+    branches = " · ".join(branch_told(one) for one in answer["branches"])
     as_of = local(answer["as_of"], zone) if answer["as_of"] else "unknown"
     lines = [
         f"shown     {_amount(answer)}",
         f"branches  {branches or 'none'}",
         f"as of     {as_of}",
-        f"job       {answer['job_id']}",
+        f"job       {answer['job_id'] or 'none'}",
         f"took      {answer['search_duration_ms']:.0f} ms, {answer['method_used']}",
     ]
     left_out = answer["suppressed"]["count"]
@@ -233,9 +251,12 @@ def _time(one: dict[str, Any], zone: ZoneInfo) -> str:
     return f"{what:<8}  {' '.join(ends)}{read}"
 
 
-def _branch(one: dict[str, Any]) -> str:
+def branch_told(one: dict[str, Any]) -> str:
+    """Return how a part of a search fared, and why it did not, in a few words."""
     status = click.style(one["status"], fg=_COLOURS.get(one["status"]))
     counted = f" {one['candidates']}" if one["status"] == "ok" else ""
-    why = f" ({one['error_code']})" if one["error_code"] else ""
+    # Of one that was skipped there is no error.
+    reason = one["error_code"] or one["reason"]
+    why = f" ({reason})" if reason else ""
     instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""
     return f"{one['name']}{instead} {status}{counted}{why}"

@@ -53,9 +53,7 @@ def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> int:
     ended = http.call(client, "GET", where, params={"wait_ms": _WAIT_MS})
     if ended["error"]:
         raise CommandError(ended["error"]["message"], error=ended["error"])
-    answer = client.get(f"{where}/export", params={"format": form})
-    if not answer.is_success:
-        raise http.error_of(answer)
+    answer = http.fetch(client, "GET", f"{where}/export", params={"format": form})
     sys.stdout.buffer.write(answer.content)
     sys.stdout.buffer.flush()
     return output.DONE

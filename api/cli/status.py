@@ -121,7 +121,7 @@ def look(settings: Settings) -> Overview:
 
 def _read_database(settings: Settings, document: dict[str, Any]) -> None:
     seen = look(settings)
-    queues = overview.by_queue(seen.processes, broker.QUEUE_OF.values())
+    queues = overview.by_queue(seen.processes, broker.QUEUES)
     document["workers"] = [asdict(row) for row in seen.processes]
     document["queues"] = [queue_out(one) for one in queues]
     document["upkeep"] = [loop_out(one) for one in seen.loops]

@@ -27,8 +27,9 @@ def tokens(*, words: tuple[str, ...], language: str | None) -> None:
     """Show what the analyser makes of TEXT, position by position, and why."""
     out = output.current()
     text = " ".join(words)
-    own = facility.load(Settings.load(os.environ).analyser.facility_file)
-    told = language or languages.detect(text)
+    analyser = Settings.load(os.environ).analyser
+    own = facility.load(analyser.facility_file)
+    told = language or languages.detect(text, analyser.language)
     found = list(explain(text, told, own))
     if out.as_json:
         document = {

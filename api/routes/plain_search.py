@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -12,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from api import errors, metrics
+from api import errors
 from api.answers import as_json
 from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute, Handler
@@ -23,11 +22,15 @@ from shared.answers.sentences import synthesize
 from shared.entries import reading
 from shared.entries.reading import Entry
 from shared.postgres import connection
+from shared.query import filters
 from shared.query.plan import Question
-from shared.text import door
+from shared.retrieval import columns, metadata_keys
+from shared.text import door, facts
 
 _MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
 _DEADLINE_MS = 3000
+# Of that, what may be spent on looking up what a filter is the name of.
+_KEYS_MS = 1000
 
 
 class PlainRoute(DoorRoute):
@@ -66,7 +69,7 @@ async def post_search(
         query=door.admit(body.query, "query"),
         mode=_MODES[method],
         limit=body.limit,
-        filters=body.filters,
+        filters=await asyncio.to_thread(_filters, ctx, caller.scope, body.filters),
         deadline_ms=min(_DEADLINE_MS, ctx.settings.max_wait_ms),
         fault=fault_of(request, caller, ctx),
         any_word=True,
@@ -75,11 +78,16 @@ async def post_search(
                 settings.min_relevance_score if least is None else least
             )
         },
+        request={
+            "query": body.query,
+            "method": method,
+            "limit": body.limit,
+            "filters": body.filters,
+            **({} if least is None else {"min_relevance_score": least}),
+        },
     )
     plan = planned(question, caller, ctx)
-    began = time.perf_counter()
     reply = await ctx.searches.ask(plan, caller.trace, None)
-    metrics.search_done(plan.method, time.perf_counter() - began)
     assert isinstance(reply, str)
     found = json.loads(reply)
     ids = [UUID(hit["entry_id"]) for hit in found["results"]]
@@ -103,10 +111,29 @@ async def post_search(
             [one["source"] for one in results] if body.include_citations else []
         ),
     }
-    headers = {"X-Logchord-Job": found["job_id"]}
+    headers = {"X-Logchord-Job": found["job_id"]} if found["job_id"] else {}
     if found["degraded"]:
         headers["X-Logchord-Degraded"] = "true"
     return as_json(answer, headers=headers)
+
+
+def _filters(
+    ctx: ApiContext, scope: Scope, given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the filters; what is none is a key of the metadata, if entries have it."""
+    others = {
+        key for key in given if not filters.is_known(key) and _named(key) not in given
+    }
+    if not others or len(others) > metadata_keys.MAX_KEYS:
+        return given
+    with connection(ctx.pool) as conn:
+        columns.limit_time(conn, _KEYS_MS)
+        known = set(metadata_keys.known(conn, scope, others))
+    return {_named(key) if key in known else key: one for key, one in given.items()}
+
+
+def _named(key: str) -> str:
+    return facts.METADATA + key
 
 
 def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entry]:

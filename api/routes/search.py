@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from api import metrics
 from api.answers import as_json
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
@@ -32,6 +30,7 @@ log = get_logger()
 _UNHEARD = (
     *("limit", "modules", "collapse", "rerank", "min_relevance_score", "strict"),
     *("similarity_threshold", "debug", "wait_ms", "deadline_ms"),
+    *("detail", "fields", "max_chars"),
 )
 
 router = APIRouter(
@@ -56,9 +55,7 @@ async def post_query(
 ) -> Response:
     """Answer with the results, or with the job when `wait_ms` is over before it."""
     plan = _plan(body, request, caller, ctx)
-    began = time.perf_counter()
     reply = await ctx.searches.ask(plan, caller.trace, body.wait_ms)
-    metrics.search_done(plan.method, time.perf_counter() - began)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
     return accepted(request, reply)

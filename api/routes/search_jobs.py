@@ -12,7 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
 
-from api import job_events, own_jobs, threads
+from api import job_events, metrics, own_jobs, threads
 from api.answers import as_json
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.door_route import DoorRoute
@@ -27,7 +27,7 @@ from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import connection
-from shared.results import paging, replay, stored, window_file
+from shared.results import paging, replay, stored, window_file, withheld
 from shared.results.window_file import MEDIA_TYPES, WindowFormat
 
 log = get_logger()
@@ -195,10 +195,20 @@ def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         arrived: Mapping[int, Sequence[Outcome]] | None
         arrived = closing.what_is_in(ctx.jobs, job_id)
         with connection(ctx.pool) as conn:
-            is_cancelled = closing.cancel(conn, found, arrived or {})
-        log.info("job_cancelled", job_id=str(job_id), first=is_cancelled)
+            state = closing.cancel(conn, found, arrived or {})
+        log.info("job_cancelled", job_id=str(job_id), first=state is not None)
+        if state is not None:
+            metrics.job_ended(state)
         _forget(ctx, job_id)
     return as_json(_look(ctx, caller, job_id))
+
+
+def _position(ctx: ApiContext, found: StoredJob) -> int | None:
+    """Return how many come before a job that has not ended."""
+    if found.ended_at is not None:
+        return None
+    with connection(ctx.pool) as conn:
+        return jobs.before(conn, found)
 
 
 def _forget(ctx: ApiContext, job_id: UUID) -> None:
@@ -213,8 +223,17 @@ def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
     found = own_jobs.find(ctx, caller, job_id)
     arrived = None if found.ended_at else closing.what_is_in(ctx.jobs, job_id)
     told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
-    body = stored.job_body(ctx.reader(caller.scope), found, told)
+    body = _body(ctx, caller, found, told)
     return {**body, "replay": _replay(ctx, caller, found)}
+
+
+def _body(
+    ctx: ApiContext, caller: CallerInfo, found: StoredJob, told: Sequence[Outcome]
+) -> dict[str, Any]:
+    body = stored.job_body(ctx.reader(caller.scope), found, told)
+    body["queue_position"] = None if told else _position(ctx, found)
+    is_anothers = withheld.is_anothers(found, caller.scope)
+    return withheld.uncounted(body) if is_anothers else body
 
 
 def _replay(
@@ -243,6 +262,11 @@ def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
+    if told is not None and withheld.is_anothers(found, caller.scope):
+        told = [withheld.progress(one) for one in told]
     return Seen(
-        found, told, lambda: stored.job_body(ctx.reader(caller.scope), found, [])
+        found,
+        told,
+        lambda: _body(ctx, caller, found, []),
+        lambda: None if told else _position(ctx, found),
     )

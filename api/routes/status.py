@@ -76,8 +76,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
         "stages": [stage_out(one) for one in seen.stages],
         "index": index,
         "workers": [
-            queue_out(one)
-            for one in overview.by_queue(seen.processes, broker.QUEUE_OF.values())
+            queue_out(one) for one in overview.by_queue(seen.processes, broker.QUEUES)
         ],
         "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
         "problems": [*seen.problems, *_source_problems(sources)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 
 class BranchOutcome(BaseModel):
@@ -21,8 +21,10 @@ class BranchOutcome(BaseModel):
     queued_ms: float
     took_ms: float
     attempts: int
-    candidates: int
-    kept: int
+    candidates: int | None = Field(
+        description="Null where the job was asked by a key with other rights."
+    )
+    kept: int | None = Field(description="Null where `candidates` is.")
     index_watermark: str | None
     as_of: str | None
     fallback_for: str | None

@@ -7,7 +7,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from api.schemas.branches import BranchOutcome
-from api.schemas.search import SearchHit, SearchResponse
+from api.schemas.hits import Cut, SearchHit
+from api.schemas.search import SearchResponse
 
 
 class JobLinks(BaseModel):
@@ -74,7 +75,10 @@ class Job(BaseModel):
     job_id: str
     state: Literal["queued", "running", "done", "partial", "failed"]
     cancelled: bool
-    queue_position: int | None
+    queue_position: int | None = Field(
+        description="How many of the facility's were submitted before it and have not "
+        "ended; null once a branch is in, and in lists."
+    )
     created_at: str
     deadline_at: str
     ended_at: str | None
@@ -98,6 +102,7 @@ class JobResults(BaseModel):
     job_id: str
     state: Literal["running", "done", "partial", "failed"]
     items: list[SearchHit]
+    cut: Cut
     removed: int = Field(description="Hits of this page that are gone since.")
     next_cursor: str | None
     error: dict[str, Any] | None

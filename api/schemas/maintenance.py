@@ -18,7 +18,8 @@ class RebuildIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     full: bool = Field(
-        default=False, description="Have every text analysed anew first."
+        default=False,
+        description="Have every text read and every vector made anew first.",
     )
 
 
@@ -33,6 +34,27 @@ class QueuedOut(BaseModel):
     )
 
     maintenance_id: UUID = Field(
+        description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
+    )
+
+
+class KnowledgeIn(BaseModel):
+    """All of it is made anew: there is nothing to choose."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class KnowledgeQueuedOut(BaseModel):
+    """A chore that is due, as routes below `/v1/advisory-ai/` spell it."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"maintenanceId": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
+        },
+    )
+
+    maintenanceId: UUID = Field(  # noqa: N815 - as these routes spell it
         description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
     )
 

@@ -13,26 +13,26 @@ from pydantic import (
     StrictBool,
     model_validator,
 )
-from pydantic.config import JsonDict
 
+from api.schemas import filters
 from api.schemas.absence import ContextAnswer, Coverage, Relaxation
 from api.schemas.branches import BranchOutcome
 from api.schemas.facets import Facet
+from api.schemas.hits import Cut, SearchHit
 from api.schemas.times import SearchTime
-from api.schemas.values import OtherValue
-from shared.errors import ModuleNotEnabledError
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.nearest import hint
+from shared.query.amount import Amount, Detail
 from shared.query.fault import Fault
+from shared.query.listing import Sort
 from shared.query.modes import ALIASES as MODE_ALIASES
-from shared.query.plan import Question, Sort
+from shared.query.plan import Question
 from shared.text import door
 
 _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
 # Fields of the contract whose feature is not there yet, and the values that ask for
 # nothing: any other is refused, none is ignored.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "detail": (None, "full"),
-    "fields": (None,),
-    "max_chars": (None,),
     "ambient": (None, {}),
     "session_id": (None,),
     "validation_threshold": (None,),
@@ -41,24 +41,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "include_citations": (None, True),
     "citation_style": (None, "id"),
     "validate": (None, True),
-}
-_FILTER: JsonDict = {
-    "anyOf": [
-        {"type": "string"},
-        {
-            "type": "object",
-            "properties": {
-                "in": {
-                    "type": "array",
-                    "items": {"type": "string"},
-                    "minItems": 1,
-                    "maxItems": 100,
-                }
-            },
-            "required": ["in"],
-            "additionalProperties": False,
-        },
-    ]
 }
 _MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
@@ -120,11 +102,8 @@ class SearchRequest(BaseModel):
     )
     filters: dict[str, Any] = Field(
         {},
-        description="`source`, `logbook`: a text, or {in: [...]}; many more.",
-        json_schema_extra={
-            "properties": {"source": _FILTER, "logbook": _FILTER},
-            "additionalProperties": False,
-        },
+        description="A value, or {in: [...]} and what else each takes; all hold.",
+        json_schema_extra=filters.SCHEMA,
     )
     deadline_ms: Whole | None = Field(
         None, ge=1, description="100 to twice the mode's default."
@@ -164,6 +143,15 @@ class SearchRequest(BaseModel):
     )
     collapse: Literal["entry", "thread"] | None = Field(
         None, description="`thread`: of each thread its best entry alone; not by time."
+    )
+    detail: Detail | None = Field(
+        None, description="`brief` cuts each text to 500 characters."
+    )
+    fields: Annotated[list[str], Field(max_length=100)] | None = Field(
+        None, description="Of each result these fields alone."
+    )
+    max_chars: Whole | None = Field(
+        None, ge=0, description="Most text of all results together; see `cut`."
     )
     debug: StrictBool | None = Field(
         None, description="Adds `plan` and `score_trace` to the answer."
@@ -216,7 +204,19 @@ class SearchRequest(BaseModel):
             parameters=self.parameters,
             by_thread=self.collapse == "thread",
             asks_rerank=self.rerank is True,
+            amount=self._amount(),
+            request={"query": self.query, **self.model_dump(exclude_unset=True)},
         )
+
+    def _amount(self) -> Amount:
+        """Return how much of its results the answer is to tell."""
+        known = SearchHit.model_fields
+        for name in self.fields or ():
+            if name not in known:
+                message = f"There is no field {name!r}.{hint(name, known)}"
+                raise InvalidRequestError.field("fields", "unknown_field", message)
+        fields = None if self.fields is None else tuple(self.fields)
+        return Amount(self.detail or "full", fields, self.max_chars)
 
     def _ordering(self) -> dict[str, object]:
         """Return what this request says of the order of its results."""
@@ -254,58 +254,6 @@ def _refuse_unbuilt(name: str, value: object) -> None:
         )
 
 
-class SearchHit(BaseModel):
-    """One entry found, in its place."""
-
-    entry_id: str
-    chunk_id: str
-    revision: int
-    kind: str
-    title: str
-    content: str = Field(description="The best passage of the entry.")
-    source: str
-    external_id: str
-    source_uri: str
-    url: str | None
-    permalink: str = Field(description="Its address here; a rebuild keeps it.")
-    author: str | None
-    authors: list[str]
-    entry_time: str
-    event_time: str | None
-    thread_id: str | None
-    logbooks: list[str]
-    tags: list[str]
-    metadata: dict[str, Any]
-    highlights: list[str] = Field(
-        description="Parts of it as escaped HTML; what was asked for in `<b>`."
-    )
-    relevance_score: float
-    confidence: Literal["high", "medium", "low", "none"]
-    calibration: Literal[
-        "rerank_sigmoid",
-        "linear_map",
-        "cosine_map",
-        "bm25_saturating",
-        "fused_minmax",
-        "none",
-    ]
-    rank: int
-    scores: dict[str, float]
-    ranks: dict[str, int]
-    contrib: dict[str, float]
-    factors: dict[str, float]
-    found_by: list[str]
-    multi_source: bool
-    origin: str
-    similar_count: int
-    superseded_by: list[OtherValue] = Field(
-        description="Values of it that are not the newest, and who states the newest."
-    )
-    replaces: list[OtherValue] = Field(
-        description="Newest values of it, and what they have replaced."
-    )
-
-
 class SearchDiagnostic(BaseModel):
     """Something about a search that its reader should know."""
 
@@ -334,7 +282,9 @@ class LeftOut(BaseModel):
 class SearchResponse(BaseModel):
     """What a search found, what was searched, and how fresh it was."""
 
-    job_id: str
+    job_id: str | None = Field(
+        description="Null where nothing was asked for: that is no job."
+    )
     state: Literal["done", "partial"]
     query: str
     mode: str
@@ -342,6 +292,7 @@ class SearchResponse(BaseModel):
     search_modes_used: list[str]
     results: list[SearchHit]
     total_results: int = Field(description="Results returned; not how many match.")
+    cut: Cut
     total_candidates: TotalCandidates
     window_complete: bool
     complete: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel
 
 from api.schemas.branches import BranchOutcome
-from api.schemas.search import SearchHit
+from api.schemas.hits import SearchHit
 
 
 class SimilarEntries(BaseModel):

@@ -18,6 +18,34 @@ def unseen(entry: LiteralString) -> LiteralString:
     return "\n       AND (" + _condition(entry) + ") IS NOT TRUE"
 
 
+def as_open(other: LiteralString, entry: LiteralString) -> LiteralString:
+    """Return what holds where whoever may see an entry may see the other one, too.
+
+    It follows a WHERE; where the two say so in ways that differ, it may not hold.
+    """
+    return (
+        "\n       AND "
+        + entry
+        + ".logbooks <@ "
+        + other
+        + ".logbooks\n       AND ("
+        + other
+        + ".readers IS NULL OR "
+        + entry
+        + ".readers <@ "
+        + other
+        + ".readers)\n       AND ("
+        + other
+        + ".visible_from IS NULL OR "
+        + other
+        + ".visible_from <= now()\n            OR "
+        + other
+        + ".visible_from <= "
+        + entry
+        + ".visible_from)"
+    )
+
+
 def _condition(entry: LiteralString) -> LiteralString:
     return (
         "(%(logbooks)s::text[] IS NULL OR "

@@ -10,18 +10,21 @@ from shared.text.tokens import scan
 # A sentence of a log that never ends is cut between two words.
 MAX_CHARACTERS = 300
 _END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\s*\n\s*")
+# What an entry writes as a citation, ours would be taken for.
+_CITED = re.compile(r"\[(\s*(?:#[^\[\]]{0,64}|\d[\d\s,;-]{0,64}))\]")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
 
 
 def synthesize(query: str, texts: Sequence[str], *, marked: bool = True) -> str | None:
     """Return a sentence of each text, `[n]` naming the nth; None without texts.
 
-    What two texts say alike is said once, with both marks.
+    What two texts say alike is said once, with both marks. A text cites nobody: what it
+    has in brackets for a mark comes out in parentheses.
     """
     asked = _terms(query)
     said: dict[str, list[int]] = {}
     for number, text in enumerate(texts, 1):
-        sentence = best_sentence(asked, text)
+        sentence = _uncited(best_sentence(asked, text))
         if sentence:
             said.setdefault(sentence, []).append(number)
     told = [_closed(text, numbers if marked else []) for text, numbers in said.items()]
@@ -35,6 +38,10 @@ def best_sentence(asked: frozenset[str], text: str) -> str:
     if len(best) <= MAX_CHARACTERS:
         return best
     return best[:MAX_CHARACTERS].rpartition(" ")[0] + "\u2026"
+
+
+def _uncited(sentence: str) -> str:
+    return _CITED.sub(r"(\1)", sentence).replace("[#", "(#")
 
 
 def _closed(sentence: str, numbers: Sequence[int]) -> str:

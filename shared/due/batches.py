@@ -15,7 +15,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import rows, stages
+from shared.due import behind, rows, stages
 from shared.due.rows import Bound, Claim
 from shared.due.turn import Turn
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -116,17 +116,19 @@ def batches(
     *,
     limit: int,
     most: int | None = None,
-    seconds: float = TASK_SECONDS,
+    gives_way_to: Sequence[str] = (),
     timing: Timing | None = None,
     on_hung: Callable[[], None] | None = None,
 ) -> Iterator[list[Claim]]:
     """Yield the rows named, then whatever is due, live before bulk, for a while.
 
     Where `most` is given, a batch after a full one may be twice as large, up to that.
+    There is no next one while live work waits of a stage that it gives way to: the
+    sweep nudges for what is left.
     In a worker that is to end there is no next batch: what is due stays due.
     """
     timing = timing or Timing()
-    ends = time.monotonic() + seconds
+    ends = time.monotonic() + TASK_SECONDS
     named: Sequence[UUID] | None = entry_ids or None
     bound, size = Bound(), limit
     while time.monotonic() < ends and not _ENDING[0]:
@@ -166,10 +168,19 @@ def batches(
                 if taken[0].is_probe:
                     with connection(pool) as conn:
                         stages.probe_succeeded(conn, stage)
+                if _is_waited_for(pool, gives_way_to):
+                    return
             elif named is None and bound == Bound():
                 return
             else:
                 named, bound = None, Bound()
+
+
+def _is_waited_for(pool: Pool, by_stages: Sequence[str]) -> bool:
+    if not by_stages:
+        return False
+    with connection(pool) as conn:
+        return behind.any_live(conn, by_stages)
 
 
 def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:

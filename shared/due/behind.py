@@ -46,6 +46,21 @@ def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> No
 _ANY_DUE: LiteralString = """
     SELECT EXISTS (SELECT FROM work
                     WHERE entry_id = ANY(%(entry_ids)s) AND stage = ANY(%(stages)s))"""
+# What is paused, or in somebody's hands, waits for nobody here.
+_ANY_LIVE: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM unnest(%(stages)s::text[]) AS named (stage), LATERAL (
+               SELECT FROM work w
+                WHERE w.stage = named.stage AND w.class = 0
+                  AND w.due_at <= statement_timestamp()
+                  AND (w.leased_until IS NULL
+                       OR w.leased_until <= statement_timestamp())
+                  AND w.strikes < 3
+                ORDER BY w.due_at
+                LIMIT 1) AS due
+         WHERE NOT EXISTS (
+               SELECT FROM stage_pause p WHERE p.stage = named.stage
+                  AND (p.until IS NULL OR p.until > statement_timestamp())))"""
 _EARLIER: LiteralString = """
     SELECT EXISTS (
         SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
@@ -63,4 +78,12 @@ def any_due(
     """Tell whether any of these stages is still to be done for any of these entries."""
     values = {"entry_ids": list(entry_ids), "stages": list(stages)}
     row = conn.execute(_ANY_DUE, values).fetchone()
+    return row is not None and bool(row[0])
+
+
+def any_live(conn: Connection[TupleRow], stages: Sequence[str]) -> bool:
+    """Tell whether live work of any of these stages waits for a worker."""
+    with conn.transaction():
+        conn.execute(rows.BY_INDEX)
+        row = conn.execute(_ANY_LIVE, {"stages": list(stages)}).fetchone()
     return row is not None and bool(row[0])

@@ -27,6 +27,7 @@ from shared.uuid7 import uuid7
 
 EXPIRE, RECONCILE_INDEX = "expire", "reconcile_index"
 REBUILD_INDEX = "rebuild_index"
+REBUILD_KNOWLEDGE = "rebuild_knowledge"
 REEMBED_MODEL = "reembed_model"
 REMOVE_FILES = "remove_files"
 RETIRE_ENTRIES = "retire_entries"

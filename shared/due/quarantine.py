@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -135,22 +135,30 @@ def put_aside(
     return True
 
 
+PutAside = Callable[[Connection[TupleRow], Claim, LogchordError, Budget], bool | None]
+
+
 def put_aside_spent(
-    conn: Connection[TupleRow], budget: Budget, *, limit: int = 100
+    conn: Connection[TupleRow],
+    budget: Budget,
+    *,
+    limit: int = 100,
+    put: PutAside = put_aside,
 ) -> list[Claim]:
-    """Put aside what ended its worker again and again while it travelled alone."""
-    return [
-        claim
-        for claim in rows.spent(conn, limit=limit)
-        if put_aside(
-            conn,
-            claim,
-            WorkerLostError(
-                technical=f"{claim.strikes} workers ended while each had it alone"
-            ),
-            budget,
-        )
-    ]
+    """Put aside what ended its worker again and again while it travelled alone.
+
+    Each in a transaction of its own, that begins with no row locked: `put` may lock the
+    entry, which everybody locks before its work.
+    """
+    with conn.transaction():
+        spent = rows.spent(conn, limit=limit)
+    gone = []
+    for claim in spent:
+        told = f"{claim.strikes} workers ended while each had it alone"
+        with conn.transaction():
+            if put(conn, claim, WorkerLostError(technical=told), budget):
+                gone.append(claim)
+    return gone
 
 
 def listing(

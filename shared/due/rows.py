@@ -56,7 +56,7 @@ _ADD: LiteralString = """
 # The order comes from the index, whatever the statistics say: analysed while it was all
 # but empty, the table would be sorted whole at each claim (5 s of a million rows). And
 # planned each time (0.3 ms): a plan from then is kept for as long.
-_BY_INDEX: LiteralString = """
+BY_INDEX: LiteralString = """
     SELECT set_config('enable_sort', 'off', true),
            set_config('enable_bitmapscan', 'off', true),
            set_config('enable_seqscan', 'off', true),
@@ -309,7 +309,7 @@ def claim(
         "with_retried": with_retried,
         "entry_ids": None if entry_ids is None else sorted(entry_ids),
     }
-    conn.execute(_BY_INDEX)
+    conn.execute(BY_INDEX)
     with conn.cursor(row_factory=class_row(Claim), binary=True) as cur:
         statement = _CLAIM if entry_ids is None else _CLAIM_NAMED
         taken = cur.execute(statement, values).fetchall()
@@ -380,7 +380,7 @@ def release(conn: Connection[TupleRow], claim_id: UUID) -> None:
 def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> list[str]:
     """Return the stages with rows that nobody works on although they are due."""
     with conn.transaction():
-        conn.execute(_BY_INDEX)
+        conn.execute(BY_INDEX)
         found = conn.execute(_OVERDUE, {"grace": grace_seconds}).fetchall()
     return [str(row[0]) for row in found]
 
@@ -388,7 +388,7 @@ def overdue(conn: Connection[TupleRow], *, grace_seconds: float) -> list[str]:
 def spent(conn: Connection[TupleRow], *, limit: int) -> list[Claim]:
     """Lock and return rows whose worker died too often while they travelled alone."""
     # Ordered by the database, they would be looked for in the order of the key.
-    conn.execute(_BY_INDEX)
+    conn.execute(BY_INDEX)
     with conn.cursor(row_factory=class_row(Claim)) as cur:
         found = cur.execute(_SPENT, {"limit": limit}).fetchall()
     return sorted(found, key=lambda row: (row.entry_id, row.stage))

@@ -31,26 +31,28 @@ def cut(
     *,
     overlap: int = OVERLAP_TOKENS,
     max_chunks: int = MAX_CHUNKS,
+    taken: tuple[int, int] = (0, 0),
 ) -> list[Chunk]:
     """Return overlapping chunks that cover the text; none of a blank one.
 
-    Where `max_chunks` was not enough, the last chunk ends before the text does.
+    Where `max_chunks` was not enough, the last chunk ends before the text does. So
+    many pieces are `taken` in the first chunk, and in each of the others.
     """
+    room, later = (max(1, encoder.max_tokens - pieces) for pieces in taken)
     if len(text) <= SHORT_CHARACTERS * encoder.max_tokens:
         pieces = encoder.count_tokens(text)
-        if pieces <= encoder.max_tokens:
+        if pieces <= room:
             # Most entries: to list the words takes as long as to count the pieces.
             return [Chunk(0, 0, len(text), text)] if pieces else []
     chunks: list[Chunk] = []
     held: list[Word] = []
-    room = encoder.max_tokens
     for word in _words(text, encoder):
         if held and word.tokens > room:
             chunks.append(_chunk(len(chunks), text, held))
             if len(chunks) == max_chunks:
                 return chunks
-            held = _tail(held, min(overlap, encoder.max_tokens - word.tokens))
-            room = encoder.max_tokens - sum(kept.tokens for kept in held)
+            held = _tail(held, min(overlap, later - word.tokens))
+            room = later - sum(kept.tokens for kept in held)
         held.append(word)
         room -= word.tokens
     if held:

@@ -6,9 +6,10 @@ import copy
 import json
 import math
 import re
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -49,6 +50,24 @@ class _Learnt:
 
     dimension: int | None = None
     rests_until: float = 0.0
+    # It was silent when it was asked last.
+    is_silent: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rest(self, now: float) -> float:
+        """Return how long it is still left alone; whoever comes next asks for all."""
+        with self.lock:
+            left = self.rests_until - now
+            if self.is_silent and left <= 0:
+                self.rests_until = now + REST_SECONDS
+            return left
+
+    def note(self, *, is_silent: bool) -> None:
+        """Remember whether it answered."""
+        with self.lock:
+            self.is_silent = is_silent
+            until = time.monotonic() + REST_SECONDS
+            self.rests_until = until if is_silent else 0.0
 
 
 class EndpointEncoder:
@@ -130,10 +149,10 @@ class EndpointEncoder:
     def _answer(self, texts: Sequence[str]) -> tuple[int, bytes, int | None]:
         """Return status, body, and the seconds that the server wants to be left."""
         now = time.monotonic()
-        if now < self._learnt.rests_until:
-            left = math.ceil(self._learnt.rests_until - now)
+        left = self._learnt.rest(now)
+        if left > 0:
             why = "the server was silent a moment ago"
-            raise self._outage(why, retry_after_seconds=left)
+            raise self._outage(why, retry_after_seconds=math.ceil(left))
         asked = {"model": self._remote, "input": list(texts)}
         whole = self._settings.timeout_seconds
         seconds = min(whole, self._ends_at - now)
@@ -144,8 +163,9 @@ class EndpointEncoder:
         except SourceUnreachableError as exc:
             is_silent = exc.reason == "timeout"
             if is_silent and seconds >= min(whole, SILENCE_SECONDS):
-                self._learnt.rests_until = time.monotonic() + REST_SECONDS
+                self._learnt.note(is_silent=True)
             raise self._outage(exc.technical or exc.message) from exc
+        self._learnt.note(is_silent=False)
         return told.status, told.body, told.retry_after
 
     def _read(self, body: bytes, count: int) -> list[Vectors]:

@@ -46,6 +46,8 @@ class How:
     # The way is that of a search for so many, whatever the limit.
     chosen_for: int | None = None
     bound: Bound = _always
+    # Called where others may be as near that were not reached.
+    falls_short: Callable[[], None] = lambda: None
 
 
 _HOWEVER = How()
@@ -108,7 +110,7 @@ _NEAREST: LiteralString = (
     + """
              {narrowed}
              {order}) AS n
-     ORDER BY n.distance, n.kind, n.entry_id, n.chunk
+     ORDER BY n.distance, n.kind, n.source, n.external_id, n.chunk
      LIMIT %(page)s"""
 )
 
@@ -137,7 +139,7 @@ _NEAREST_OF_FEW: LiteralString = (
     + rights.SEEN
     + """
             LIMIT 1) AS e
-     ORDER BY n.distance, e.kind, n.entry_id, n.chunk
+     ORDER BY n.distance, e.kind, e.source, e.external_id, n.chunk
      LIMIT %(page)s"""
 )
 # So many pages of vectors, for one of entries: some nobody may see, or not this caller.
@@ -175,13 +177,21 @@ def nearest(
         **filters,
         "vector": as_text(vector),
     }
-    search = _Search(conn, table, params, how.bound)
+    short: list[bool] = []
+    search = _Search(conn, table, params, how.bound, lambda: short.append(True))
     known = how.sizes or Sizes(time.monotonic)
     reach = known.reach(conn, table, params, _page_for(how.chosen_for or limit))
-    best = _best_chunks(search, limit, reach)
-    best = [near for near in best if near.cosine >= floor]
-    best.sort(key=lambda near: (-near.cosine, near.kind, near.entry_id, near.chunk))
-    return best[:limit]
+    reached = _best_chunks(search, limit, reach)
+    best = [near for near in reached if near.cosine >= floor]
+    # Below the floor, what was not reached is below it, too.
+    if short and len(reached) == len(best) < limit:
+        how.falls_short()
+    return sorted(best, key=_place)[:limit]
+
+
+def _place(near: Near) -> tuple[float, str, str, str, int]:
+    # By its names, which it keeps for ever: an id is another one in a fresh load.
+    return -near.cosine, near.kind, near.source, near.external_id, near.chunk
 
 
 def _page_for(limit: int) -> int:
@@ -196,6 +206,7 @@ class _Search:
     table: str
     params: Mapping[str, Any]
     bound: Bound
+    falls_short: Callable[[], None] = lambda: None
 
     def for_page(self, page: int) -> "_Search":
         return replace(self, params={**self.params, "page": page})
@@ -225,13 +236,15 @@ def _best_chunks(search: _Search, limit: int, reach: float | None) -> list[Near]
     for _ in range(MAX_ROUNDS - 1):
         if len(best) >= limit or len(rows) < page:
             break
-        page *= 4
-        more = search.if_in_time(partial(_read, search.for_page(page), reach))
+        wider = 4 * page
+        more = search.if_in_time(partial(_read, search.for_page(wider), reach))
         if more is None:
             break
-        rows, reach = more
+        page, (rows, reach) = wider, more
         # What was found on the page before stays found, whatever this one has missed.
         best = _best([*best.values(), *rows])
+    if len(rows) >= page:
+        search.falls_short()
     return list(best.values())
 
 
@@ -283,7 +296,10 @@ def _by_index(search: _Search, reach: float) -> Sequence[Near]:
     if len(rows) == search.params["page"]:
         return rows
     every = search.if_in_time(partial(_of_few, search))
-    return rows if every is None else every
+    if every is not None:
+        return every
+    search.falls_short()
+    return rows
 
 
 def _page(

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding import vectors
+from shared.embedding import heading, inputs, vectors
 from shared.embedding.chunks import MAX_CHUNKS, Chunk, cut
 from shared.embedding.encoders import Encoder, Vectors
+from shared.embedding.heading import Heading
 from shared.embedding.vectors import Made
 from shared.entries.reading import Content
 
@@ -25,6 +26,9 @@ class Embedded:
     vectors: Vectors
     # What follows the last chunk is in none.
     is_cut: bool = False
+    # A mark of what they are of; the vectors of the same are there, and stay.
+    read: bytes | None = None
+    is_known: bool = False
 
 
 def nothing(encoder: Encoder) -> Embedded:
@@ -32,17 +36,32 @@ def nothing(encoder: Encoder) -> Embedded:
     return Embedded([], np.empty((0, encoder.dimension), dtype=np.float32))
 
 
-def embed(content: Content, encoder: Encoder) -> Embedded:
-    """Return the vectors of an entry's title and text; slow, and touches no table."""
+def embed(
+    content: Content,
+    encoder: Encoder,
+    answered: str = "",
+    known: bytes | None = None,
+) -> Embedded:
+    """Return the vectors of an entry's title and text; slow, and touches no table.
+
+    Each chunk says what the entry is about: its title, which the first one begins with
+    anyhow, or where that says nothing, the title of what it has `answered`. What reads
+    the same as what is `known` is not encoded again.
+    """
     title = f"{content.title}\n" if content.title.strip() else ""
     text = title + content.text
-    chunks = [] if content.deleted else cut(text, encoder)
+    first, later = _headings(content, encoder, answered)
+    taken = first.pieces, later.pieces
+    chunks = [] if content.deleted else cut(text, encoder, taken=taken)
     if not chunks:
         return nothing(encoder)
-    found = encoder.encode([chunk.text for chunk in chunks])
+    read = [(later if chunk.number else first).text + chunk.text for chunk in chunks]
     is_cut = len(chunks) == MAX_CHUNKS and chunks[-1].end < len(text)
     placed = [_in_text(chunk, len(title)) for chunk in chunks]
-    return Embedded(placed, found, is_cut)
+    mark = inputs.digest(placed, read)
+    if mark == known:
+        return replace(nothing(encoder), is_cut=is_cut, read=mark, is_known=True)
+    return Embedded(placed, encoder.encode(read), is_cut, mark)
 
 
 def store(
@@ -60,10 +79,26 @@ def store_all(
 ) -> set[UUID]:
     """Replace vectors of a facility's entries, and return whose; idempotent."""
     made = [
-        Made(content.entry_id, content.revision, embedded.chunks, embedded.vectors)
+        Made(
+            content.entry_id,
+            content.revision,
+            embedded.chunks,
+            embedded.vectors,
+            embedded.is_known,
+        )
         for content, embedded in found
     ]
     return vectors.store_all(conn, table, tenant, made)
+
+
+def _headings(
+    content: Content, encoder: Encoder, answered: str
+) -> tuple[Heading, Heading]:
+    """Return what goes before the first chunk, and before each of the others."""
+    if heading.is_telling(content.title):
+        return Heading(), heading.made(content.title, encoder)
+    context = heading.made(answered, encoder)
+    return context, context
 
 
 def _in_text(chunk: Chunk, shift: int) -> Chunk:

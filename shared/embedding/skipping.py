@@ -29,6 +29,7 @@ from shared.entries import reading
 from shared.entries.reading import Content
 from shared.log import get_logger
 from shared.postgres import Pool, connection
+from shared.settings_texts import expected
 from shared.text import languages
 
 if TYPE_CHECKING:
@@ -68,13 +69,15 @@ _COUNTS: LiteralString = """
 # The language is the one that the text was read in, where few words count as English;
 # so who may be judged otherwise is, by the one function. What settings or a release may
 # judge otherwise than the last time it was looked at is: who was left out for the
-# language, and who was not in a source of one that is not spoken. Who waits for its
+# language, and who was not where one is expected that is not spoken. Who waits for its
 # vector will be judged then. Who waits to be read anew is judged only for those: the
 # reading makes no vector due, and this walk is the only one that looks.
 _PAGE: LiteralString = """
     SELECT e.id AS entry_id, e.tenant, coalesce(s.reason, '') AS noted,
            (%(anew)s AND (s.reason IS NOT DISTINCT FROM 'language'
-                          OR e.source = ANY(%(unspoken)s::text[]))
+                          OR e.source = ANY(%(unspoken)s::text[])
+                          OR %(may_be_unspoken)s
+                             AND NOT e.source = ANY(%(telling)s::text[]))
             OR coalesce(s.reason, '') <> CASE
                 WHEN NOT %(machines)s AND e.origin = 'machine' THEN 'machine'
                 WHEN cardinality(%(spoken)s::text[]) > 0
@@ -124,11 +127,13 @@ def reason(content: Content, model: str, settings: Settings) -> Reason | None:
     known = spoken(model, settings)
     if not known:
         return None
-    source = settings.sources.get(content.source)
+    told = expected(settings, content.source, content.tenant)
     # A few words of which nothing is said count as the model's own, as in a question.
-    expected = (source.language if source else None) or known[0]
     language = languages.of_entry(
-        content.title, content.text, told=content.said_language, expected=expected
+        content.title,
+        content.text,
+        told=content.said_language,
+        expected=told.language or known[0],
     )
     return None if language in known else "language"
 
@@ -217,7 +222,9 @@ def _walk(
 def _judged_by(model: str, settings: Settings) -> str:
     """Return a mark of all but the entry by which its language is judged."""
     said = {name: source.language for name, source in settings.sources.items()}
-    by = [version.VERSION, spoken(model, settings), sorted(said.items())]
+    tenants = {name: one.language for name, one in settings.tenants.items()}
+    of_others = [sorted(tenants.items()), settings.analyser.language]
+    by = [version.VERSION, spoken(model, settings), sorted(said.items()), *of_others]
     return hashlib.sha256(json.dumps(by).encode()).hexdigest()[:_MARK_LENGTH]
 
 
@@ -256,7 +263,7 @@ def _page(
         "machines": settings.embed_machine_entries,
         "spoken": list(spoken(model, settings)),
         "anew": model in cursor["anew"],
-        "unspoken": _unspoken(model, settings),
+        **_unspoken(model, settings),
         "reading": METADATA_STAGE,
         "embedding": embed_stage(model),
         "after": cursor["embedded_to"],
@@ -266,11 +273,21 @@ def _page(
         return cur.execute(_PAGE, given).fetchall()
 
 
-def _unspoken(model: str, settings: Settings) -> list[str]:
-    """Return the sources of a language that the model does not speak."""
+def _unspoken(model: str, settings: Settings) -> dict[str, Any]:
+    """Return which sources are of a language that the model does not speak.
+
+    Where a source does not tell, its tenant may be of one, or the facility.
+    """
     known = spoken(model, settings)
-    return [
-        name
-        for name, source in sorted(settings.sources.items())
-        if known and source.language and source.language not in known
-    ]
+    told = {name: one.language for name, one in sorted(settings.sources.items())}
+    others = {one.language for one in settings.tenants.values()}
+    others |= {settings.analyser.language}
+    return {
+        "unspoken": [name for name, one in told.items() if known and _not(one, known)],
+        "may_be_unspoken": bool(known) and any(_not(one, known) for one in others),
+        "telling": [name for name, one in told.items() if one],
+    }
+
+
+def _not(language: str | None, known: Sequence[str]) -> bool:
+    return language is not None and language not in known

@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from shared.settings import Settings
 
 
+# Raised where what is given to encoders, or asked of them, is made otherwise.
+VERSION = 2
+
+
 def get_stage_descriptor() -> StageDescriptor:
     """Return what is known of the stage."""
     return StageDescriptor(
         "embed",
-        version=1,
+        version=VERSION,
         description="Makes the vectors of every model in use.",
         order=20,
         writes="the model's table of vectors",

@@ -40,6 +40,7 @@ _END_WORK: LiteralString = """
          ORDER BY entry_id FOR UPDATE)"""
 _END_ASIDE: LiteralString = "DELETE FROM quarantine WHERE stage = %(stage)s"
 _END_CUT: LiteralString = "DELETE FROM embedding_cut WHERE model = %(model)s"
+_END_INPUT: LiteralString = "DELETE FROM embedding_input WHERE model = %(model)s"
 _DROP: LiteralString = "DROP TABLE {table}"
 
 
@@ -90,6 +91,7 @@ def drop(
     conn.execute(_END_WORK, {"stage": stage})
     conn.execute(_END_ASIDE, {"stage": stage})
     conn.execute(_END_CUT, {"model": model})
+    conn.execute(_END_INPUT, {"model": model})
     stages.resume(conn, stage)
     log.warning("model_dropped", model=model, table=found.table_name)
     return found

@@ -13,11 +13,13 @@ from psycopg.rows import TupleRow
 
 from shared.embedding.chunks import Chunk
 from shared.embedding.encoders import Vectors, checked
-from shared.embedding.nearest import How, Near, as_text, nearest
+from shared.embedding.nearest import Bound, How, Near, as_text, nearest
 from shared.embedding.tables import EmbeddingModel, active, ensure_table, registered
+from shared.errors import EmbeddingGenerationError
 
 # Whoever stores or searches needs the model's table too: one module to import.
 __all__ = [
+    "Bound",
     "EmbeddingModel",
     "How",
     "Made",
@@ -46,6 +48,8 @@ class Made:
     revision: int
     chunks: Sequence[Chunk]
     vectors: Vectors
+    # Those that are there are of the same, and are of this revision, too, from now on.
+    is_known: bool = False
 
 
 # An edit or deletion waits until the vectors are in, and a late or superseded attempt
@@ -62,6 +66,16 @@ _LOCK_ENTRIES: LiteralString = """
 _DELETE: LiteralString = """
     DELETE FROM {table}
      WHERE tenant = %(tenant)s AND entry_id = ANY(%(entry_ids)s)"""
+
+_RAISE: LiteralString = """
+    UPDATE {table} AS v SET revision = k.revision
+      FROM unnest(%(entry_ids)s::uuid[], %(revisions)s::int[])
+           AS k (entry_id, revision)
+     WHERE v.tenant = %(tenant)s AND v.entry_id = k.entry_id
+       AND v.revision <> k.revision"""
+_THERE: LiteralString = """
+    SELECT v.entry_id FROM {table} AS v
+     WHERE v.tenant = %(tenant)s AND v.entry_id = ANY(%(entry_ids)s) AND v.chunk = 0"""
 
 # Binary, and so half as long to write, and read by the server without a parse.
 _COPY: LiteralString = """
@@ -100,14 +114,19 @@ def store_all(
         "revisions": [one.revision for one in made],
     }
     locked = conn.execute(_LOCK_ENTRIES, asked).fetchall()
-    there = {one for one, deleted in locked if not (deleted and embeddings[one])}
-    if not there:
+    bare = {one.entry_id for one in made if not (one.chunks or one.is_known)}
+    there = {one for one, deleted in locked if not deleted or one in bare}
+    stay = [one for one in made if one.is_known and one.entry_id in there]
+    if stay:
+        _stay(conn, table, tenant, stay)
+    anew = [one for one in made if not one.is_known and one.entry_id in there]
+    if not anew:
         return there
-    conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_ids": sorted(there)})
+    gone = sorted(one.entry_id for one in anew)
+    conn.execute(_on(_DELETE, table), {"tenant": tenant, "entry_ids": gone})
     rows = [
         (tenant, one.entry_id, one.revision, chunk.number, chunk.start, chunk.end, half)
-        for one in sorted(made, key=lambda one: one.entry_id)
-        if one.entry_id in there
+        for one in sorted(anew, key=lambda one: one.entry_id)
         for chunk, half in zip(one.chunks, embeddings[one.entry_id], strict=True)
     ]
     for first in range(0, len(rows), STORE_BATCH):
@@ -116,6 +135,23 @@ def store_all(
             for row in rows[first : first + STORE_BATCH]:
                 copy.write_row(row)
     return there
+
+
+def _stay(
+    conn: Connection[TupleRow], table: str, tenant: str, known: Sequence[Made]
+) -> None:
+    """Have vectors be of a later revision that reads the same."""
+    in_order = sorted(known, key=lambda one: one.entry_id)
+    asked = {
+        "tenant": tenant,
+        "entry_ids": [one.entry_id for one in in_order],
+        "revisions": [one.revision for one in in_order],
+    }
+    there = {one for (one,) in conn.execute(_on(_THERE, table), asked)}
+    if len(there) < len(in_order):
+        # Their table is another one meanwhile: the next attempt makes them.
+        raise EmbeddingGenerationError(technical="vectors that were to stay are gone")
+    conn.execute(_on(_RAISE, table), asked)
 
 
 def _halves(made: Made, table: str) -> list[bytes]:

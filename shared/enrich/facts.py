@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 from shared.enrich.places import places
 from shared.entries.reading import Content
-from shared.text import parameters, people, quantities
+from shared.settings_texts import Expected
+from shared.text import (
+    languages,
+    parameters,
+    people,
+    quantities,
+    said_times,
+    severity,
+)
+from shared.text.declared import NOTHING, Declared, Typed
 from shared.text.facility import Facility
 from shared.text.facts import (
     ATTACHMENT,
     HAS,
     MAX_VALUE_CHARS,
     Fact,
-    as_number,
     comparable,
+    dated,
+    key,
     metadata_field,
-    size,
 )
+from shared.text.numerals import DecimalMark
 from shared.text.quantities import Quantity
 from shared.text.runs import Token
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 5
+_VERSION = 8
+# Of a version: rules and lists, and before them what is expected of texts.
+_FACTS_BITS, _EXPECTED_BITS = 40, 22
+PLAINLY = Expected()
 
-SHIFT = "shift"
+SHIFT, LEVEL = "shift", "level"
 # Of longer lists the rest is not filtered by.
 MAX_METADATA = 300
+# Of a fact that the text says, and no list or plan.
+READ = "read"
 # What the source says itself, in the words that it has for it.
-_SAID = ("kind", "origin", "level", "category", SHIFT)
+_SAID = ("kind", "origin", LEVEL, "category", SHIFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +66,17 @@ class Found:
         return "\n".join(people.forms(authors))
 
 
-def version_of(facility: Facility) -> int:
-    """Return by which rules and lists facts are found: others have all read anew."""
-    return facility.facts_fingerprint << 8 | _VERSION
+def version_of(facility: Facility, expected: Expected = PLAINLY) -> int:
+    """Return by which rules and lists facts are found: others have all read anew.
+
+    What is expected of a text decides its language, too: it is read anew as a whole.
+    """
+    version = facility.facts_fingerprint << 8 | _VERSION
+    plainly = expected._replace(language=expected.language or languages.DEFAULT)
+    if plainly == Expected(languages.DEFAULT):
+        return version
+    told = zlib.crc32(repr(plainly).encode()) % (1 << _EXPECTED_BITS)
+    return (told or 1) << _FACTS_BITS | version
 
 
 def find(
@@ -60,18 +85,35 @@ def find(
     names: tuple[Token, ...],
     language: str,
     facility: Facility,
+    decimal_mark: DecimalMark | None = None,
+    declared: Declared = NOTHING,
 ) -> Found:
     """Return what is known of an entry; `text` is as it is read, without marks."""
+    metadata = tuple(_metadata(content, declared))
     things = _things(text, names, facility)
     facts = [
         *_said(content, language),
-        *_shift(content, facility),
+        *_typed(metadata),
+        *_level(content, text),
+        *_shift(content, text, facility),
         *_authors(content, facility),
         *_titled(content, facility),
         *_placed(content, text, things),
     ]
-    sizes = (*_values(content, text, things), *_sizes(content))
+    numbers = tuple(quantities.found(text, language, decimal_mark))
+    sizes = (*_values(content, text, numbers, things), *_sizes(metadata))
     return Found(tuple(dict.fromkeys(facts)), sizes)
+
+
+def said(content: Content, language: str, facility: Facility) -> Found:
+    """Return what is known of an entry without a look at its text."""
+    metadata = tuple(_metadata(content, NOTHING))
+    facts = [
+        *_said(content, language),
+        *_typed(metadata),
+        *_authors(content, facility),
+    ]
+    return Found(tuple(dict.fromkeys(facts)), tuple(_sizes(metadata)))
 
 
 def _said(content: Content, language: str) -> Iterator[Fact]:
@@ -79,36 +121,50 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
         value = getattr(content, field)
         if value:
             yield Fact(field, value, "said")
-    yield Fact("language", language, "said" if content.said_language else "read")
+    yield Fact("language", language, "said" if content.said_language else READ)
     for tag in content.tags:
         yield Fact("tag", tag, "said")
-    for name, value in islice(_leaves(content.metadata, ""), MAX_METADATA):
-        field = metadata_field(name)
-        yield Fact(field, as_number(value)[:MAX_VALUE_CHARS], "said")
     if content.has_attachments:
         yield Fact(HAS, ATTACHMENT, "said")
 
 
-def _values(content: Content, text: str, things: list[Fact]) -> Iterator[Quantity]:
+def _values(
+    content: Content, text: str, numbers: tuple[Quantity, ...], things: list[Fact]
+) -> Iterator[Quantity]:
     """Yield the numbers of the text; those of a device hold since it happened."""
     said_at = content.event_time or content.entry_time
-    for one in parameters.stated(text, tuple(quantities.found(text)), things):
+    for one in parameters.stated(text, numbers, things):
         yield replace(one, said_at=said_at) if one.device else one
 
 
-def _sizes(content: Content) -> Iterator[Quantity]:
-    """Yield the numbers of metadata; each name is a dimension of its own."""
+def _metadata(content: Content, declared: Declared) -> Iterator[tuple[str, str, Typed]]:
+    """Yield each value of metadata: its field, and as it is written and read."""
     for name, value in islice(_leaves(content.metadata, ""), MAX_METADATA):
-        number = size(value)
-        if number is not None:
-            yield Quantity(metadata_field(name), number, "", 0, 0)
+        yield metadata_field(name), value, declared.read(name, value)
+
+
+def _typed(metadata: tuple[tuple[str, str, Typed], ...]) -> Iterator[Fact]:
+    for field, written, value in metadata:
+        text, looks = value.text[:MAX_VALUE_CHARS], written[:MAX_VALUE_CHARS]
+        # What is declared to be another thing than it looks is found by its looks, too.
+        others = () if key(field, text) == key(field, looks) else (looks,)
+        yield Fact(field, text, "said", aliases=others)
+
+
+def _sizes(metadata: tuple[tuple[str, str, Typed], ...]) -> Iterator[Quantity]:
+    """Yield the numbers and moments of metadata; each name is of its own kind."""
+    for field, _, value in metadata:
+        if value.number is not None:
+            yield Quantity(field, value.number, "", 0, 0)
+        if value.moment is not None:
+            yield Quantity(dated(field), value.moment, "", 0, 0)
 
 
 def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
     """Yield every value of metadata as a text, with its name; no nulls."""
     if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, f"{name}.{key}" if name else key)
+        for own, inner in value.items():
+            yield from _leaves(inner, f"{name}.{own}" if name else own)
     elif isinstance(value, list):
         for inner in value:
             yield from _leaves(inner, name)
@@ -118,12 +174,50 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, str]]:
         yield name, str(value)
 
 
-def _shift(content: Content, facility: Facility) -> Iterator[Fact]:
-    """The shift in which it happened, unless the source knows better."""
-    if not content.shift:
-        found = facility.shifts.at(content.event_time or content.entry_time)
-        if found is not None:
-            yield Fact(SHIFT, found, "plan")
+def _level(content: Content, text: str) -> Iterator[Fact]:
+    """How bad the title or the text begin by saying it is; the source knows better."""
+    if content.level:
+        return
+    for part, is_text in ((content.title, False), (text, True)):
+        said = severity.read(part)
+        if said is not None:
+            fact = Fact(LEVEL, said.level, READ, said.start, said.end, said.others)
+            yield from _read_in(content, text, fact, is_text=is_text)
+            return
+
+
+def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
+    """The shift in which it happened, unless the source knows better.
+
+    The text knows better than the plan, where it says one and no other.
+    """
+    if content.shift or not facility.shifts.shifts:
+        return
+    whole, begins = f"{content.title}\n{text}", len(content.title) + 1
+    said = said_times.shift(whole, facility.shifts)
+    happened = content.event_time
+    if said is None and happened is None:
+        time = said_times.moment(whole, content.entry_time, facility.shifts)
+        named = time and facility.shifts.at(datetime.fromisoformat(time.value))
+        said = time._replace(value=named) if time and named else None
+    if said is not None:
+        start, end = said.start - begins, said.end - begins
+        fact = Fact(SHIFT, said.value, READ, start, end)
+        yield from _read_in(content, text, fact, is_text=start >= 0)
+        return
+    found = facility.shifts.at(happened or content.entry_time)
+    if found is not None:
+        yield Fact(SHIFT, found, "plan")
+
+
+def _read_in(
+    content: Content, text: str, fact: Fact, *, is_text: bool
+) -> Iterator[Fact]:
+    """Yield a fact with its place in the text; in the title it has none."""
+    if is_text:
+        yield from _placed(content, text, [fact])
+    else:
+        yield replace(fact, start=None, end=None)
 
 
 def _authors(content: Content, facility: Facility) -> Iterator[Fact]:

@@ -21,6 +21,7 @@ from shared.enrich.places import places
 from shared.entries.entry import INDEX_STAGE
 from shared.entries.reading import Content
 from shared.log import get_logger
+from shared.settings_texts import Expected
 from shared.text import languages, markup
 from shared.text.analyser import (
     Analysis,
@@ -29,8 +30,10 @@ from shared.text.analyser import (
     plain_split,
     version_of,
 )
+from shared.text.declared import NOTHING, Declared
 from shared.text.facility import PLAIN, Facility
 from shared.text.facts import THINGS, Fact
+from shared.text.numerals import DecimalMark
 from shared.text.runs import Token
 from shared.vocabulary import learning
 from shared.vocabulary.learning import Known, Learnt
@@ -120,6 +123,8 @@ def extract(
     expected_language: str | None,
     facility: Facility = PLAIN,
     attachments: Sequence[str] = (),
+    decimal_mark: DecimalMark | None = None,
+    declared: Declared = NOTHING,
 ) -> Extracted:
     """Return what is found in an entry; analysis that fails leaves a plain split."""
     # Of what an older release has written, the marks are still there.
@@ -140,7 +145,7 @@ def extract(
         log.warning(TEXT_CUT, entry_id=str(content.entry_id))
     marked = content.marked or content.text
     names = tuple(name for name in analysis.names if _is_entity(name, text))
-    known = facts.find(content, text, names, language, facility)
+    known = facts.find(content, text, names, language, facility, decimal_mark, declared)
     entities = [*_entities(text, names, marked), *_listed(known.facts, marked)]
     return Extracted(
         language,
@@ -148,7 +153,10 @@ def extract(
         version_of(facility),
         entities,
         known,
-        facts.version_of(facility),
+        facts.version_of(
+            facility,
+            Expected(expected_language, decimal_mark, declared.kinds, declared.zone),
+        ),
     )
 
 

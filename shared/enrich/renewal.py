@@ -1,16 +1,18 @@
 """What another analyser has read is read anew: in steps, behind everything live.
 
 A release or the facility's file may change what a text comes to, and what is known of
-its entry; each row of `entry_text` says which analyser made it, each of `entry_finding`
-by which rules and lists. What an older release read has no place among its like yet.
+its entry, and so may what its source or tenant says of its texts; each row of
+`entry_text` says which analyser made it, each of `entry_finding` by which rules and
+lists. What an older release read has no place among its like yet.
 A stage that is new, or of another version, looks at what it has not looked at.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
@@ -23,9 +25,13 @@ from shared.due.maintenance import Progress
 from shared.enrich import facts
 from shared.log import get_logger
 from shared.postgres import Pool, connection
+from shared.settings_texts import expected
 from shared.stages.registered import Stage
 from shared.text import analyser
 from shared.text.facility import Facility
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
 
 log = get_logger()
 
@@ -37,16 +43,19 @@ _PAGE: LiteralString = """
            (t.analyser_version <> %(version)s
             OR NOT EXISTS (SELECT FROM entry_finding f
                             WHERE f.entry_id = t.entry_id AND f.stage = %(stage)s
-                              AND f.version = %(facts_version)s)
+                              AND f.version = coalesce(
+                                  (%(of_sources)s::jsonb ->> e.source)::bigint,
+                                  (%(of_tenants)s::jsonb ->> e.tenant)::bigint,
+                                  %(facts_version)s))
             OR NOT EXISTS (SELECT FROM likeness l WHERE l.entry_id = t.entry_id))
            AND NOT EXISTS (SELECT FROM work w
                             WHERE w.entry_id = t.entry_id AND w.stage = ANY(%(stages)s))
            AND NOT EXISTS (SELECT FROM quarantine q
                             WHERE q.entry_id = t.entry_id
                               AND q.stage = ANY(%(stages)s))
-           AND EXISTS (SELECT FROM entry e
-                        WHERE e.id = t.entry_id AND e.deleted_at IS NULL) AS is_older
+           AND e.deleted_at IS NULL AS is_older
       FROM entry_text t
+      JOIN entry e ON e.id = t.entry_id
      WHERE %(after)s::uuid IS NULL OR t.entry_id > %(after)s
      ORDER BY t.entry_id
      LIMIT %(limit)s"""
@@ -79,6 +88,7 @@ class _Row:
 
 def prepare(
     pool: Pool,
+    settings: Settings,
     cursor: Mapping[str, Any] | None,
     done: int,
     facility: Facility,
@@ -88,7 +98,7 @@ def prepare(
     came = cursor or {"after": None, "made_due": 0}
     given = {
         "version": analyser.version_of(facility),
-        "facts_version": facts.version_of(facility),
+        **_facts_versions(settings, facility),
         "stage": METADATA_STAGE,
         "stages": [METADATA_STAGE, DUPLICATES_STAGE],
         "after": came["after"],
@@ -115,6 +125,21 @@ def prepare(
         return Progress(went, done + len(page))
 
     return commit
+
+
+def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
+    """Return by what entries are read: of each source, tenant, and of all others."""
+    other = {
+        "of_sources": {one: expected(settings, one, "") for one in settings.sources},
+        "of_tenants": {one: expected(settings, "", one) for one in settings.tenants},
+    }
+    versions = {
+        name: json.dumps({one: facts.version_of(facility, how) for one, how in by})
+        for name, listed in other.items()
+        for by in [sorted(listed.items())]
+    }
+    rest = facts.version_of(facility, expected(settings, "", ""))
+    return {**versions, "facts_version": rest}
 
 
 def _lacking(

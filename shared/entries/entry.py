@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows as due
-from shared.entries import links, tombstones
+from shared.entries import links, replies, tombstones
 from shared.entries.draft import EntryDraft
 from shared.entries.page import INDEX_STAGE, NO_ENTRY, Page, Saved, Status
 from shared.entries.stored import Identity
@@ -68,7 +68,7 @@ def tombstone(
 ) -> bool:
     """Delete an entry from every answer; the row stays. False if it was gone."""
     gone = tombstones.bury(conn, tenant, [entry_id], reason=reason)
-    due.add(conn, tenant, gone, stages)
+    replies.add_work_of_gone(conn, tenant, gone, stages)
     return bool(gone)
 
 
@@ -90,5 +90,5 @@ def tombstone_many(
     links.share(conn, tenant, source)
     found = tombstones.live(conn, tenant, source, sorted(set(external_ids)))
     gone = tombstones.bury(conn, tenant, found, reason=reason, at=at)
-    due.add(conn, tenant, gone, stages, work_class=work_class)
+    replies.add_work_of_gone(conn, tenant, gone, stages, work_class=work_class)
     return gone

@@ -46,6 +46,42 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
                AND nq.value BETWEEN %(only_least)s AND %(only_most)s
                AND nq.name LIKE %(only_named)s)""",
     ),
+    "only_not_people": (
+        "text[]",
+        """EXISTS (
+            SELECT FROM entry_finding bf
+             WHERE bf.entry_id = e.id AND bf.tenant = %(tenant)s
+               AND bf.stage = 'metadata'
+               AND NOT bf.people LIKE ANY (%(only_not_people)s))""",
+    ),
+    "only_not_sources": ("text[]", "e.source <> ALL (%(only_not_sources)s)"),
+    "only_not_logbooks": ("text[]", "NOT e.logbooks && %(only_not_logbooks)s"),
+    "only_not_threads": (
+        "uuid[]",
+        """(e.thread_id IS NULL
+            OR e.thread_id <> ALL (%(only_not_threads)s::uuid[]))""",
+    ),
+    # Letters of ASCII alone are alike in capitals, as OpenSearch has them.
+    "only_source_part": (
+        "text[]",
+        """lower(e.source COLLATE "C") LIKE ANY (%(only_source_part)s)""",
+    ),
+    "only_logbook_part": (
+        "text[]",
+        """EXISTS (
+            SELECT FROM unnest(e.logbooks) AS book (name)
+             WHERE lower(book.name COLLATE "C") LIKE ANY (%(only_logbook_part)s))""",
+    ),
+    "only_parts": (
+        "jsonb",
+        """NOT EXISTS (
+            SELECT FROM jsonb_to_recordset(%(only_parts)s::jsonb)
+                        AS part (patterns text[])
+             WHERE NOT EXISTS (
+                   SELECT FROM entry_finding pf, unnest(pf.terms) AS known (term)
+                    WHERE pf.entry_id = e.id AND pf.tenant = %(tenant)s
+                      AND known.term LIKE ANY (part.patterns)))""",
+    ),
     "only_ranges": (
         "jsonb",
         """NOT EXISTS (
@@ -120,6 +156,13 @@ _COLUMNS: tuple[tuple[LiteralString, LiteralString], ...] = (
     ("only_most", "float8"),
     ("only_named", "text"),
     ("only_ranges", "text"),
+    ("only_not_people", "text[]"),
+    ("only_not_sources", "text[]"),
+    ("only_not_logbooks", "text[]"),
+    ("only_not_threads", "uuid[]"),
+    ("only_source_part", "text[]"),
+    ("only_logbook_part", "text[]"),
+    ("only_parts", "text"),
 )
 
 

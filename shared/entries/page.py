@@ -33,7 +33,6 @@ from shared.uuid7 import uuid7
 Status = Literal["created", "updated", "unchanged", "purged"]
 
 INDEX_STAGE, ATTACHMENTS_STAGE = "index", "attachments"
-_VECTORS = "embed:"
 # What was purged has no entry.
 NO_ENTRY = UUID(int=0)
 
@@ -96,7 +95,7 @@ class Page:
         self.revised = self._new_revisions()
         fetch = self._add_revisions()
         gone = {one for source in alone for one in self._link(source)}
-        self._add_work(fetch, gone)
+        self._add_work(fetch, gone, self._answers(alone, gone))
         return self._results(news)
 
     def _news(self, draft: EntryDraft) -> News:
@@ -240,14 +239,24 @@ class Page:
         standing = {key: before[key].thread_id for key in said if key in before}
         threads.extend(self.conn, self.tenant, source, said, standing)
 
-    def _add_work(self, fetch: set[UUID], gone: set[UUID]) -> None:
+    def _answers(self, alone: Sequence[str], gone: set[UUID]) -> list[UUID]:
+        """Return what replies to those of these that say or show something else now."""
+        seen = {one.row.id: one.row.source for one in self.edits if one.told}
+        seen |= {one.entry_id: one.news.draft.source for one in self.revised}
+        parents = {key for key, source in seen.items() if source in alone} | gone
+        return replies.to(self.conn, self.tenant, parents)
+
+    def _add_work(
+        self, fetch: set[UUID], gone: set[UUID], answers: Sequence[UUID]
+    ) -> None:
         """Make due what follows, stage by stage, in the order in which they follow."""
         revised = [one.entry_id for one in self.revised if one.entry_id not in gone]
         aside = {edit.row.id for edit in self.edits if edit.step is Step.ASIDE}
         wanted: dict[str, list[UUID]] = dict.fromkeys(self.stages, revised)
         for stage in self.stages:
-            if stage.startswith(_VECTORS):
-                wanted[stage] = [*revised, *gone]
+            if stage.startswith(replies.VECTORS):
+                # What a reply is about may be said by what it replies to.
+                wanted[stage] = [*{*revised, *gone, *answers}]
         wanted[ATTACHMENTS_STAGE] = [one for one in revised if one in fetch]
         wanted[INDEX_STAGE] = [*wanted.get(INDEX_STAGE, ()), *gone, *(aside - gone)]
         # Whose rights or place changed is news, by whatever it was read.

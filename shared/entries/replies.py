@@ -9,6 +9,10 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from shared.due import rows as due
+
+# Their stages: what a reply is about may be said by what it replies to.
+VECTORS = "embed:"
 _TO: LiteralString = """
     SELECT DISTINCT l.entry_id
       FROM entry p
@@ -33,6 +37,22 @@ def to(conn: Connection[TupleRow], tenant: str, parents: Iterable[UUID]) -> list
     if not values["parents"]:
         return []
     return [row[0] for row in conn.execute(_TO, values)]
+
+
+def add_work_of_gone(
+    conn: Connection[TupleRow],
+    tenant: str,
+    gone: Sequence[UUID],
+    stages: Sequence[str],
+    *,
+    work_class: int = due.LIVE,
+) -> None:
+    """Make due what takes away what was derived of these, in replies to them, too."""
+    answers = to(conn, tenant, gone)
+    # Stage by stage, as a page does: it may lock what replies just now.
+    for stage in stages:
+        ids = {*gone, *answers} if stage.startswith(VECTORS) else gone
+        due.add(conn, tenant, ids, [stage], work_class=work_class)
 
 
 def tell_anew(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> None:

@@ -10,7 +10,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.due import rows as due
-from shared.entries import links, tombstones
+from shared.entries import links, replies, tombstones
 from shared.entries.stored import RETENTION
 
 # The oldest first, and by key where they are locked.
@@ -46,5 +46,5 @@ def expire(
     values = {"tenant": tenant, "source": source, "days": days, "limit": limit}
     past = [row[0] for row in conn.execute(_PAST, values)]
     gone = tombstones.bury(conn, tenant, past, reason=RETENTION)
-    due.add(conn, tenant, gone, stages, work_class=due.BULK)
+    replies.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)
     return gone

@@ -71,32 +71,60 @@ def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
     return conn.execute(_INSERT, given, prepare=True).fetchone() is not None
 
 
-def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> int:
-    """End submitted jobs past their deadline with what is in; return how many."""
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """How a job was ended past its deadline, and what was never heard of."""
+
+    state: str
+    # Branches that told nothing; none where nobody can be asked what they told.
+    unheard: tuple[str, ...]
+    deadline_seconds: float
+
+
+def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> list[Overdue]:
+    """End submitted jobs past their deadline with what is in; return these."""
+    ended = []
     late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
     heard: Mapping[int, Sequence[Outcome]] | None = {}
     for job_id, tenant, plan in late:
         # One that hangs is not asked again: the others' deadlines have passed too.
         heard = None if heard is None else what_is_in(client, job_id)
         ending = _judged(heard or {}, plan)
-        conn.execute(_END, _values(job_id, tenant, ending))
+        if conn.execute(_END, _values(job_id, tenant, ending)).fetchone() is None:
+            # Its last branch was faster.
+            continue
         log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
-    return len(late)
+        ended.append(_overdue(ending, heard, plan))
+    return ended
+
+
+def _overdue(
+    ending: Ending,
+    heard: Mapping[int, Sequence[Outcome]] | None,
+    plan: Mapping[str, Any],
+) -> Overdue:
+    names = plan.get("branches", ()) if heard is not None else ()
+    unheard = [name for number, name in enumerate(names) if number not in (heard or {})]
+    return Overdue(ending.state, tuple(unheard), plan.get("deadline_ms", 0) / 1000)
 
 
 def cancel(
     conn: Connection[Any],
     found: StoredJob,
     arrived: Mapping[int, Sequence[Outcome]],
-) -> bool:
-    """End a job with what is in, because its owner says so; once, like any end."""
+) -> str | None:
+    """End a job with what is in, because its owner says so; return its state.
+
+    None: it had ended already, once, like any job.
+    """
     told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
     state, error = "partial", None
     if all(outcome.failed for outcome in told if outcome.name != FACETS):
         cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
         state, error = "failed", cancelled.body()["error"]
     values = _values(found.id, found.tenant, Ending(state, told, None, error))
-    return conn.execute(_END, {**values, "cancelled": True}).rowcount == 1
+    row = conn.execute(_END, {**values, "cancelled": True}).fetchone()
+    return None if row is None else state
 
 
 def what_is_in(

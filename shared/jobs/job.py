@@ -117,6 +117,12 @@ class StoredJob:
     ended_at: datetime | None
 
 
+# By the index of what has not ended: a few rows.
+_BEFORE: LiteralString = """
+    SELECT count(*)
+      FROM job
+     WHERE ended_at IS NULL AND deadline_at > clock_timestamp()
+       AND tenant = %(tenant)s AND id < %(id)s"""
 _OWN: LiteralString = """
     SELECT id, tenant, subject, state, request, plan, branches, ranked, cancelled,
            error, created_at, deadline_at, ended_at
@@ -144,6 +150,13 @@ def own(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
     return found
 
 
+def before(conn: Connection[Any], found: StoredJob) -> int:
+    """Return how many of its facility were submitted before it and have not ended."""
+    given = {"id": found.id, "tenant": found.tenant}
+    row = conn.execute(_BEFORE, given).fetchone()
+    return int(row[0]) if row else 0
+
+
 def newest(
     conn: Connection[Any], scope: Scope, *, limit: int, after: UUID | None = None
 ) -> list[StoredJob]:
@@ -165,8 +178,8 @@ def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:
 def row_of(job: Job) -> dict[str, Any]:
     """Return the columns that every job has."""
     plan = json.loads(job.plan)
-    asked = ("query", "asked", "limit", "filters", "deadline_ms")
-    request = {name: plan[name] for name in asked}
+    # Planned by whom no request was given, or by the release before.
+    request = plan.get("request") or {"query": plan["query"], "mode": plan["asked"]}
     return {
         "request": Jsonb(request),
         "id": job.job_id,

@@ -23,7 +23,7 @@ FAILED: tuple[Status, ...] = ("timeout", "error")
 _KEPT_TO_OURSELVES = frozenset(
     (
         *("unit", "hits", "diagnostics", "model", "vector", "floor", "exact"),
-        *("counts", "counted"),
+        *("counts", "counted", "meant"),
     )
 )
 # Why a branch was skipped whose backend failed too often: nobody was asked.
@@ -102,6 +102,8 @@ class Outcome:
     floor: float | None = None
     # Whether whatever was found has the very name or phrase that was asked for.
     exact: bool = False
+    # The entries among the hits whose very number was asked for.
+    meant: tuple[str, ...] = ()
     # By facet, as the answer says it; of `facets` alone.
     counts: dict[str, Any] | None = None
     # Whether `candidates` are all that match, and no fewer.
@@ -258,6 +260,7 @@ def from_json(text: str) -> list[Outcome]:
 def _outcome(values: dict[str, Any]) -> Outcome:
     hits = values.pop("hits")
     notes = values.pop("diagnostics")
+    meant = values.pop("meant", ())
     return Outcome(
         **known(Outcome, values),
         hits=tuple(
@@ -265,4 +268,5 @@ def _outcome(values: dict[str, Any]) -> Outcome:
             for hit in hits
         ),
         diagnostics=tuple(Diagnostic(**note) for note in notes),
+        meant=tuple(meant),
     )

@@ -32,11 +32,14 @@ LIVE = {
     "refresh_interval": "1s",
     "translog.durability": "request",
     "translog.flush_threshold_size": "512mb",
+    # A copy as soon as there is a second node to hold it.
+    "auto_expand_replicas": "0-1",
 }
 FILLING = {
     "refresh_interval": "-1",
     "translog.durability": "async",
     "translog.flush_threshold_size": "1gb",
+    "auto_expand_replicas": "false",
 }
 
 

@@ -8,8 +8,8 @@ complete as it was. Each step may be done twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, LiteralString
 from uuid import UUID
@@ -18,7 +18,7 @@ from opensearchpy import OpenSearch
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE
+from shared.broker import INDEX_STAGE
 from shared.due import behind, maintenance
 from shared.due import rows as due
 from shared.due.maintenance import Chore, Progress
@@ -38,6 +38,7 @@ from shared.opensearch import (
 from shared.opensearch.compare import Sides
 from shared.opensearch.portions import Sized
 from shared.postgres import Pool, connection
+from shared.stages import knowledge
 
 log = get_logger()
 
@@ -66,8 +67,8 @@ _PAGE: LiteralString = """
      ORDER BY e.id
      LIMIT %(limit)s"""
 
-# How a chore begins that has every text read anew first.
-FULL: dict[str, Any] = {"phase": "read"}
+# How a chore begins that has what is derived in Postgres made anew first.
+FULL: dict[str, Any] = knowledge.BEGINS
 _BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
 
 Effect = Callable[[Connection[TupleRow]], Progress]
@@ -82,6 +83,8 @@ class _Site:
     pool: Pool
     chore: Chore
     tombstone_days: int
+    # The stages that make what is derived in Postgres.
+    knowledge: Sequence[str]
 
     @property
     def sides(self) -> Sides:
@@ -109,10 +112,19 @@ class _Site:
 
 
 def prepare(
-    client: OpenSearch, base: str, pool: Pool, chore: Chore, *, tombstone_days: int
+    client: OpenSearch,
+    base: str,
+    pool: Pool,
+    chore: Chore,
+    *,
+    tombstone_days: int,
+    made_by: Sequence[str] = (),
 ) -> Effect:
-    """Do the next step outside every transaction; return what to commit of it."""
-    site = _Site(client, base, pool, chore, tombstone_days)
+    """Do the next step outside every transaction; return what to commit of it.
+
+    `made_by` names the stages that a full one has every entry pass first.
+    """
+    site = _Site(client, base, pool, chore, tombstone_days, made_by)
     phase = site.came.get("phase", "create")
     if phase not in _BEFORE_THE_INDEX:
         indices = aliases.look(client, base)
@@ -124,30 +136,23 @@ def prepare(
 
 
 def _read(site: _Site) -> Effect:
-    """Have every entry analysed anew, before what is made of it is written."""
-    page = _page(site)
-    named = [(row.tenant, row.id) for row in page]
-    make_last_due = behind.add_but_last(site.pool, named, METADATA_STAGE)
-
-    def commit(conn: Connection[TupleRow]) -> Progress:
-        make_last_due(conn)
-        if len(page) == STEP_ENTRIES:
-            return site.goes_on("read", after=str(page[-1].id))
-        marked_at = maintenance.now(conn).isoformat()
-        return site.goes_on("reading", marked_at=marked_at)
-
-    return commit
+    """Have all that is derived made anew, before what is made of it is written."""
+    return knowledge.read(site.pool, site.chore, site.knowledge)
 
 
 def _reading(site: _Site) -> Effect:
     return lambda conn: (
         site.waits()
-        if _is_work_left(conn, site, METADATA_STAGE)
-        else site.goes_on("create")
+        if knowledge.is_left(conn, site.came)
+        else site.goes_on("create", after=None)
     )
 
 
 def _create(site: _Site) -> Effect:
+    with connection(site.pool) as conn:
+        if knowledge.is_under_way(conn):
+            # Asked for by itself: first that, then the index.
+            return lambda _: replace(site.goes_on("create"), wait_seconds=_LOOK_SECONDS)
     filling.ensure_filled(site.client, site.base, site.pool)
     for name in aliases.look(site.client, site.base).bare:
         if name != site.name and aliases.is_left_over(site.base, name):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
+from shared import nearest
 from shared.errors import ModuleNotEnabledError
 from shared.query import modes
 from shared.query.modes import Chosen
@@ -47,10 +47,8 @@ def is_leg(chosen: Chosen, asked: Sequence[str]) -> bool:
 
 
 def _refused(name: str, chosen: Chosen, legal: list[str]) -> ModuleNotEnabledError:
-    near = difflib.get_close_matches(name, legal, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]}?" if near else ""
     message = (
         f"The mode {chosen.mode.name} asks no module {name[:50]!r}, or it is switched"
-        f" off.{hint}"
+        f" off.{nearest.hint(name, legal)}"
     )
     return ModuleNotEnabledError(message, module_name=name[:50], available=legal)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import time
 from typing import Any
 
+from shared import nearest
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.query import filters
 from shared.query.language.calendar import Clock
@@ -15,6 +16,7 @@ DATE = "date"
 # What an entry says itself, beside what is known of it.
 SAID = (filters.AUTHOR, "logbook", "source")
 BUILT = tuple(sorted((*SAID, *filters.FACTS, filters.HAS_ATTACHMENT, DATE)))
+_CALLED = (*BUILT, *(one for one, name in filters.ALIASES.items() if name in BUILT))
 # Counts stop there in Postgres.
 MAX_MATCHES = 100_000
 BUDGET_MS = 1000
@@ -67,7 +69,7 @@ def check(names: Sequence[str]) -> None:
             )
         else:
             raise InvalidRequestError(
-                f"There is no facet {name[:100]!r}.",
+                f"There is no facet {name[:100]!r}.{nearest.hint(name, _CALLED)}",
                 code="unknown_filter",
                 details={"allowed": list(BUILT)},
             )

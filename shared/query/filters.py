@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+import string
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Self
 from uuid import UUID
 
-from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.query import period
+from shared import nearest
+from shared.errors import InvalidRequestError
+from shared.query import operators, period
 from shared.query.language.calendar import NO_CLOCK, Clock
-from shared.query.wanted import Bounds, Wanted
-from shared.text import facts, quantities
+from shared.query.wanted import Bounds, Part, Wanted
+from shared.text import facts
 from shared.text.analyser import quoted
-from shared.text.facts import MARK, comparable
+from shared.text.facts import MARK
 
 AUTHOR, HAS_ATTACHMENT, QUANTITY = "author", "has_attachment", "quantity"
 THREAD = "thread_id"
@@ -26,9 +27,9 @@ FACTS = (
     *("category", "device", "kind", "language", "level", "origin", "shift"),
     *("system", "tag"),
 )
-_TIMES = (period.FROM, period.TO, period.EVENT_FROM, period.EVENT_TO)
+TIMES = (period.FROM, period.TO, period.EVENT_FROM, period.EVENT_TO)
 BUILT = (
-    *(AUTHOR, *FACTS, *_TIMES),
+    *(AUTHOR, *FACTS, *TIMES),
     *(EXCLUDED, HAS_ATTACHMENT, "logbook", QUANTITY, "source", THREAD),
 )
 # As they are told; the last takes any key of the metadata.
@@ -40,10 +41,30 @@ ALIASES = {
     "start_date": period.FROM,
     "tags": "tag",
 }
-_SAID_SO = {"true": True, "false": False}
+_CALLED = (*BUILT, *ALIASES, period.RANGE)
+# The fields of `Filters` by what is said of them.
+_CALLED_IN_FILTERS = {
+    AUTHOR: {"in": "people", "not": "not_people"},
+    "logbook": {
+        "in": "logbooks",
+        "not": "not_logbooks",
+        "contains": "logbook_parts",
+    },
+    "source": {"in": "sources", "not": "not_sources", "contains": "source_parts"},
+    THREAD: {"in": "threads", "not": "not_threads"},
+}
 _TWICE = "It is given twice."
-_OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
 _WILD = str.maketrans({"\\": "\\\\", "%": "\\%", "_": "\\_"})
+# Of letters: those that an index takes for alike, too.
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_AS_IT_IS: Mapping[int, int] = {}
+
+# Fields of `Filters` that can be given once.
+_ONE_ALONE = ("logbooks", "people", "quantity", "ids", "not_ids", "threads")
+_PLAIN = (
+    *("not_sources", "not_logbooks", "not_people", "not_threads"),
+    *("source_parts", "logbook_parts"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +91,15 @@ class Filters:
     threads: tuple[str, ...] | None = None
     # The entries of those threads, for an engine that knows of none.
     members: tuple[str, ...] | None = None
+    # What is not wanted; and what a name must have in it.
+    not_sources: tuple[str, ...] | None = None
+    not_logbooks: tuple[str, ...] | None = None
+    not_people: tuple[str, ...] | None = None
+    not_threads: tuple[str, ...] | None = None
+    not_members: tuple[str, ...] | None = None
+    source_parts: tuple[str, ...] | None = None
+    logbook_parts: tuple[str, ...] | None = None
+    fact_parts: tuple[Part, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything is asked for at all."""
@@ -78,7 +108,7 @@ class Filters:
     def both(self, other: Filters) -> Filters | None:
         """Return what asks for this and the other; None: no one filter can say so."""
         told: dict[str, Any] = {}
-        for name in ("logbooks", "people", "quantity", "ids", "not_ids", "threads"):
+        for name in (*_ONE_ALONE, *_PLAIN):
             ours, theirs = getattr(self, name), getattr(other, name)
             if None not in (ours, theirs) and ours != theirs:
                 return None
@@ -89,6 +119,7 @@ class Filters:
         return Filters(
             sources=sources,
             facts=tuple(dict.fromkeys((*self.facts, *other.facts))),
+            fact_parts=tuple(dict.fromkeys((*self.fact_parts, *other.fact_parts))),
             ranges=tuple(dict.fromkeys((*self.ranges, *other.ranges))),
             since=_last(self.since, other.since),
             until=_first(self.until, other.until),
@@ -102,12 +133,17 @@ class Filters:
         """Return what an SQL constant with these filters takes."""
         bounds = self.quantity or Bounds("")
         return {
-            "only_sources": None if self.sources is None else list(self.sources),
-            "only_logbooks": None if self.logbooks is None else list(self.logbooks),
+            "only_sources": _list(self.sources),
+            "only_logbooks": _list(self.logbooks),
             "only_facts": self._tsquery(),
-            "only_people": None
-            if self.people is None
-            else [f"%{part.translate(_WILD)}%" for part in self.people],
+            "only_people": _anywhere(self.people),
+            "only_not_people": _anywhere(self.not_people),
+            "only_not_sources": _list(self.not_sources),
+            "only_not_logbooks": _list(self.not_logbooks),
+            "only_not_threads": _list(self.not_threads),
+            "only_source_part": _anywhere(self.source_parts, _LOWER),
+            "only_logbook_part": _anywhere(self.logbook_parts, _LOWER),
+            "only_parts": self._parts(),
             "only_dimension": bounds.dimension or None,
             "only_least": -math.inf if bounds.least is None else bounds.least,
             "only_most": math.inf if bounds.most is None else bounds.most,
@@ -117,11 +153,11 @@ class Filters:
             "only_until": self.until,
             "only_happened_since": self.happened_since,
             "only_happened_until": self.happened_until,
-            "only_ids": None if self.ids is None else list(self.ids),
+            "only_ids": _list(self.ids),
             # Those that may be an entry's own id: an index knows them as such.
             "only_keys": None if self.ids is None else _keys(self.ids),
-            "only_threads": None if self.threads is None else list(self.threads),
-            "only_others": None if self.not_ids is None else list(self.not_ids),
+            "only_threads": _list(self.threads),
+            "only_others": _list(self.not_ids),
             "only_beyond": None,
         }
 
@@ -129,6 +165,18 @@ class Filters:
         told = [
             {"dimension": one.dimension, "least": one.least, "most": one.most}
             for one in self.ranges
+        ]
+        return json.dumps(told) if told else None
+
+    def _parts(self) -> str | None:
+        told = [
+            {
+                "patterns": [
+                    begin.translate(_WILD) + f"%{part.translate(_WILD)}%"
+                    for begin, part in one.terms
+                ]
+            }
+            for one in self.fact_parts
         ]
         return json.dumps(told) if told else None
 
@@ -162,6 +210,8 @@ class Filters:
             ids=_tuple(values.get("ids")),
             not_ids=_tuple(values.get("not_ids")),
             threads=_tuple(values.get("threads")),
+            fact_parts=tuple(Part(**one) for one in values.get("fact_parts") or ()),
+            **{name: _tuple(values.get(name)) for name in _PLAIN},
         )
 
 
@@ -174,183 +224,95 @@ def parse(
     """Return the filters, or refuse what is unknown, not built or badly formed."""
     found: dict[str, Any] = {}
     wanted: list[Wanted] = []
+    parts: list[Part] = []
     ranges: list[Bounds] = []
     seen: set[str] = set()
     for key, value in given.items():
         name = ALIASES.get(key, key)
         path = f"filters.{key}"
-        _check_name(key, name)
+        _check_name(key)
         if name in seen:
             raise InvalidRequestError.field(path, "duplicate", _TWICE)
         seen.add(name)
         if name == HAS_ATTACHMENT:
-            wanted.append(_attached(path, value))
+            wanted.append(operators.attached(path, value))
         elif name in FACTS:
-            said = _values(path, value, max_values, {"in", "not"})
-            wanted.append(Wanted(name, said.get("in", ()), said.get("not", ())))
+            told = operators.said(path, value, max_values, operators.SAID)
+            _add_fact(wanted, parts, path, name, told)
         elif name.startswith(facts.METADATA):
             field = facts.metadata_field(name.removeprefix(facts.METADATA))
-            ends, rest = _ends_and_rest(value)
+            ends, rest = operators.ends_and_rest(value)
             if ends:
-                ranges.append(_range(path, field, ends))
+                ranges.append(operators.between(path, field, ends, clock))
             if rest != {} or not ends:
-                said = _values(path, _as_texts(rest), max_values, {"in", "not"})
-                wanted.append(Wanted(field, said.get("in", ()), said.get("not", ())))
+                rest = operators.as_texts(rest)
+                told = operators.said(path, rest, max_values, operators.SAID)
+                _add_fact(wanted, parts, path, field, told)
         else:
             narrowed = _narrowed(name, path, value, max_values, clock)
             if set(narrowed) & set(found):
                 raise InvalidRequestError.field(path, "duplicate", _TWICE)
             found |= narrowed
-    return Filters(**found, facts=tuple(wanted), ranges=tuple(ranges))
+    return Filters(
+        **found, facts=tuple(wanted), fact_parts=tuple(parts), ranges=tuple(ranges)
+    )
+
+
+def _add_fact(
+    wanted: list[Wanted],
+    parts: list[Part],
+    path: str,
+    field: str,
+    told: Mapping[str, tuple[str, ...]],
+) -> None:
+    if "in" in told or "not" in told:
+        wanted.append(Wanted(field, told.get("in", ()), told.get("not", ())))
+    parts += [
+        Part(field, operators.part(path, one)) for one in told.get("contains", ())
+    ]
 
 
 def _narrowed(
     name: str, path: str, value: object, most: int, clock: Clock
 ) -> dict[str, Any]:
     """Return what one filter that is no fact makes of the fields of Filters."""
-    if name in {*_TIMES, period.RANGE}:
+    if name in {*TIMES, period.RANGE}:
         return dict(period.read(path, name, value, clock))
-    if name == EXCLUDED:
-        return {"not_ids": _uuids(path, {"in": value}, most)}
-    if name == THREAD:
-        return {"threads": _uuids(path, value, most)}
     if name == QUANTITY:
-        return {"quantity": _bounds(path, value)}
-    if name != AUTHOR:
-        return {f"{name}s": _values(path, value, most, {"in"})["in"]}
-    parts = _values(path, value, most, {"in", "contains"})["in"]
-    people = tuple(comparable(part) for part in parts)
-    if "" in people:
-        message = "A part of a name has a letter at least."
-        raise InvalidRequestError.field(path, "length", message)
-    return {"people": people}
+        return {"quantity": operators.bounds(path, value)}
+    if name == EXCLUDED:
+        told = operators.said(path, {"in": value}, most, operators.LISTED)
+        return {"not_ids": operators.uuids(path, told["in"])}
+    takes = operators.LISTED if name == THREAD else operators.SAID
+    told = operators.said(path, value, most, takes)
+    if name == THREAD:
+        told = {said: operators.uuids(path, listed) for said, listed in told.items()}
+    elif name == AUTHOR:
+        # Any part of a name is enough, however it is said.
+        told = {
+            "in" if said == "contains" else said: tuple(
+                operators.part(path, one) for one in listed
+            )
+            for said, listed in told.items()
+        }
+    called = _CALLED_IN_FILTERS[name]
+    return {called[said]: listed for said, listed in told.items()}
 
 
-def _check_name(key: str, name: str) -> None:
-    is_metadata = name.startswith(facts.METADATA) and name != facts.METADATA
-    if name in BUILT or name == period.RANGE or is_metadata:
+def is_known(key: str) -> bool:
+    """Whether there is a filter that is called so."""
+    is_metadata = key.startswith(facts.METADATA) and key != facts.METADATA
+    return key in _CALLED or is_metadata
+
+
+def _check_name(key: str) -> None:
+    if is_known(key):
         return
     raise InvalidRequestError(
-        f"There is no filter {key!r}.",
+        f"There is no filter {key[:100]!r}.{nearest.hint(key, _CALLED)}",
         code="unknown_filter",
         details={"allowed": list(ALLOWED)},
     )
-
-
-def _ends_and_rest(value: object) -> tuple[dict[str, object], object]:
-    """Return the bounds of a filter, and what else it says; {}: nothing else."""
-    if not isinstance(value, Mapping) or not {"gte", "lte"} & set(value):
-        return {}, value
-    ends = {name: value[name] for name in ("gte", "lte") if name in value}
-    return ends, {name: one for name, one in value.items() if name not in ends}
-
-
-def _range(path: str, field: str, ends: Mapping[str, object]) -> Bounds:
-    sizes = {}
-    for end, given in ends.items():
-        number = None if isinstance(given, bool) else facts.size(str(given))
-        if number is None:
-            message = "It is a number."
-            raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
-        sizes[end] = number
-    return Bounds(field, sizes.get("gte"), sizes.get("lte"))
-
-
-def _as_texts(value: object) -> object:
-    """Return the value of a filter with its numbers, true and false as texts."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value)
-    if isinstance(value, list):
-        return [_as_texts(one) for one in value]
-    if isinstance(value, Mapping):
-        return {name: _as_texts(one) for name, one in value.items()}
-    return value
-
-
-def _values(
-    path: str, value: object, most: int, takes: set[str]
-) -> dict[str, tuple[str, ...]]:
-    """Return the values by operator; a text is `in` with itself alone."""
-    if isinstance(value, str):
-        return {"in": (value,)}
-    shape = f"A filter takes a text, or {{{', '.join(sorted(takes))}: ...}}."
-    if not isinstance(value, Mapping) or not value:
-        raise InvalidRequestError.field(path, "filter_value", shape)
-    later = (_OPERATORS - takes) & set(value)
-    if later:
-        raise ModuleNotEnabledError(
-            f"The operator {min(later)!r} of {path} is not built in yet.",
-            available=sorted(takes),
-        )
-    if not set(value) <= takes:
-        raise InvalidRequestError.field(path, "filter_value", shape)
-    return dict(_lists(path, value, most))
-
-
-def _lists(
-    path: str, value: Mapping[str, object], most: int
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for operator, listed in value.items():
-        place = f"{path}.{operator}"
-        if operator == "contains":
-            if not isinstance(listed, str) or len(value) > 1:
-                raise InvalidRequestError.field(
-                    place, "filter_value", "`contains` stands alone and takes a text."
-                )
-            yield "in", (listed,)
-            continue
-        if not isinstance(listed, list) or not all(isinstance(v, str) for v in listed):
-            message = f"`{operator}` takes a list of texts."
-            raise InvalidRequestError.field(place, "filter_value", message)
-        if not 1 <= len(listed) <= most:
-            message = f"`{operator}` takes 1 to {most} values."
-            raise InvalidRequestError.field(place, "length", message)
-        yield operator, tuple(dict.fromkeys(listed))
-
-
-def _uuids(path: str, value: object, most: int) -> tuple[str, ...]:
-    listed = _values(path, value, most, {"in"})["in"]
-    try:
-        return tuple(str(UUID(one)) for one in listed)
-    except ValueError:
-        message = "Ids of entries and of threads are UUIDs."
-        raise InvalidRequestError.field(path, "filter_value", message) from None
-
-
-def _attached(path: str, value: object) -> Wanted:
-    # In a terminal everything is a text.
-    said = _SAID_SO.get(value, value) if isinstance(value, str) else value
-    if not isinstance(said, bool):
-        message = "It takes true or false."
-        raise InvalidRequestError.field(path, "filter_value", message)
-    listed = (facts.ATTACHMENT,)
-    return Wanted(facts.HAS, listed) if said else Wanted(facts.HAS, (), listed)
-
-
-def _bounds(path: str, value: object) -> Bounds:
-    shape = "A quantity takes {unit, gte, lte, name}: a unit, and a number or two."
-    if not isinstance(value, Mapping) or set(value) - {"unit", "gte", "lte", "name"}:
-        raise InvalidRequestError.field(path, "filter_value", shape)
-    unit, name = value.get("unit"), value.get("name")
-    ends = {end: value[end] for end in ("gte", "lte") if value.get(end) is not None}
-    if not isinstance(unit, str) or not ends or not isinstance(name, str | None):
-        raise InvalidRequestError.field(path, "filter_value", shape)
-    sizes: dict[str, float] = {}
-    dimension = ""
-    for end, number in ends.items():
-        is_number = isinstance(number, int | float) and not isinstance(number, bool)
-        if not is_number or not math.isfinite(number):
-            place = f"{path}.{end}"
-            raise InvalidRequestError.field(place, "filter_value", "It is a number.")
-        size = quantities.converted(Decimal(str(number)), unit)
-        if size is None:
-            message = f"{unit[:20]!r} is no unit that is known here."
-            raise InvalidRequestError.field(f"{path}.unit", "unknown_unit", message)
-        dimension, sizes[end] = size
-    named = " ".join(word for word, _, _ in facts.words(name)) if name else None
-    return Bounds(dimension, sizes.get("gte"), sizes.get("lte"), named)
 
 
 def _first(one: str | None, other: str | None) -> str | None:
@@ -359,6 +321,18 @@ def _first(one: str | None, other: str | None) -> str | None:
 
 def _last(one: str | None, other: str | None) -> str | None:
     return max(filter(None, (one, other)), default=None)
+
+
+def _list(values: tuple[str, ...] | None) -> list[str] | None:
+    return None if values is None else list(values)
+
+
+def _anywhere(
+    parts: tuple[str, ...] | None, folded: Mapping[int, str | int] = _AS_IT_IS
+) -> list[str] | None:
+    if parts is None:
+        return None
+    return [f"%{part.translate(_WILD).translate(folded)}%" for part in parts]
 
 
 def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:

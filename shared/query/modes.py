@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from shared.errors import ModuleNotEnabledError
 
 ALIASES = {"vector": "semantic"}
 LATER = ("rag", "agentic", "agent")
+# What questions call for that is not there yet, and for which questions.
+Later: TypeAlias = Literal["rag", "agentic"]
+_FOR: dict[Later, str] = {"rag": "a question", "agentic": "several parts"}
 AUTO = "auto"
 MIN_DEADLINE_MS = 100
 
@@ -76,6 +80,14 @@ def by_words(chosen: Chosen) -> Chosen:
     """Return how names and phrases are searched for, where nothing else is asked."""
     reason = "auto searches by words: names and phrases are all that is asked for"
     return Chosen(chosen.asked, MODES["keyword"], reason)
+
+
+def short_of(chosen: Chosen, later: Later | None) -> Chosen:
+    """Return how `auto` searches instead of by a mode that is not built in yet."""
+    if chosen.asked != AUTO or later is None:
+        return chosen
+    would = f"for {_FOR[later]} {later} would be used, which is not built in yet"
+    return Chosen(chosen.asked, chosen.mode, f"{chosen.reasoning}; {would}")
 
 
 def choose(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.errors import InvalidRequestError
@@ -21,6 +22,7 @@ _ENDS = {
     EVENT_TO: "happened_until",
 }
 _TWO = 2
+_FINEST = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,21 @@ def read(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
     for end, one in zip((FROM, TO), value, strict=True):
         if one is not None:
             found |= _end(path, end, one, clock)
+    return found
+
+
+def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
+    """Return dates as seconds since 1970, an end counting in; None: not all are."""
+    found: dict[str, float] = {}
+    for end, given in ends.items():
+        span = dates.read(given, clock) if isinstance(given, str) else None
+        if span is None:
+            return None
+        moment = span.since if end == "gte" else span.until
+        if moment is None:
+            return None
+        # An interval ends before its end, and engines count no finer.
+        found[end] = moment.timestamp() - (_FINEST if end == "lte" else 0.0)
     return found
 
 

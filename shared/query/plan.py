@@ -5,29 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.jobs.outcome import FACETS, Diagnostic
 from shared.jobs.releases import known, told
-from shared.query import branching, counting, filters, modes, naming, timing
+from shared.query import (
+    branching,
+    counting,
+    filters,
+    intent,
+    listing,
+    modes,
+    naming,
+    timing,
+)
+from shared.query.amount import WHOLE, Amount
 from shared.query.counting import Counting
 from shared.query.fault import Fault
 from shared.query.filters import Filters
 from shared.query.language import grammar, lifting, tree, wording
 from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.tree import Node
+from shared.query.listing import LISTING_MODULE, Sort
 from shared.query.ordering import SHIPPED, Ordering
 from shared.query.period import Applied
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary.expand import ALIKE
 
 MIN_WINDOW = 50
-LISTING_MODULE = "newest"
-
-# By time, hits are all that match, however many: no score leaves any of them out.
-Sort = Literal["relevance", "newest", "oldest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +64,10 @@ class Question:
     parameters: Mapping[str, object] = field(default_factory=dict)
     # Whether it says that what is done anyway is to be done: `rerank: true`.
     asks_rerank: bool = False
+    # How much the answer tells of its results.
+    amount: Amount = WHOLE
     any_word: bool = False  # is enough, although no other branch asks besides
+    request: Mapping[str, object] | None = None  # as it was given
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class Limits:
     facet_max_matches: int = counting.MAX_MATCHES
     facet_budget_ms: int = counting.BUDGET_MS
     acl_honesty: bool = False
-    fuzzy_threshold: float = ALIKE
+    fuzzy_threshold: float | None = ALIKE
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,15 +138,19 @@ class Plan:
     exhaustive: bool = False
     # Of a thread its best entry alone is shown.
     by_thread: bool = False
+    # How much the answer tells of its results.
+    amount: Amount = WHOLE
     # What modules of other packages are given, checked against what they say they take.
     parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
     # Whether words are searched in Postgres because OpenSearch is switched off.
     without_opensearch: bool = False
     # Whether the answer says how many match that the caller may not see.
     acl_honesty: bool = False
-    # How alike a word must be to the one that nobody has written.
-    fuzzy_threshold: float = ALIKE
+    # How alike a word must be to the one that nobody has written; None: none stands in.
+    fuzzy_threshold: float | None = ALIKE
     any_word: bool = False  # is enough from the first, not only where all find none
+    by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
+    request: Mapping[str, object] | None = None  # as it was given
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -156,7 +170,7 @@ class Plan:
     @property
     def asks_for_words(self) -> bool:
         """Whether there is anything to find, and not only to filter or exclude."""
-        return bool(wording.wanted_text(self.tree))
+        return wording.wants(self.tree)
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
@@ -187,6 +201,7 @@ class Plan:
             ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
             fault=Fault(**fault) if fault else None,
             counting=Counting.from_values(counted) if counted else None,
+            amount=Amount.from_values(raw.pop("amount", {})),
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
             **known(cls, raw),
@@ -215,6 +230,8 @@ def make_plan(
         # What is asked for in time is taken whatever the question's words are.
         if question.deadline_ms is None:
             deadline_ms = chosen.mode.deadline_ms
+    else:
+        chosen = modes.short_of(chosen, intent.calls_for(asked, text))
     limit = limits.default_limit if question.limit is None else question.limit
     if limit > limits.max_limit:
         message = f"limit: at most {limits.max_limit} results are returned."
@@ -247,14 +264,18 @@ def make_plan(
         asks=timed.questions,
         zone=clock.zone,
         by_thread=question.by_thread,
+        amount=question.amount,
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
         fuzzy_threshold=limits.fuzzy_threshold,
         any_word=limits.any_word
         and (question.any_word or branching.is_leg(chosen, branches)),
+        by_field=any(naming.is_named(one.filters) for one in lifted.fields),
     )
     counting.check(question.facets)
-    return _counted(_listed(plan, question, limits) or plan, question, limits, clock)
+    return _counted(
+        listing.listed(plan, question, limits) or plan, question, limits, clock
+    )
 
 
 def _is_open(question: Question, chosen: modes.Chosen) -> bool:
@@ -275,67 +296,6 @@ def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Pl
         limits.facet_budget_ms,
     )
     return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
-
-
-def _listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
-    """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
-    first: Sort = "oldest" if question.sort == "oldest" else "newest"
-    if plan.asks_for_words:
-        if question.sort == "relevance" and not question.exhaustive:
-            return None
-        if plan.method == "semantic":
-            message = "By meaning nothing matches or not: this takes words."
-            path = "exhaustive" if question.exhaustive else "sort"
-            raise InvalidRequestError.field(path, "not_in_this_mode", message)
-        reasoning = f"all that match by words are listed, {first} first"
-    elif plan.filters or plan.tree is not None:
-        reasoning = (
-            f"there is nothing to find: what passes the filters is listed, {first}"
-            " first"
-        )
-    else:
-        reasoning = "a blank query without filters finds nothing"
-        return replace(plan, method="keyword", branches=(), reasoning=reasoning)
-    _refuse_unheard(question, limits, by_words=plan.asks_for_words)
-    notes = (*plan.diagnostics, _UNRANKED) if question.asks_rerank else plan.diagnostics
-    return replace(
-        plan,
-        method="keyword",
-        branches=(LISTING_MODULE,),
-        reasoning=reasoning,
-        diagnostics=notes,
-        sort=first,
-        exhaustive=question.exhaustive,
-        any_word=False,
-    )
-
-
-# `true` is what is done without a word: said of a list it is no mistake to refuse.
-_UNRANKED = Diagnostic(
-    level="info",
-    source="rank",
-    code="rerank_skipped",
-    message="Results stand by time: nothing is reranked.",
-    category="search",
-)
-# What chooses or ranks: nothing of a list by time is chosen or ranked.
-_RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
-
-
-def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> None:
-    """Refuse what a list by time would not heed, by its name."""
-    if question.by_thread:
-        message = "A list by time, or of all that match, has every entry of a thread."
-        raise InvalidRequestError.field("collapse", "not_by_time", message)
-    if not by_words:
-        return
-    said = {name: question.ordering.get(name) for name in _RANKING}
-    said["modules"] = question.modules
-    said["mode"] = question.mode if question.mode in limits.outside else None
-    for name, value in said.items():
-        if value is not None and value is not False:
-            message = f"{name}: a list by time, or of all that match, heeds words only."
-            raise InvalidRequestError.field(name, "not_by_time", message)
 
 
 def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:

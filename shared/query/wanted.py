@@ -37,6 +37,25 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """What a fact of an entry must have in it, as facts are compared."""
+
+    field: str
+    part: str
+
+    @property
+    def terms(self) -> list[tuple[str, str]]:
+        """Return how a term of such a fact begins, and what comes somewhere after."""
+        parts = [self.part]
+        if self.field in facts.THINGS:
+            # Names of things are kept as words, or as one name where they are one.
+            parts.append(" ".join(word for word, _, _ in facts.words(self.part)))
+        # The name itself, and an alias of another.
+        begins = (f"{self.field}{sign}" for sign in facts.SIGNS)
+        return [(begin, one) for begin in begins for one in dict.fromkeys(parts) if one]
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
     """A quantity that an entry must name, in the unit of its dimension."""
 

@@ -32,6 +32,10 @@ MAP_OF_UNIT: dict[str, Calibration] = {
 COSINE_MAPS = {
     "all-MiniLM-L6-v2-int8": ((0.235, 0.25), (0.395, 0.5), (0.595, 0.8)),
 }
+# The same of the linear score: one of meaning alone is 0.7 of its cosine at most.
+LINEAR_MAPS = {
+    "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
+}
 
 
 def clamped(score: float) -> float:
@@ -69,6 +73,11 @@ def of_branch(score: float, unit: str, model: str | None = None) -> float:
         return clamped(score)
     # What was not fitted stays as it is.
     return between(score, COSINE_MAPS.get(model or "", ()))
+
+
+def of_linear(score: float, model: str | None) -> float:
+    """Return the calibrated linear score; monotone, so that the order stays."""
+    return between(score, LINEAR_MAPS.get(model or "", ()))
 
 
 def minmax(scores: Sequence[float], ceiling: float) -> list[float]:

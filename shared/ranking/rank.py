@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from math import inf
 from typing import NamedTuple
 
 from shared.jobs.outcome import FACETS, Diagnostic, Outcome
@@ -38,6 +37,16 @@ class _Scored(NamedTuple):
     factors: list[dict[str, float]]
     # By entry, where the question was moved.
     moved: Mapping[str, float] = {}
+    # Whose cosines these are, which is whose map.
+    model: str | None = None
+
+    def shown(self, number: int, *, by_model: bool) -> float:
+        """Return one score from 0 to 1; none is above that of what stands before it."""
+        # As far as it decides the order.
+        after = round(self.after[number], SCORE_DECIMALS)
+        if self.map == "linear_map" and not by_model:
+            return calibration.of_linear(after, self.model)
+        return calibration.clamped(after)
 
 
 def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
@@ -60,10 +69,13 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
     elif any(read):
         scored = _by_model(scored, fused, facts, ordering.temperature)
     exact = {one.name for one in searched if one.exact}
+    meant = {entry_id for one in searched for entry_id in one.meant}
     shown = [hit.shown for hit in fused]
     places = sorted(
         range(len(fused)),
         key=lambda n: (
+            # Who asks for an entry by its number wants that one.
+            shown[n].entry_id not in meant,
             # What a model has read stands before what it has not.
             not read[n],
             -round(scored.after[n], SCORE_DECIMALS),
@@ -72,12 +84,14 @@ def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
         ),
     )
     # Behind them the order of before stands, and no score above the least of theirs.
-    lowest = min((scored.after[n] for n in places if read[n]), default=inf)
+    by_model = any(read) and not ordering.late
+    most = (scored.shown(n, by_model=by_model) for n in places if read[n])
+    lowest = min(most, default=1.0)
     items = [
         _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest)
         for n in places
     ]
-    by_model = any(read) and not ordering.late
+    items = [_first(one) if one.entry_id in meant else one for one in items]
     kept, left_out, suppressed = _cut(items, plan, by_model=by_model)
     notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
     # A list by time leaves nobody's entries for later.
@@ -125,7 +139,7 @@ def _scored(
             for u, s in hit.scores.items()
         )
         after = calibration.minmax(after, max(tops, default=0.0))
-    return _Scored(before, after, named, found, moved)
+    return _Scored(before, after, named, found, moved, model)
 
 
 def _by_model(
@@ -182,14 +196,14 @@ def _ranked(
 ) -> Ranked:
     shown = hit.shown
     logit = facts.logits.get(shown.entry_id)
-    after = min(scored.after[number], most) if logit is None else scored.after[number]
-    score = round(calibration.clamped(after), SCORE_DECIMALS)
+    late = plan.ordering.late
+    score = scored.shown(number, by_model=logit is not None and not late)
+    score = round(score if logit is not None else min(score, most), SCORE_DECIMALS)
     kin = facts.kin.get(shown.entry_id, _ALONE)
     cosine = facts.cosines.get(shown.entry_id)
     scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
     if shown.entry_id in scored.moved:
         scores = {**scores, MOVED: scored.moved[shown.entry_id]}
-    late = plan.ordering.late
     if logit is not None:
         scores = {**scores, LIKENESS if late else LOGIT: logit}
     trusted: Confidence = "none"
@@ -218,6 +232,11 @@ def _ranked(
         series_id=None if listed else kin.series_id,
         thread_id=kin.thread_id if plan.by_thread else None,
     )
+
+
+def _first(item: Ranked) -> Ranked:
+    """Return what was asked for by its number: no score says more than that."""
+    return replace(item, relevance_score=1.0, calibration="none", confidence="high")
 
 
 def _cut(

@@ -34,7 +34,6 @@ from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from shared.access.cursors import Signer
-    from shared.embedding.cross_encoders import CrossEncoder
     from shared.postgres import Pool
 
 log = get_logger()
@@ -81,7 +80,7 @@ class Tools:
     # Whose words texts are read by.
     facility: Facility = PLAIN
     # None: this process reads nothing with a model.
-    cross_encoder: Callable[[], CrossEncoder] | None = None
+    rerank_model: reranking.Model | None = None
     # What this process knows of a model by its name: the rest is read.
     named: Named = facts.unknown
 
@@ -99,7 +98,7 @@ def finish(
     try:
         known = facts.read(tools.pool, plan, heard, facts_ms, tools.named)
         known = reranking.read(
-            tools.cross_encoder,
+            tools.rerank_model,
             tools.pool,
             plan,
             arrived,
@@ -146,14 +145,18 @@ def tell(client: redis.Redis, mailbox: str, job: Job, finished: Finished) -> Non
         pipe.execute()
 
 
-def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> None:
-    """Close the job in Postgres, once; the caller has its answer already."""
+def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> bool:
+    """Close the job in Postgres, once; the caller has its answer already.
+
+    True for whoever closed it, who alone counts it.
+    """
     try:
         with at_once(pool()) as conn:
-            closing.close_job(conn, job, finished.ending)
+            return closing.close_job(conn, job, finished.ending)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A submitted job stays open and the finisher ends it; a direct one is told.
         log.warning("job_not_stored", job_id=str(job.job_id), code=exc.error_code)
+        return False
 
 
 def as_data(error: LogchordError) -> dict[str, Any]:

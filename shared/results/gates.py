@@ -26,7 +26,8 @@ from shared.query.compiled.terms import (
     Not,
     is_found,
 )
-from shared.query.plan import LISTING_MODULE, Plan
+from shared.query.listing import LISTING_MODULE
+from shared.query.plan import Plan
 from shared.retrieval import columns, outside, questions
 from shared.retrieval.installed import installed, module
 from shared.retrieval.module import Ask, Tools

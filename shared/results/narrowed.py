@@ -25,6 +25,12 @@ _NAMES = {
     "ids": "id",
     "not_ids": "exclude_entry_ids",
     "threads": "thread_id",
+    "not_sources": "source",
+    "source_parts": "source",
+    "not_logbooks": "logbook",
+    "logbook_parts": "logbook",
+    "not_people": "author",
+    "not_threads": "thread_id",
 }
 _FACT_NAMES = {"has": HAS_ATTACHMENT}
 _WINDOW = ("since", "until")
@@ -64,6 +70,10 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
             for fact in filters.facts:
                 called = _FACT_NAMES.get(fact.field, fact.field)
                 yield f"filter:{called}", replace(_NOTHING, facts=(fact,))
+            continue
+        if one.name == "fact_parts":
+            for part in filters.fact_parts:
+                yield f"filter:{part.field}", replace(_NOTHING, fact_parts=(part,))
             continue
         if one.name == "ranges":
             for bounds in filters.ranges:

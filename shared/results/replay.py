@@ -13,8 +13,9 @@ from shared.access import rights
 from shared.access.scope import Scope
 from shared.jobs.job import StoredJob
 from shared.jobs.outcome import Outcome
+from shared.query.plan import Plan
 from shared.ranking import fold
-from shared.results import stored
+from shared.results import stored, withheld
 from shared.results.response import stability_hash
 from shared.retrieval import columns
 
@@ -122,6 +123,10 @@ def _entries(
     ids = sorted({*before, *after})
     rows = conn.execute(_SEEN, {**scope.params, "ids": ids, "since": since})
     seen = {entry_id: (revision, is_new) for entry_id, revision, is_new in rows}
+    scopes = [Plan.from_values(job.plan).scope for job in (old, new)]
+    if any(withheld.is_another(one, scope) for one in scopes):
+        # What another key had found and this one cannot see is not named.
+        ids = [one for one in ids if one in seen]
     for entry_id in ids:
         first, second = before.get(entry_id), after.get(entry_id)
         revision, is_new = seen.get(entry_id, (None, False))

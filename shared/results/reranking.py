@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from shared.error_codes import Category
-from shared.errors import LogchordError, ModuleNotEnabledError
-from shared.jobs.outcome import DEADLINE, RERANK, Outcome, failure
+from shared.errors import EmbeddingOutageError, LogchordError, ModuleNotEnabledError
+from shared.jobs.outcome import CIRCUIT_OPEN, DEADLINE, RERANK, Outcome, failure
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.language import wording
@@ -24,18 +24,29 @@ from shared.results.hydrate import hydrate
 if TYPE_CHECKING:
     from shared.embedding.cross_encoders import CrossEncoder
     from shared.postgres import Pool
+    from shared.retrieval.circuit import Circuit
     from shared.text.facility import Facility
 
 log = get_logger()
 
 # Of what is left of the deadline: the page is still to be read.
 SHARE = 0.6
+# A silence of less says that there was little time, and nothing of who is silent.
+_SAYS_SO = 0.5
 # What fails with these is the model; all else is what it was to read.
 _OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
 
 
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What reads, made when it is first asked; left alone once it keeps failing."""
+
+    encoder: Callable[[], CrossEncoder]
+    circuit: Circuit
+
+
 def read(
-    encoder: Callable[[], CrossEncoder] | None,
+    model: Model | None,
     pool: Callable[[], Pool],
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
@@ -44,12 +55,12 @@ def read(
     facility: Facility,
 ) -> Facts:
     """Return the facts with what a model says of the best hits, or why it does not."""
-    if not plan.ordering.by_model or plan.is_listing:
+    query = wording.wanted_text(plan.tree).strip()
+    if not plan.ordering.by_model or plan.is_listing or not query:
         return known
     unit = LIKENESS if plan.ordering.late else LOGIT
-    query = wording.wanted_text(plan.tree).strip()
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
-    if encoder is None or seconds <= 0:
+    if model is None or seconds <= 0:
         why = "there was no time for it"
         unread = Outcome(RERANK, "skipped", unit, reason=DEADLINE)
         return replace(known, unread_because=why, unread=unread)
@@ -59,12 +70,11 @@ def read(
         texts = _texts(pool, plan, arrived, known, seconds, facility)
         if not texts:
             return known
-        reader = encoder()
-        if reader.late is not plan.ordering.late:
-            # The setting was changed since: what this one says is on another scale.
-            message = "The model that reads here is not of the kind that was planned."
-            raise ModuleNotEnabledError(message, module_name="rerank")
-        logits = reader.logits(query, list(texts.values()), ends - time.monotonic())
+        if not model.circuit.allows():
+            why = "it has failed again and again"
+            unread = Outcome(RERANK, "skipped", unit, reason=CIRCUIT_OPEN)
+            return replace(known, unread_because=why, unread=unread)
+        logits = _asked(model, plan, query, list(texts.values()), ends)
     except LogchordError as exc:
         # The order of before stands: a better one is worth no failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
@@ -80,6 +90,25 @@ def read(
         )
         return replace(known, unread_because=why, unread=unread)
     return replace(known, logits=dict(zip(texts, logits, strict=True)))
+
+
+def _asked(
+    model: Model, plan: Plan, query: str, texts: Sequence[str], ends: float
+) -> list[float]:
+    reader = model.encoder()
+    if reader.late is not plan.ordering.late:
+        # The setting was changed since: what this one says is on another scale.
+        message = "The model that reads here is not of the kind that was planned."
+        raise ModuleNotEnabledError(message, module_name="rerank")
+    seconds = ends - time.monotonic()
+    try:
+        logits = reader.logits(query, texts, seconds)
+    except EmbeddingOutageError:
+        if seconds * 1000 >= _SAYS_SO * plan.ordering.model_timeout_ms:
+            model.circuit.failed()
+        raise
+    model.circuit.succeeded()
+    return logits
 
 
 def _texts(

@@ -13,6 +13,7 @@ from uuid import UUID
 from shared.entries.identity import permalink, source_uri
 from shared.jobs import verdict
 from shared.jobs.outcome import FACETS, Outcome, cuts
+from shared.query import amount
 from shared.query.period import Applied
 from shared.query.plan import Plan
 from shared.ranking import fold
@@ -31,7 +32,7 @@ HASH_DECIMALS = 6
 
 def render(
     plan: Plan,
-    job_id: UUID,
+    job_id: UUID | None,
     conclusion: Conclusion,
     page: Page,
     took_ms: dict[str, float],
@@ -43,12 +44,12 @@ def render(
     searched = [b for b in heard if b.name != FACETS]
     families = [family_of(outcome.name) for outcome in searched]
     texts, absent, hidden = told or beside.unread(plan, conclusion)
-    results = hits(plan, page, texts)
+    results, cut = amount.told(hits(plan, page, texts), plan.amount)
     order = conclusion.order
     runs = fold.runs(order.items)
     whole = len(page) == len(runs) and under(plan, searched)
     return {
-        "job_id": str(job_id),
+        "job_id": None if job_id is None else str(job_id),
         "state": conclusion.state,
         "query": plan.query,
         "mode": plan.asked,
@@ -56,6 +57,7 @@ def render(
         "search_modes_used": list(dict.fromkeys([*families, plan.method])),
         "results": results,
         "total_results": len(results),
+        "cut": cut,
         "total_candidates": _total(plan, conclusion),
         "window_complete": under(plan, searched),
         "complete": _is_complete(plan, heard, whole=whole, state=conclusion.state),
@@ -95,10 +97,10 @@ def hits(plan: Plan, page: Page, texts: Reader, first: int = 1) -> list[dict[str
     return [_result(plan, texts, n, shown) for n, shown in enumerate(page, first)]
 
 
-def nothing_asked(plan: Plan, job_id: UUID) -> dict[str, Any]:
-    """Return the body for a question that no backend needs to hear."""
+def nothing_asked(plan: Plan) -> dict[str, Any]:
+    """Return the body for a question that no backend needs to hear: it is no job."""
     empty = Conclusion("done", (), Order(), degraded=False)
-    return render(plan, job_id, empty, [], {"total": 0.0})
+    return render(plan, None, empty, [], {"total": 0.0})
 
 
 def stability_hash(items: Sequence[Ranked]) -> str:

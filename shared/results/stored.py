@@ -18,7 +18,9 @@ from shared.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.jobs.releases import known
 from shared.jobs.verdict import State
 from shared.log import get_logger
-from shared.query.plan import LISTING_MODULE, Plan
+from shared.query import amount
+from shared.query.listing import LISTING_MODULE
+from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.facts import Facts
 from shared.ranking.fusion import rrf_contrib
@@ -154,10 +156,12 @@ def results(
     texts = highlights.reader(reader.pool, plan, branches, reader.facility)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
+    items, cut = amount.told(hits(plan, page, texts, place + 1), plan.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
-        "items": hits(plan, page, texts, place + 1),
+        "items": items,
+        "cut": cut,
         # What the caller could see then, and not any more.
         "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
         "next_cursor": reader.signer().make([at], owned) if more else None,
@@ -207,10 +211,12 @@ def _listed(
         behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
         owned = paging.binding(reader.scope, stored.id, plan.limit)
         following = reader.signer().make([first + len(shown), *behind_last], owned)
+    told, cut = amount.told(hits(plan, page, texts, first + 1), plan.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state,
-        "items": hits(plan, page, texts, first + 1),
+        "items": told,
+        "cut": cut,
         "removed": len(shown) - len(page),
         "next_cursor": following,
         "error": stored.error,

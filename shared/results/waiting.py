@@ -13,7 +13,8 @@ from shared.access import rights
 from shared.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
 from shared.entries.narrowing import NARROWED, narrows
 from shared.jobs.outcome import Outcome
-from shared.query.plan import LISTING_MODULE, Plan
+from shared.query.listing import LISTING_MODULE
+from shared.query.plan import Plan
 
 # So many are counted, and no more.
 MOST = 1000

@@ -11,7 +11,7 @@ from shared.jobs.outcome import CIRCUIT_OPEN, Outcome, Status, failure, overdue
 from shared.log import get_logger
 from shared.query.fault import Fault
 from shared.query.plan import Plan
-from shared.retrieval import outside, people, second_attempt
+from shared.retrieval import by_number, outside, people, second_attempt
 from shared.retrieval.installed import Installed, installed
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.second_attempt import Paces
@@ -20,9 +20,10 @@ log = get_logger()
 
 # A fault's delay ends at the budget, as a slow backend's does.
 _OVER_BUDGET_SECONDS = 0.001
-# What a module leaves to its fallback: at least what full text takes at its p95, and
-# never more than it keeps, so that a short deadline is shared.
-FALLBACK_SECONDS = 0.25
+# What a module leaves to its fallback: at least what full text takes at its p95, beside
+# a backfill too (a quarter of a second was too little there), and never more than it
+# keeps, so that a short deadline is shared.
+FALLBACK_SECONDS = 0.5
 FALLBACK_SHARE = 0.4
 
 
@@ -114,7 +115,8 @@ def _found(one: Installed, ask: Ask, tools: Tools) -> Found:
     if not one.is_ours:
         return outside.execute(one.descriptor, ask, tools)
     found: Found = one.descriptor.execute(ask, tools)
-    return people.beside_machines(found, one.descriptor, ask, tools)
+    found = people.beside_machines(found, one.descriptor, ask, tools)
+    return by_number.put_first(found, one.descriptor, ask, tools)
 
 
 def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
@@ -136,6 +138,7 @@ def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
         vector=found.vector,
         floor=found.floor,
         exact=found.exact,
+        meant=found.meant,
         counts=found.counts,
         counted=found.counted,
     )

@@ -23,7 +23,7 @@ from shared.query.branching import KEYWORD_MODULES
 from shared.query.compiled.question import Question
 from shared.query.counting import DATE, SAID, Counting
 from shared.query.histogram import Buckets, buckets
-from shared.query.plan import LISTING_MODULE
+from shared.query.listing import LISTING_MODULE
 from shared.retrieval import (
     columns,
     counts,

@@ -137,6 +137,8 @@ class Found:
     floor: float | None = None
     # Whether every hit has the very name or phrase that was asked for.
     exact: bool = False
+    # The entries among the hits whose very number was asked for: they stand first.
+    meant: tuple[str, ...] = ()
     # Of a branch that counts: how many match, whether these are all, and their facets.
     matches: int = 0
     counted: bool = False

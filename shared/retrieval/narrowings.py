@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shared.query.filters import Filters
-from shared.query.wanted import Bounds
+from shared.query.wanted import Bounds, Part
 
 Query = dict[str, Any]
 _WILD = str.maketrans({"\\": "\\\\", "*": "\\*", "?": "\\?"})
@@ -23,6 +23,12 @@ def required(filters: Filters) -> list[Query]:
     ]
     if filters.people is not None:
         found.append({"bool": {"should": [_part(one) for one in filters.people]}})
+    for field, parts in (
+        ("source", filters.source_parts),
+        ("logbooks", filters.logbook_parts),
+    ):
+        found += [_anywhere(field, one, is_folded=True) for one in parts or ()]
+    found += [_has(one) for one in filters.fact_parts]
     if filters.quantity is not None:
         found.append(_within(filters.quantity))
     found += [_within(one) for one in filters.ranges]
@@ -45,6 +51,13 @@ def excluded(filters: Filters) -> list[Query]:
     ]
     if filters.not_ids is not None:
         found.append({"ids": {"values": list(filters.not_ids)}})
+    if filters.not_sources is not None:
+        found.append({"terms": {"source": list(filters.not_sources)}})
+    if filters.not_logbooks is not None:
+        found.append({"terms": {"logbooks": list(filters.not_logbooks)}})
+    found += [_part(one) for one in filters.not_people or ()]
+    if filters.not_threads is not None:
+        found.append({"ids": {"values": list(filters.not_members or ())}})
     return found
 
 
@@ -55,7 +68,20 @@ def _between(field: str, since: str | None, until: str | None) -> list[Query]:
 
 
 def _part(name: str) -> Query:
-    return {"wildcard": {"people": {"value": f"*{name.translate(_WILD)}*"}}}
+    return _anywhere("people", name)
+
+
+def _has(part: Part) -> Query:
+    ways = [_anywhere("facts", one, begin) for begin, one in part.terms]
+    return {"bool": {"should": ways, "minimum_should_match": 1}}
+
+
+def _anywhere(
+    field: str, part: str, begin: str = "", *, is_folded: bool = False
+) -> Query:
+    value = f"{begin.translate(_WILD)}*{part.translate(_WILD)}*"
+    folded = {"case_insensitive": True} if is_folded else {}
+    return {"wildcard": {field: {"value": value, **folded}}}
 
 
 def _within(bounds: Bounds) -> Query:

@@ -14,7 +14,8 @@ from shared.jobs.outcome import Candidate, Diagnostic
 from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.compiled.question import Question
-from shared.query.plan import LISTING_MODULE, Plan, Sort
+from shared.query.listing import LISTING_MODULE, Sort
+from shared.query.plan import Plan
 from shared.retrieval import columns, matched, questions
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, Lexicon, SearchToolDescriptor, Tools

@@ -19,6 +19,10 @@ Answer = dict[str, Any]
 
 T = TypeVar("T")
 
+# Of several copies of a shard the same one answers each time: a word that was deleted
+# may count in one of them yet.
+_SAME_COPY = {"preference": "search"}
+
 # What it takes to read the columns of the hits, and to say that time is over.
 _COLUMNS_SECONDS = 0.02
 # Of the time, what is given to a question that is asked ahead.
@@ -30,7 +34,7 @@ def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
     index = mapping.read_alias(tools.index)
 
     def send(client: OpenSearch, seconds: float) -> Answer:
-        given = {"request_timeout": seconds}
+        given = {"request_timeout": seconds, **_SAME_COPY}
         answer: Answer = client.search(index=index, body=query, params=given)
         return answer
 
@@ -47,9 +51,9 @@ def answered_with_next(
     index = mapping.read_alias(tools.index)
     # All are answered when the last one is.
     limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
-    lines: list[Query] = [{}, query]
+    lines: list[Query] = [_SAME_COPY, query]
     for one in following:
-        lines += [{}, {**one, "timeout": f"{limit_ms}ms"}]
+        lines += [_SAME_COPY, {**one, "timeout": f"{limit_ms}ms"}]
 
     def send(client: OpenSearch, seconds: float) -> Answer:
         given = {"request_timeout": seconds}

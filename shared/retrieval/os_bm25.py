@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from psycopg import Cursor
@@ -36,6 +37,8 @@ Hits = list[tuple[Columns, float]]
 Scores = dict[UUID, float]
 
 _ID = "entry_id"
+# Asked for only where it decides: of eight thousand entries it took a fifth longer.
+_IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
 
 
 def search(ask: Ask, tools: Tools) -> Found:
@@ -62,7 +65,7 @@ def _search(
     if not tools.circuit.allows():
         return Found(skipped=CIRCUIT_OPEN)
 
-    early: dict[Question, Callable[[], os_asking.Answer]] = {}
+    early: dict[Question, tuple[Query, Callable[[], os_asking.Answer]]] = {}
     following: list[tuple[str, Question]] | None = None
     if asked.is_long:
         # What is asked next when it finds nothing, as is likely, goes with it.
@@ -71,21 +74,18 @@ def _search(
         in_turn = [asked.question, *(wider for _, wider in following)]
         bodies = [body(ask, one) for one in in_turn]
         answers = os_asking.answered_with_next(ask, tools, *bodies)
-        early.update(zip(in_turn, answers, strict=True))
+        asked_ahead = zip(bodies, answers, strict=True)
+        early.update(zip(in_turn, asked_ahead, strict=True))
 
     def found_by(question: Question) -> Hits:
-        told = early.get(question)
-        if told is None:
-            answer = os_asking.answered(ask, tools, body(ask, question))
-        else:
-            answer = told()
-        scores = _scores(answer)
+        query, told = early.get(question) or (body(ask, question), None)
+        scores = _scores(ask, tools, query, told)
         return _found_by(ask, tools, asked, question, as_of, scores, assumed)
 
     found, notes = questions.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, score) for row, score in found)
-    return Found(hits, as_of, notes, exact=asked.question.is_exact)
+    return Found(hits, as_of, notes, exact=asked.is_exact)
 
 
 def _found_by(
@@ -122,7 +122,7 @@ def _found_by(
     if scores.keys().isdisjoint(lost):
         return _scored(rows, scores)
     # Left out here and not only afterwards: they have taken the place of others.
-    scores = _scores(os_asking.answered(ask, tools, body(ask, question, lost)))
+    scores = _scores(ask, tools, body(ask, question, lost))
     if not scores:
         return []
     with at_once(tools.pool) as conn:
@@ -135,9 +135,23 @@ def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:
     return [(row, scores[row.id]) for row in rows.fetchall()]
 
 
-def _scores(answer: os_asking.Answer) -> Scores:
-    hits = answer["hits"]["hits"]
-    return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
+def _scores(
+    ask: Ask,
+    tools: Tools,
+    query: Query,
+    told: Callable[[], os_asking.Answer] | None = None,
+) -> Scores:
+    """Return what is found, by its score; the same of equal ones, wherever they stand.
+
+    Without an order of their own these go by their places in the index, which are
+    others after every merge and rebuild.
+    """
+    answer = told() if told else os_asking.answered(ask, tools, query)
+    hits, limit = answer["hits"]["hits"], ask.limit
+    if len(hits) > limit and hits[limit - 1]["_score"] == hits[limit]["_score"]:
+        in_order = {**query, "size": limit, "sort": _IN_ORDER}
+        hits = os_asking.answered(ask, tools, in_order)["hits"]["hits"]
+    return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits[:limit]}
 
 
 def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
@@ -159,7 +173,8 @@ def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
         scope.append({"terms": {"logbooks": list(plan.scope.logbooks)}})
     scope += narrowings.required(plan.filters)
     return {
-        "size": ask.limit,
+        # One more: it tells whether what scores alike is cut apart.
+        "size": ask.limit + 1,
         # A document's own id stands with all of its text, which is read for it.
         "stored_fields": "_none_",
         "docvalue_fields": [_ID],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Literal, get_args
 
+from shared import nearest
 from shared.errors import ConfigurationError, InvalidRequestError
 
 Kind = Literal["float", "int", "bool", "select", "date", "text", "dynamic_select"]
@@ -60,8 +60,7 @@ def checked(
     known = {one.name: one for one in described}
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f" Did you mean {near[0]}?" if near else ""
+            hint = nearest.hint(name, known)
             message = f"No module of this search takes it.{hint}"
             path = f"parameters.{name[:50]}"
             raise InvalidRequestError.field(path, "extra_forbidden", message)

@@ -59,6 +59,11 @@ class Asked:
         return not self.question.kept().guards
 
     @property
+    def is_exact(self) -> bool:
+        """Whether each hit has a name, a phrase or a field that is asked for."""
+        return self.plan.by_field or self.question.is_exact
+
+    @property
     def is_long(self) -> bool:
         """Whether so many words are asked for that hardly any entry has them all."""
         if self.plan.any_word:
@@ -161,6 +166,8 @@ def wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
 
 
 def _perhaps_meant(ask: Ask, asked: Asked) -> Known:
+    if ask.plan.fuzzy_threshold is None:
+        return {}
     tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
     words = expanding.words([guard.condition for guard in asked.question.guards])
     if lexicon.present is not None:

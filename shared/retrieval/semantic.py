@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from psycopg import Connection
+from psycopg.errors import QueryCanceled
 
 from shared.broker import embed_stage
 from shared.embedding import vectors
@@ -27,6 +31,20 @@ NAME, UNIT = "semantic", "cosine"
 FLOOR = 0.7
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
+# Of the time that is left, what to go on may take.
+_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The nearest so far that are kept, of how many that were looked at."""
+
+    hits: list[Candidate]
+    looked_at: int
+    # Nobody is farther and above the floor.
+    is_all: bool
+    # A wider one would reach no farther.
+    is_last: bool
 
 
 def search(ask: Ask, tools: Tools) -> Found:
@@ -54,11 +72,11 @@ def search(ask: Ask, tools: Tools) -> Found:
     with at_once(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, tools, model)
-        hits = _nearest(conn, ask, tools, model, floor, vector, asked)
+        hits, short = _nearest(conn, ask, tools, model, floor, vector, asked)
     return Found(
         tuple(hits),
         as_of,
-        notes,
+        (*notes, *short),
         model=model.model,
         vector=packed(vector),
         floor=floor,
@@ -112,11 +130,15 @@ def _nearest(
     floor: float,
     vector: Vectors,
     asked_for: Asked,
-) -> list[Candidate]:
-    asked = ask.limit
+) -> tuple[list[Candidate], tuple[Diagnostic, ...]]:
+    """Return the nearest that are kept; where not enough were reached, that, too."""
     bound = columns.within(conn, ask.ends_at)
-    how = vectors.How(tools.sizes, bound=bound)
-    while True:
+
+    def read(asked: int) -> _Page:
+        short: list[int] = []
+        how = vectors.How(
+            tools.sizes, bound=bound, falls_short=lambda: short.append(asked)
+        )
         found = vectors.nearest(
             conn,
             model.table_name,
@@ -128,10 +150,48 @@ def _nearest(
             how=how,
         )
         hits = _kept(conn, ask, asked_for, found)
-        is_all = len(found) < asked or asked >= _MAX_SCAN
-        if len(hits) >= ask.limit or is_all or not bound(1.0):
-            return hits[: ask.limit]
-        asked = min(4 * asked, _MAX_SCAN)
+        is_all = len(found) < asked and not short
+        return _Page(hits, len(found), is_all, bool(short) or asked >= _MAX_SCAN)
+
+    asked = ask.limit
+    page = read(asked)
+    while len(page.hits) < ask.limit and not page.is_all:
+        wider = None
+        if not page.is_last:
+            asked = min(4 * asked, _MAX_SCAN)
+            wider = _in_time(conn, bound, partial(read, asked))
+        if wider is None:
+            return page.hits, (_short(page),)
+        page = wider
+    return page.hits[: ask.limit], ()
+
+
+def _in_time(
+    conn: Connection[Any], bound: vectors.Bound, read: Callable[[], _Page]
+) -> _Page | None:
+    """Return a wider page; None: its time is over, and what there is stays."""
+    try:
+        # What fails is undone alone; what is read next is another transaction's.
+        with conn.transaction():
+            page = read() if bound(_SHARE) else None
+    except QueryCanceled:
+        page = None
+    bound(1.0)
+    return page
+
+
+def _short(page: _Page) -> Diagnostic:
+    message = (
+        f"Of the {page.looked_at} entries nearest in meaning {len(page.hits)} are not"
+        " excluded; what is farther was not looked at."
+    )
+    return Diagnostic(
+        level="warning",
+        source="retrieve.semantic",
+        code="under_return",
+        message=message,
+        category="search",
+    )
 
 
 def _kept(

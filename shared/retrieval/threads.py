@@ -5,7 +5,7 @@ Threads live in Postgres alone: another engine is asked for their entries by id.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
@@ -48,15 +48,26 @@ def resolved(ask: Ask, tools: Tools) -> Plan:
         members.setdefault(str(thread_id), []).append(str(entry_id))
 
     def known(filters: Filters) -> Filters:
-        found = [one for name in _named(filters) for one in members.get(name, ())]
-        return replace(filters, members=tuple(found)) if filters.threads else filters
+        return replace(
+            filters,
+            members=_in(members, filters.threads),
+            not_members=_in(members, filters.not_threads),
+        )
 
     asked = None if plan.tree is None else _with(plan.tree, known)
     return replace(plan, filters=known(plan.filters), tree=asked)
 
 
 def _named(filters: Filters) -> tuple[str, ...]:
-    return filters.threads or ()
+    return (*(filters.threads or ()), *(filters.not_threads or ()))
+
+
+def _in(
+    members: Mapping[str, Sequence[str]], threads: tuple[str, ...] | None
+) -> tuple[str, ...] | None:
+    if threads is None:
+        return None
+    return tuple(one for name in threads for one in members.get(name, ()))
 
 
 def _filters(plan: Plan) -> Iterator[Filters]:

@@ -10,6 +10,9 @@ from shared.broker import (
 )
 from shared.stages.descriptor import StageDescriptor
 
+# Part of what is kept of a text, too: what an older version has placed is placed anew.
+DUPLICATES_VERSION = 2
+
 
 def attachments() -> StageDescriptor:
     """Return the stage that fetches and reads files."""
@@ -39,7 +42,7 @@ def duplicates() -> StageDescriptor:
     """Return the stage that puts an entry among its like."""
     return StageDescriptor(
         DUPLICATES_STAGE,
-        version=1,
+        version=DUPLICATES_VERSION,
         description="Finds copies of the entry, and the series of a machine.",
         order=35,
         after=(METADATA_STAGE,),

@@ -14,7 +14,7 @@ from shared.text.runs import Token
 from shared.text.tokens import Line, Piece, reader
 
 # Raised with every change of what a text comes to.
-_VERSION = 6
+_VERSION = 8
 
 # Which section holds the text itself.
 _TEXT = 1
@@ -36,6 +36,8 @@ MAX_NAMES = 256
 # Stands where an occurrence was left out; no term is spelled so.
 FILLER = "_"
 IDENT_PREFIX = "i:"
+# What a lexeme stands between.
+_QUOTES = "''"
 
 _TERMS, _HAS_IDENTS = attrgetter("terms"), attrgetter("has_idents")
 _WORDS = attrgetter("words")
@@ -239,10 +241,11 @@ def _built(
     builder = _Builder(is_small=is_small)
     for number, lines in enumerate(sections):
         builder.add_section(lines, is_text=number == _TEXT)
+    stream = "\n".join([*builder.lines, *builder.rest])
     return Analysis(
-        stream="\n".join([*builder.lines, *builder.rest]),
+        stream=stream,
         idents=sorted(builder.idents),
-        tsvector_literal=_literal(builder),
+        tsvector_literal=_literal(builder, stream),
         names=tuple(builder.names),
         plain=plain,
         cut=builder.cut,
@@ -250,11 +253,18 @@ def _built(
     )
 
 
-def _literal(builder: _Builder) -> str:
-    # No term has a quote or a backslash: letters, digits and `:.-_{}` are left.
+def _literal(builder: _Builder, stream: str) -> str:
+    idents = [f"{IDENT_PREFIX}{ident}" for ident in builder.idents]
+    # A facility's own patterns may bring a sign that ends a lexeme, or hides the end.
+    all_of_it = f"{stream} {' '.join(builder.idents)}"
+    if "'" in all_of_it or "\\" in all_of_it:
+        placed = [
+            f"{quoted(term)}{entry[len(term) + len(_QUOTES) :]}"
+            for term, entry in builder.entries.items()
+        ]
+        return " ".join([*placed, *map(quoted, (*builder.rest, *idents))])
     parts = list(builder.entries.values())
-    parts += [f"'{term}'" for term in builder.rest]
-    parts += [f"'{IDENT_PREFIX}{ident}'" for ident in builder.idents]
+    parts += [f"'{term}'" for term in (*builder.rest, *idents)]
     return " ".join(parts)
 
 

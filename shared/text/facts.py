@@ -30,7 +30,8 @@ HAS, ATTACHMENT = "has", "attachment"
 
 MAX_KEY_CHARS = 128
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
-# Between a field and its value in a term.
+# Between a field and its value in a term: of its name, and of an alias.
+SIGNS = ("=", "~")
 _SIGNS = str.maketrans({"%": "%25", "=": "%3D", "~": "%7E"})
 
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
@@ -91,6 +92,11 @@ _known_key = functools.lru_cache(maxsize=4096)(_key)
 def metadata_field(name: str) -> str:
     """Return the field of what metadata have under a name, levels joined by dots."""
     return METADATA + name[:MAX_KEY_CHARS].translate(_SIGNS)
+
+
+def dated(field: str) -> str:
+    """Return what the moments of metadata are kept under; no field is called so."""
+    return f"{field}=date"
 
 
 def as_number(value: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from shared.text import time_words
+
 MAX_IDENT_CHARS = 128
 # A name has few parts; a kilobyte of dashes is no name.
 _MAX_PARTS = 12
@@ -32,8 +34,9 @@ _NO_NAMES = (
 # Two words that are one name: capitals and a number, or a beamline in any case.
 _SPACED = re.compile(
     r"(?:(?i:BL|beamline) \d{1,3}(?:\.\d{1,3}){0,4}"
-    r"|[A-Z]{2,6} (?:\d{4}-\d{3,6}|\d{1,4}))"
-    rf"(?![\w:]|[.,-]\w| ?(?:{_UNITS})\b| ?%)"
+    rf"|[A-Z]{{2,6}} (?!{time_words.EARLY})(?:\d{{4}}-\d{{3,6}}|\d{{1,4}}))"
+    # An apostrophe that counts as a letter begins a possessive, as the others do.
+    rf"(?![^\W\u02bc]|:|[.,-]\w| ?(?:{_UNITS})\b| ?%)"
 )
 # A word before a number that may be a name with it.
 _HEAD = re.compile(r"(?<![\w:.{}'\u2019-])(?:[A-Za-z]{2,6}|(?i:beamline))\Z")
@@ -134,7 +137,7 @@ def _device(written: str) -> Identifier | None:
 
 def _pv(written: str) -> Identifier | None:
     head, colon, tail = written.partition(":")
-    if not colon or not written[0].isalpha():
+    if not colon or not written[0].isalpha() or "'" in written:
         return None
     # `note:see` is prose; a PV has a number, a second colon, or capitals in front.
     if not (head.isupper() or ":" in tail or any(c.isdigit() for c in written)):

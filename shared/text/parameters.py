@@ -1,7 +1,7 @@
 """Which values a text states of which device, and of what of it.
 
-`QF1 current set to 3.2 A` states one: of QF1, its current. A bound, a change by so much
-and a time that something took are no values of anything.
+`QF1 current set to 3.2 A` states one: of QF1, its current. A bound, a range, a change
+by so much and a time that something took are no values of anything.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def stated(
     before: Quantity | None = None
     for one in found:
         told = one
-        if one.dimension not in _NO_VALUE:
+        if one.dimension not in _NO_VALUE and not one.is_end:
             told = _of(text, one, before, named, only)
         yield told
         before = told

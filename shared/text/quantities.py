@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import islice
 
+from shared.text import numerals, time_words
 from shared.text.facts import words
+from shared.text.numerals import DecimalMark, Numeral
 
 # A text of nothing but numbers does not fill the entry with them.
 MAX_FOUND = 128
@@ -35,7 +38,7 @@ _UNITS = (
     ("power", "W", "um kMG", "1"),
     ("frequency", "Hz", "m kMG", "1"),
     ("energy", "eV", "m kMG", "1"),
-    ("charge", "C", "pn", "1"),
+    ("charge", "C", "pnu", "1"),
     ("time", "s", "num ", "1"),
     ("time", "sec", " ", "1"),
     ("time", "secs", " ", "1"),
@@ -56,6 +59,7 @@ _UNITS = (
     ("length", "inch", " ", "0.0254"),
     ("length", "miles", " ", "1609.344"),
     ("pressure", "Pa", " mkM", "1"),
+    ("pressure", "hPa", " ", "100"),
     ("pressure", "bar", " m", "100000"),
     ("pressure", "Torr", " m", "133.322368421"),
     ("pressure", "psi", " ", "6894.757293168"),
@@ -65,10 +69,19 @@ _UNITS = (
     ("fraction", "percent", " ", "0.01"),
     ("flow", "gpm", " ", "0.0000630901964"),
     ("flow", "gph", " ", "0.00000105150327333"),
-    ("flow", "lpm", " ", "0.0000166666666667"),
+    ("flow", "lpm", " ", "0.00001666666666666666666666667"),
+    ("flow", "l/min", " ", "0.00001666666666666666666666667"),
+    ("flow", "l/s", " ", "0.001"),
+    ("flow", "l/h", " ", "2.777777777777777777777777778e-7"),
+    ("flow", "m3/s", " ", "1"),
+    ("flow", "m3/h", " ", "2.777777777777777777777777778e-4"),
     ("field", "T", "um ", "1"),
+    ("field", "G", " k", "0.0001"),
+    ("field", "gauss", " ", "0.0001"),
     ("radiation", "Sv", "num ", "1"),
     ("radiation", "rem", "um ", "0.01"),
+    ("dose rate", "Sv/h", "num ", "1"),
+    ("dose rate", "rem/h", "um ", "0.01"),
     ("activity", "Ci", "pnum ", "37000000000"),
     ("activity", "Bq", " kMG", "1"),
     ("ratio", "dB", " ", "1"),
@@ -91,27 +104,24 @@ for _written, _meaning in _OF_WRITTEN.items():
 _OF_LOWER = {
     written: next(iter(meanings))
     for written, meanings in _LOWER.items()
-    # A single letter is a unit in its own case alone: `5 a`, `3 t` are none.
-    if len(meanings) == 1 and len(written) > 1
+    # A single letter is a unit in its own case alone: `5 a`, `3 t` are none. A weight
+    # is no field.
+    if len(meanings) == 1 and len(written) > 1 and written != "kg"
 }
-_MICRO = str.maketrans({"\u00b5": "u", "\u03bc": "u"})
+_SIGNS = str.maketrans({"\u00b5": "u", "\u03bc": "u", "\u00b3": "3"})
+_HOURLY = re.compile(r"/(?:hr|hour)$", re.IGNORECASE)
 _LONGEST_UNIT = max(map(len, _OF_WRITTEN))
 
-_NUMBER = re.compile(
-    r"(?<![\w.,:/-])(?P<sign>[-+\u2212]?)"
-    r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d{1,12})?|\d{1,12}(?:\.\d{1,12})?|\.\d{1,12})"
-    r"(?:(?:[eE]|\s?[x*\u00d7]\s?10\^?)(?P<exponent>[-+]?\d{1,3}))?"
-)
 _UNIT = re.compile(
     r"[ \u00a0-]?(?:(?P<degree>\u00b0\s?|deg\.?\s?|degrees?\s)(?P<scale>[CcFf])"
-    rf"|(?P<unit>%|[A-Za-z\u00b5\u03bc]{{1,{_LONGEST_UNIT}}}))(?![\w/^]|-\w)"
+    r"|(?P<unit>%|[A-Za-z\u00b5\u03bc]{1,4}[3\u00b3]?/(?:min|s|hour|hr|h)"
+    rf"|[A-Za-z\u00b5\u03bc]{{1,{_LONGEST_UNIT}}}))(?![\w/^]|-\w)"
     # So much of mercury or of water is a pressure, and of the table none.
     r"(?!\s(?:Hg|of (?:vacuum|water|mercury|Hg)|water|w\.?[cg])\b)",
 )
 # Written together these are as often a part's name: `pump 1A`, `the 3T gauge`.
-_NEED_A_BLANK = frozenset({"A", "C", "T", "K", "s", "m", "h"})
+_NEED_A_BLANK = frozenset({"A", "C", "G", "T", "K", "s", "m", "h"})
 _HOURS = frozenset({"h", "hr", "hrs", "hours"})
-_CLOCK = re.compile(r"(?:[01]\d|2[0-4])[0-5]\d")
 # What the values of a dimension are counted in; a fraction is a number.
 UNIT_OF = {
     "current": "A",
@@ -127,6 +137,7 @@ UNIT_OF = {
     "flow": "m3/s",
     "field": "T",
     "radiation": "Sv",
+    "dose rate": "Sv/h",
     "activity": "Bq",
     "ratio": "dB",
     "fraction": "",
@@ -150,29 +161,43 @@ class Quantity:
     parameter: str = ""
     # Since when, if it is known.
     said_at: datetime | None = None
+    # One of `5-10 mA`: what is between them is no value of a device.
+    is_end: bool = False
 
 
-def found(text: str) -> Iterator[Quantity]:
+def found(
+    text: str, language: str = "en", mark: DecimalMark | None = None
+) -> Iterator[Quantity]:
     """Yield the quantities of a text, in order; a number without a unit is none."""
-    count = 0
-    for match in _NUMBER.finditer(text):
-        if count >= MAX_FOUND:
-            return
-        unit = _UNIT.match(text, match.end())
+    return islice(_found(text, language, mark), MAX_FOUND)
+
+
+def _found(text: str, language: str, mark: DecimalMark | None) -> Iterator[Quantity]:
+    for number, other in numerals.found(text, language, mark):
+        unit = _UNIT.match(text, (other or number).end)
         if unit is None:
             continue
         said = unit["unit"] or "deg" + unit["scale"].lower()
-        size = converted(_number(match), said)
-        if size is None or _is_none(match, unit, said):
+        if _is_none(other or number, unit, said):
             continue
-        count += 1
-        name = _name(text[max(0, match.start() - _NAME_REACH) : match.start()])
-        yield Quantity(size[0], size[1], name, match.start(), unit.end())
+        first = converted(number.value, said)
+        if first is None:
+            continue
+        name = _name(text[max(0, number.start - _NAME_REACH) : number.start])
+        if other is None:
+            yield Quantity(*first, name, number.start, unit.end())
+            continue
+        last = converted(other.value, said)
+        # What is no more than the first is no end of it: `10-7 Torr`.
+        if last is not None and first[1] < last[1]:
+            whole = Quantity(*first, name, number.start, number.end, is_end=True)
+            yield whole
+            yield replace(whole, value=last[1], start=other.start, end=unit.end())
 
 
 def converted(number: Decimal, unit: str) -> tuple[str, float] | None:
     """Return dimension and value of a number with a unit; None: no known unit."""
-    plain = unit.strip().translate(_MICRO)
+    plain = _HOURLY.sub("/h", unit.strip().translate(_SIGNS))
     lower = plain.lower()
     scale = _DEGREE.fullmatch(lower)
     if scale is not None:
@@ -187,19 +212,13 @@ def converted(number: Decimal, unit: str) -> tuple[str, float] | None:
     return (dimension, value) if math.isfinite(value) else None
 
 
-def _is_none(number: re.Match[str], unit: re.Match[str], said: str) -> bool:
+def _is_none(number: Numeral, unit: re.Match[str], said: str) -> bool:
     """Whether it only looks like one: `1A` is a part, `0545 hours` a time of day."""
-    is_whole = number["digits"].isdigit() and number["exponent"] is None
-    is_joined = unit.start("unit") == number.end()
-    if said in _NEED_A_BLANK and is_joined and is_whole:
+    is_joined = unit.start("unit") == number.end
+    if said in _NEED_A_BLANK and is_joined and number.is_whole:
         return True
-    return said.lower() in _HOURS and _CLOCK.fullmatch(number["digits"]) is not None
-
-
-def _number(match: re.Match[str]) -> Decimal:
-    digits = match["digits"].replace(",", "")
-    sign = "-" if match["sign"] in ("-", "\u2212") else ""
-    return Decimal(f"{sign}{digits}e{match['exponent'] or 0}")
+    clock = time_words.with_colon(number.digits)
+    return said.lower() in _HOURS and clock is not None
 
 
 def _name(before: str) -> str:

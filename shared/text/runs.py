@@ -13,11 +13,14 @@ from shared.text.folding import GERMAN, MAX_TOKEN_CHARS, fold, spelt_out, stem, 
 _MARKS = r"\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff"
 _MARK = rf"[{_MARKS}]"
 _LETTER = rf"[\w{_MARKS}]"
-_CONTRACTION = r"(?:['\u2019\u02bc](?i:s|t|d|m|re|ve|ll)(?!\w))?"
+_CONTRACTED = r"['\u2019\u02bc](?i:s|t|d|m|re|ve|ll)"
+_CONTRACTION = rf"(?:{_CONTRACTED}(?!\w))?"
 # Possessive, or followed by nothing that could fail: no text makes it go back. Sets
 # alone are possessive, because Python before 3.11.5 matches possessive groups wrongly.
 _RUN = re.compile(rf"{_LETTER}++(?:[:.{{}}-]++{_LETTER}++)*{_CONTRACTION}")
 _PIECE = re.compile(rf"\d+(?:\.\d+)+|(?:[^\W_]++|{_MARK}++)+{_CONTRACTION}")
+_CONTRACTED_END = re.compile(rf"{_CONTRACTED}\Z")
+_CONTRACTED_BEGIN = re.compile(rf"{_CONTRACTED}(?!\w)")
 _DOTTED = re.compile(r"(?<!\d)\.|\.(?!\d)|[{}]|:")
 _NUMBER = re.compile(r"(\d+(?:\.\d+)*(?:[eE][+-]?\d+)?)([^\W\d_]*)")
 _EXPONENT_ZEROS = re.compile(r"(?<=[eE])([+-]?)0+(?=\d)")
@@ -96,7 +99,7 @@ class Runs:
         yield from self._of_pieces(part, start)
 
     def _of_pieces(self, part: str, start: int) -> Iterator[Token]:
-        number = _NUMBER.fullmatch(part)
+        number = _NUMBER.fullmatch(_bare(part))
         if number is not None:
             yield from self._number(number, start)
             return
@@ -108,7 +111,9 @@ class Runs:
         end = start + len(number[1])
         folded = fold_number(number[1])
         if folded:
-            yield Token(folded, start, end)
+            idents = time_words.of_digits(number[1], number[2])
+            kind = time_words.TIME if idents else None
+            yield Token(folded, start, end, idents, kind)
         if number[2]:
             yield from self._of_word(number[2], end)
 
@@ -116,7 +121,7 @@ class Runs:
         if whole := _whole(word, start):
             yield from whole
             return
-        number = _NUMBER.fullmatch(word)
+        number = _NUMBER.fullmatch(_bare(word))
         if number is not None:
             yield from self._number(number, start)
             return
@@ -162,9 +167,24 @@ def fold_number(text: str) -> str:
     return kept[:MAX_TOKEN_CHARS]
 
 
+def contraction_length(text: str) -> int:
+    """Return how long the `'s` is that a text begins with, or 0."""
+    match = _CONTRACTED_BEGIN.match(text)
+    return match.end() if match else 0
+
+
+def _bare(run: str) -> str:
+    """Return a run without the `'s` at its end: no name and no number has one."""
+    match = _CONTRACTED_END.search(run)
+    return run[: match.start()] if match else run
+
+
 def _whole(run: str, start: int) -> list[Token]:
     """Return the one name, or the date and times, that a run of characters is."""
-    if len(run) > _MAX_WHOLE_CHARS or not run.isascii():
+    if len(run) > _MAX_WHOLE_CHARS:
+        return []
+    run = _bare(run)
+    if not run.isascii():
         return []
     times = time_words.read(run)
     if times is not None:

@@ -11,6 +11,9 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 _CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+# What people call the shift in the middle of the night, whatever its name.
+_NIGHT_NAMES = ("night", "owl", "graveyard")
+_NIGHT = time(3)
 
 
 class Shift(BaseModel):
@@ -47,6 +50,15 @@ class ShiftPlan:
         # Before the day's first one the last of the day before goes on.
         return (begun or self.shifts)[-1].name
 
+    def names(self) -> list[tuple[str, Shift]]:
+        """Return what each shift is called; the plan's own names come first."""
+        named = [(_bare(one.name), one) for one in self.shifts]
+        if self.shifts:
+            begun = [one for one in self.shifts if one.clock <= _NIGHT]
+            night = (begun or self.shifts)[-1]
+            named += [(name, night) for name in _NIGHT_NAMES]
+        return named
+
 
 NO_SHIFTS = ShiftPlan()
 
@@ -58,3 +70,11 @@ def plan(shifts: Sequence[Shift], zone: str) -> ShiftPlan:
         message = "two shifts begin at the same time"
         raise ValueError(message)
     return ShiftPlan(ordered, zone)
+
+
+def _bare(name: str) -> str:
+    """Return a shift's name as it stands beside `shift`: `Owl shift` is `owl`."""
+    plain = " ".join(name.lower().split())
+    for ending in ("shift", "schicht"):
+        plain = plain.removesuffix(ending).strip() or plain
+    return plain

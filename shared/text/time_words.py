@@ -29,6 +29,20 @@ _WHOLE = re.compile(
     rf"|(?P<time>{_CLOCK})(?:-(?P<until>{_CLOCK}))?",
     re.IGNORECASE,
 )
+# Four digits that a clock may show. With 0 in front they are a time wherever they
+# stand; of others, what stands beside them says it.
+_OF_DAY = r"(?:(?:[01]\d|2[0-3])[0-5]\d|2400)"
+_FOUR = re.compile(_OF_DAY, re.ASCII)
+EARLY = rf"0\d[0-5]\d(?:-{_OF_DAY})?(?![^\W\u02bc]|-)"
+_SAYS_SO = re.compile(
+    r"[(\[]?(?:(?i:h|hrs?|hours|uhr|utc|gmt)|Z|CES?T|[ECMP][SD]T)(?!\w)"
+    r"|\d{1,2}/\d{1,2}/\d{2}"
+)
+_DASH = re.compile(r"[-\u2013\u2014]{1,2}")
+_SMALL = re.compile(r"[a-z]{2,}")
+_YEAR = re.compile(r"20[0-5]\d")
+# So long is the name of an area as a rule, and hardly one of a thing of such a number.
+_AREA_LETTERS = 2
 _NUMBERS = re.compile(r"\d+")
 _WORDS = re.compile(r"[a-z]+|\d+")
 _AFTERNOON = re.compile(r"[ap]m")
@@ -48,6 +62,36 @@ def read(written: str) -> list[TimeWord] | None:
     """Return the date and the times that a run of characters is, or None."""
     match = _WHOLE.fullmatch(written) if written.isascii() else None
     return None if match is None else list(_of(match))
+
+
+def with_colon(digits: str) -> str | None:
+    """Return `07:30` for `0730`, and None for what no clock shows."""
+    return f"{digits[:2]}:{digits[2:]}" if _FOUR.fullmatch(digits) else None
+
+
+def of_digits(digits: str, behind: str) -> tuple[str, ...]:
+    """Return what a number is found by if it is a time by itself: `0730`, `1430h`."""
+    is_time = _SAYS_SO.fullmatch(behind) if behind else digits.startswith("0")
+    return idents_of(digits) if is_time else ()
+
+
+def idents_of(digits: str) -> tuple[str, ...]:
+    """Return what four digits are found by as a time; nothing if no clock shows it."""
+    colon = with_colon(digits)
+    return (digits, colon) if colon else ()
+
+
+def is_told(digits: str, head: str | None, after: str) -> bool:
+    """Whether the words beside four digits say that they are a time of day."""
+    if _FOUR.fullmatch(digits) is None:
+        return False
+    if _SAYS_SO.match(after):
+        return True
+    if head is None or not head.isupper() or _YEAR.fullmatch(digits):
+        return False
+    if _DASH.fullmatch(after):
+        return True
+    return len(head) == _AREA_LETTERS and _SMALL.match(after) is not None
 
 
 def _of(match: re.Match[str]) -> Iterator[TimeWord]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from shared.text import identifiers
+from shared.text import identifiers, time_words
 from shared.text.facility import PLAIN, Facility
 from shared.text.folding import stem, surface
-from shared.text.runs import Runs, Token
+from shared.text.runs import Runs, Token, contraction_length
 
 # Characters that only look different, each read as one other: places stay the same.
 _WIDE = re.compile("[\u00a0\u202f\u3000\uff01-\uff5e]")
@@ -23,6 +23,8 @@ _DIGITS = frozenset("0123456789")
 # What was read once is kept, within these bounds, for every reader.
 _MAX_KEPT, _MAX_KEPT_CHARS = 16_384, 48
 _MAX_READERS = 64
+# Of a time of day in digits alone.
+_CLOCK_CHARS = len("0730")
 _LONG_CHARS, _LONG_TOKENS = 2048, 512
 # A line of megabytes is read in stretches: what it comes to fills no memory, and
 # whoever has enough of it may stop. Each goes on while a name may, to a bound.
@@ -117,16 +119,22 @@ class Reader:
         before = _NOTHING
         for number, known in enumerate(found):
             piece = known or self._read(chunks[number])
-            head = before.head
-            if piece.begins_with_digit and head is not None:
+            if piece.begins_with_digit:
+                head, chunk = before.head, chunks[number]
                 after = chunks[number + 1] if number + 1 < len(chunks) else ""
-                joined = self._joined(before, chunks[number - 1], chunks[number], after)
-                if joined is not None:
-                    pieces[-1] = joined
-                    pieces.append(_NOTHING)
-                    before = _NOTHING._replace(head=joined.head)
-                    continue
-                piece = _with_loose_name(head, piece)
+                if len(chunk) == _CLOCK_CHARS and time_words.is_told(
+                    chunk, head, after
+                ):
+                    piece = _as_time(piece)
+                elif head is not None:
+                    joined = self._joined(before, chunks[number - 1], chunk, after)
+                    if joined is not None:
+                        pieces[-1] = joined
+                        pieces.append(_NOTHING)
+                        before = _NOTHING._replace(head=joined.head)
+                        continue
+                if head is not None:
+                    piece = _with_loose_name(head, piece)
             pieces.append(piece)
             before = piece
         return pieces
@@ -171,8 +179,9 @@ class Reader:
         idents = tuple(sorted({*name.idents, word}))
         end = start + len(written)
         token = Token(name.canonical, start, end, idents, name.kind)
+        used += contraction_length(chunk[used:])
         rest = self._read(chunk[used:])
-        others = (one.moved(end) for one in rest.tokens)
+        others = (one.moved(len(first) + 1 + used) for one in rest.tokens)
         return _piece((*before.tokens[:-1], token, *others), head=rest.head)
 
     def _read(self, chunk: str) -> Piece:
@@ -235,10 +244,17 @@ def _piece(
     )
 
 
+def _as_time(piece: Piece) -> Piece:
+    """Return four digits as the time that they are."""
+    (token,) = piece.tokens
+    idents = time_words.idents_of(token.term)
+    return _piece((token._replace(idents=idents, kind=time_words.TIME),))
+
+
 def _with_loose_name(head: str, piece: Piece) -> Piece:
     first, *others = piece.tokens
     name = identifiers.loose_name(head, first.term)
-    if name is None or first.kind is not None:
+    if name is None:
         return piece
     named = first._replace(idents=(*first.idents, name), loose=name)
     return piece._replace(tokens=(named, *others), has_idents=True)

@@ -159,7 +159,7 @@ def expand(
     wanted: Sequence[Want],
     languages: Sequence[str] = LANGUAGES,
     *,
-    alike: float = ALIKE,
+    alike: float | None = None,
 ) -> list[Expansion]:
     """Return what each stands for, in the order asked; total over any text.
 
@@ -180,7 +180,7 @@ def expand(
         "tenant": tenant,
         "languages": list(languages),
         "wants": json.dumps(asked),
-        "alike": str(alike),
+        "alike": str(ALIKE if alike is None else alike),
         "candidates": _CANDIDATES,
     }
     found: dict[int, list[TupleRow]] = defaultdict(list)

@@ -9,10 +9,10 @@ from typing import Any
 
 import redis
 
-from shared.broker import QUEUE_OF
+from shared.broker import QUEUES
 from tests.fix_system import System
 
-NAMES = tuple(sorted(set(QUEUE_OF.values())))
+NAMES = tuple(sorted(QUEUES))
 WORK = ("enhance.embed", "enhance.metadata", "index")
 
 

@@ -23,7 +23,7 @@ from shared.opensearch.client import make_client
 from shared.postgres import make_pool
 from shared.settings import Settings
 from tests.faults.fix_proxy import Proxy
-from tests.fix_system import BIN, Factory, System
+from tests.fix_system import BIN, SOURCES, Factory, System
 from tests.waiting import until
 
 ENTRIES = int(os.environ.get("SHOWN_ENTRIES") or "100000")
@@ -33,6 +33,8 @@ WORKERS = ("enhance", "embed", "search", "chores")
 # What the ten entries of the clear order are about, and nobody else.
 APART = "zirconium"
 SAME = 10
+# A source of German texts, and what the second tenant has.
+GERMAN, THEIRS, OTHERS = "tagebuch", "theirs-", 300
 SLOW_SECONDS = 3.0
 DEADLINE_MS = 4000
 LATE_SECONDS = 0.5
@@ -92,16 +94,21 @@ class Site:
 def site(make_system: Factory, make_proxy, opensearch) -> Iterator[Site]:
     """A whole system with that many entries, a second tenant and a German source."""
     proxy = make_proxy(opensearch.url)
-    system = make_system(opensearch=proxy.url)
+    sources: dict[str, dict[str, str]] = {name: {} for name in SOURCES}
+    sources[GERMAN] = {"language": "de"}
+    named = {"LOGCHORD_SOURCES": json.dumps(sources)}
+    system = make_system(opensearch=proxy.url, **named)
     _fill(system, opensearch.url)
     system.start("api", "upkeep", *WORKERS)
     system.wait_ready("search", "enhance", "embed", "upkeep", "chores")
     theirs = Terminal(system, system.key(tenant="elsewhere"))
     _push(system, theirs.key, [("secret", f"{APART} of another laboratory")])
+    others = [(f"{THEIRS}{n}", text) for n, text in enumerate(_of_others(), 1)]
+    _push(system, theirs.key, others)
     ours = Terminal(system, system.key())
     _push(system, ours.key, list(_clear_order()))
     german = [(f"de-{n}", f"{text} ({n})") for n, text in enumerate(_GERMAN * 20)]
-    _push(system, ours.key, german)
+    _push(system, ours.key, german, source=GERMAN)
     yield Site(system, proxy, ours, theirs)
     proxy.reset()
 
@@ -163,8 +170,11 @@ def _is_private(site: Site) -> None:
     """Neither tenant sees anything of the other."""
     theirs = site.theirs.asked(APART, "--mode", "keyword")
     assert [one["external_id"] for one in theirs["results"]] == ["secret"]
-    site.theirs.shows("search", "interlock", "--mode", "keyword")
-    assert site.theirs.asked("interlock", "--mode", "keyword")["results"] == []
+    site.theirs.shows("search", "interlock", "--mode", "keyword", "--limit", "2")
+    for words in (("interlock", "--mode", "keyword"), QUESTION):
+        found = site.theirs.asked(*words, "--limit", "50")["results"]
+        assert found
+        assert all(one["external_id"].startswith(THEIRS) for one in found)
 
 
 def _without_opensearch(site: Site) -> None:
@@ -210,10 +220,21 @@ def _clear_order() -> Iterator[tuple[str, str]]:
         yield f"apart-{number}", f"{APART} target " + "moved aside again " * 8 * number
 
 
-def _push(system: System, key: str, entries: list[tuple[str, str]]) -> None:
+def _of_others() -> Iterator[str]:
+    """Yield what another laboratory writes, much like what ours does."""
+    drafts = search_corpus.drafts(OTHERS, first=OTHERS)
+    yield from (draft.text for draft in drafts)
+
+
+def _push(
+    system: System,
+    key: str,
+    entries: list[tuple[str, str]],
+    *,
+    source: str = "operations",
+) -> None:
     bodies = [
-        {"source": "operations", "external_id": name, "text": text}
-        for name, text in entries
+        {"source": source, "external_id": name, "text": text} for name, text in entries
     ]
     with system.client(key, timeout=120) as client:
         waiting = {"wait_for": "index"}

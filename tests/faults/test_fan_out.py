@@ -32,7 +32,7 @@ QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
 FAULT = "X-Logchord-Fault"
 # P8: how long after its deadline a search may be without an end.
 LATE_SECONDS = 5.0
-SEARCHES = times(20, 100)
+SEARCHES = times(20, 260)
 WORKERS = ("search", "search-2")
 # As many as two workers have threads for, with some left for the quick branches.
 AT_ONCE = 10

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from tests.faults.ledger import Ledger
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS
+from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, times
 from tests.waiting import until
 
 # A whole batch is nearly the ten seconds that it may take.
@@ -19,7 +19,7 @@ SLOWLY = {
     "embed": {"word": "", "where": "embed", "does": "wait", "seconds": 1.2},
 }
 STAGES = {"enhance": ("metadata",), "embed": ("embed:",)}
-ENTRIES = 100
+ENTRIES = times(100, 1000)
 WARM_SECONDS, COLD_SECONDS, LEASE_BOUND_SECONDS = 30, 10, 20
 
 _LEFT: LiteralString = """

@@ -13,7 +13,7 @@ from shared.broker import task_of
 from tests.faults.ledger import Ledger, p95
 from tests.faults.restarting import started_again
 from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
-from tests.faults.test_poison import seconds
+from tests.faults.test_poison import is_plainly_there, seconds
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -83,6 +83,8 @@ def test_limits_end_what_hangs_in_a_child_and_three_strikes_put_it_aside(
         (entry_id, stage, codes[does], 1 + MAX_STRIKES)
         for entry_id, (stage, _, does) in zip(harmful, HARMS, strict=True)
     )
+    # The stage by which it is found is the first of them.
+    assert is_plainly_there(system, harmful[0], "the lullaby of a klystron")
     for entry_id, (stage, _, does) in zip(harmful, HARMS, strict=True):
         limit = {"hang": 27.0, "stuck": 29.0}[does]
         told = [entry_id]

@@ -17,7 +17,7 @@ POISONS = [
     {"word": word, "where": stage, "does": "hog", "megabytes": 100_000}
     for stage, word in (("metadata", "venom"), ("links", "arsenic"), ("index", "toxin"))
 ]
-ENTRIES = times(50, 200)
+ENTRIES = times(50, 1000)
 ASIDE: LiteralString = """
     SELECT entry_id::text, stage, attempts, error #>> '{details,technical}'
       FROM quarantine"""

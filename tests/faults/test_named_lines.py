@@ -320,7 +320,10 @@ def test_nothing_is_lost_or_doubled_whatever_line_it_happens_at(run):
     assert run.line.duplicate_effects == 0
     assert run.line.quarantined == 0
     assert run.line.drift == 0
-    assert run.line.extra_runs <= run.line.accepted // 10
+    # Each death and each lost lease costs a run by itself: of few entries more than P2
+    # has of a thousand.
+    by_design = sum(case.does in {"kill", "expire"} for case in CASES)
+    assert run.line.extra_runs <= max(by_design, run.line.accepted // 10)
 
 
 @pytest.mark.smoke

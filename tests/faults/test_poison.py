@@ -12,6 +12,7 @@ from tests.faults import counting
 from tests.faults.ledger import Ledger, p95
 from tests.faults.restarting import started_again
 from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
+from tests.fix_system import System
 from tests.waiting import until
 
 BROKEN = {"word": "", "where": "embed", "does": "raise"}
@@ -60,6 +61,11 @@ _FIRST_FAILURE: LiteralString = """
 _DUE: LiteralString = "SELECT count(*) FROM work WHERE stage LIKE 'embed:%'"
 _ASIDE: LiteralString = """
     SELECT entry_id::text, stage, error ->> 'code', attempts FROM quarantine"""
+_PLAIN: LiteralString = """
+    SELECT t.plain AND m.flags = '{plain_split}'
+           AND t.tsv @@ plainto_tsquery('simple', %(words)s)
+      FROM entry_text t JOIN entry_metadata m USING (entry_id)
+     WHERE t.entry_id = %(id)s"""
 
 
 @pytest.mark.smoke
@@ -95,6 +101,7 @@ def test_an_entry_that_kills_its_worker_spends_its_own_strikes_alone(make_system
     assert line.lost == 0
     assert line.duplicate_effects == 0
     assert aside == [(venom, "metadata", "worker_lost", 1 + 3)]
+    assert is_plainly_there(system, venom, "drop of venom")
     assert runs.pop(venom) == 1 + 3
     assert max(runs.values()) <= 2
     # Who waits for the poison waits for a lease of seconds; less is the machine's own.
@@ -144,6 +151,8 @@ def test_entries_that_kill_their_worker_at_every_stage_spend_their_own_strikes_a
     assert sorted(aside) == sorted(
         (one, stage, "worker_lost", 1 + 3) for stage, one in poisons.items()
     )
+    venom = poisons["metadata"]
+    assert is_plainly_there(system, venom, "venom in the cooling water")
     for stage, one in poisons.items():
         assert runs[stage].pop(one) == 1 + 3
         assert max(runs[stage].values()) <= 2
@@ -204,6 +213,13 @@ def test_a_broken_encoder_pauses_its_stage_and_puts_few_aside(make_system, opens
     assert (line.lost, line.drift) == (0, 0)
     assert line.duplicate_effects == 0
     assert line.quarantined == 0
+
+
+def is_plainly_there(system: System, entry_id: str, words: str) -> bool:
+    """Tell whether an entry that is not read is found by its words, and flagged."""
+    with psycopg.connect(system.database) as conn:
+        found = conn.execute(_PLAIN, {"id": entry_id, "words": words}).fetchone()
+    return found == (True,)
 
 
 def in_other_stages(ledger: Ledger) -> bool:

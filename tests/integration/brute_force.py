@@ -275,7 +275,8 @@ def _has_token(
     if is_cjk:
         return len(token.term) == 1 and token.term in entry.idents
     if token.kind is not None:
-        return token.term in entry.idents
+        colon = re.sub(r"^(\d\d)(\d\d)$", r"\1:\2", token.term)
+        return not entry.idents.isdisjoint({token.term, colon, token.loose})
     written_so = text[token.start : token.end]
     whole = surface(written_so, entry.group)
     after = tokens.index(token) + 1

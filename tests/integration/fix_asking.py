@@ -28,7 +28,7 @@ from shared.postgres import Pool, connection, make_pool
 from shared.query.language.calendar import Clock
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import fold
-from shared.results import beside, facts, finish
+from shared.results import beside, facts, finish, reranking
 from shared.results.conclusion import Conclusion, conclude
 from shared.results.page import read_page
 from shared.results.response import render
@@ -117,11 +117,15 @@ class Asking:
             submitted=False,
         )
         arrived = self.carried_out(plan) if told is None else told
+        model = None
+        if cross_encoder is not None:
+            circuit = Circuit(time.monotonic)
+            model = reranking.Model(lambda: cross_encoder, circuit)
         tools = finish.Tools(
             lambda: self.pool,
             time.time,
             lambda: SIGNER,
-            cross_encoder=None if cross_encoder is None else lambda: cross_encoder,
+            rerank_model=model,
         )
         finished = finish.finish(tools, job, plan, arrived)
         finish.store(lambda: self.pool, job, finished)

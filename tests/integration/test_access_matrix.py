@@ -143,10 +143,47 @@ def events(who: Looking, job: str) -> dict[str, Any]:
     return told
 
 
+def job_of_another_key(who: Looking) -> list[str]:
+    """What the subject's other key has asked tells a narrower one no count of it."""
+    asked = who.world.callers["anna" if who.name == "rf" else who.name]
+    body = {"query": who.world.word, "exhaustive": True, "limit": 100}
+    job = ok(asked.client.post("/v1/search/jobs", json=body))["links"]["self"]
+    asked.got(job, params={"wait_ms": 10_000})
+    told = who.got(job)["response"]
+    heard = events(who, job)
+    found = hits(told["results"])
+    page = who.got(f"{job}/results", params={"limit": 1})
+    listed, ranks = hits(page["items"]), [one["rank"] for one in page["items"]]
+    while page["next_cursor"]:
+        params = {"limit": 1, "cursor": page["next_cursor"]}
+        page = who.got(f"{job}/results", params=params)
+        assert page["removed"] == 0
+        listed += hits(page["items"])
+        ranks += [one["rank"] for one in page["items"]]
+    assert (listed, ranks) == (found, [*range(1, len(found) + 1)])
+    words = [place for one in told["results"] for place in one["ranks"].values()]
+    assert sorted(words) == [*range(1, len(found) + 1)]
+    lists = [who.got(job)["branches"], told["branches"], [heard["branch_done"]]]
+    counts = {one["candidates"] for branches in lists for one in branches}
+    total = {"lower_bound": len(found), "exact": asked is who}
+    assert heard["results"]["total_candidates"] == told["total_candidates"] == total
+    assert counts == ({len(found)} if asked is who else {None})
+    assert told["suppressed"]["count"] == 0
+    assert told["complete"] is (asked is who)
+    return found
+
+
 def replay(who: Looking) -> list[str]:
-    again = ok(who.client.post(f"/v1/search/jobs/{who.job}/replay"))
+    # One of the subject's jobs, be it of another key.
+    asked = who.world.callers["anna" if who.name == "rf" else who.name]
+    again = ok(who.client.post(f"/v1/search/jobs/{asked.job}/replay"))
     path = f"/v1/search/jobs/{again['job_id']}"
-    return hits(who.got(path, params={"wait_ms": 10_000})["response"]["results"])
+    told = who.got(path, params={"wait_ms": 10_000})
+    changed = [one["from"] for one in told["replay"]["changed"]]
+    named = {one.partition("@")[0] for one in changed if one is not None}
+    seen = {who.world.ids[who.world.names[one]] for one in SEEN[who.name]}
+    assert named & set(who.world.ids.values()) <= seen
+    return hits(told["response"]["results"])
 
 
 def why_not(who: Looking) -> list[str]:
@@ -238,6 +275,7 @@ SURFACES: Surfaces = {
     "export of a job": job_export,
     "a job read again": stored_job,
     "a submitted job and its events": submitted,
+    "a job of another key": job_of_another_key,
     "replay": replay,
     "why not": why_not,
     "links": links,

@@ -91,6 +91,11 @@ def test_names_and_state_words_are_found_in_both_engines_and_near_misses_are_not
         ("LOTO-2024-0312 off", ("0312", "LOTO 2024-0312"), ("LOTO-2024-0313",)),
         ("lifted RSR 0312", ("RSR-312", "rsr#0312"), ("RSR 313",)),
         ("SR:C01-RF:Trip", ("sr:c01-rf", "c01", "rf", "trip"), ("SR:C02-RF:Trip",)),
+        (
+            "SR:C04-RF:Trip's and HCM55's alarm",
+            ("SR:C04-RF:Trip", "sr:c04-rf:trip\u2019s", "hcm 55", "HCM55's alarm"),
+            ("SR:C05-RF:Trip", "HCM5"),
+        ),
         ("beam down again", ('"beam down"', "down again"), ('"beam up"',)),
         ("2e-7 Torr at 06:45", ("2e-7", "2E-07", "6:45", "06:45"), ("7:45", "hcm645")),
         ("the beam position monitors drift", ("BPM",), ('"BPM"',)),
@@ -123,6 +128,8 @@ WORDS = (
         "pump\u2019s",
         "RF",
         "RF 500 MHz",
+        "HCM03's",
+        "SR:C01-RF:Trip\u2019s",
     ),
     *(
         "x" * 300,

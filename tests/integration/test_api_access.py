@@ -88,6 +88,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "GET /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),
     "DELETE /v1/maintenance/{maintenance_id}": ("admin:*", {}, 404),
     "POST /v1/search/index/rebuild": ("admin:*", {"json": {"full": "?"}}, 422),
+    "POST /v1/advisory-ai/index/rebuild": ("admin:*", {"json": {"full": "?"}}, 422),
     "GET /v1/embed-models": ("admin:*", {}, 200),
     "POST /v1/embed-models/{model}/reembed": ("admin:*", {"json": {"batch": 0}}, 422),
     "POST /v1/embed-models/{model}/activate": ("admin:*", {"json": {"batch": 0}}, 422),

@@ -89,6 +89,29 @@ def test_one_rebuild_at_a_time_is_asked_for_and_looked_at(installation, conn):
     assert installation.post("/v1/search/index/rebuild", json={}).status_code == 202
 
 
+@pytest.mark.requirement("S4-71")
+def test_what_is_derived_is_made_anew_by_a_chore_of_its_own_one_at_a_time(
+    installation, conn
+):
+    address = "/v1/advisory-ai/index/rebuild"
+    asked = installation.post(address, json={})
+    again = installation.post(address, json={})
+
+    assert asked.status_code == 202
+    chore = asked.json().pop("maintenanceId")
+    found = installation.get(f"/v1/maintenance/{chore}").json()
+    assert (found["kind"], found["phase"]) == ("rebuild_knowledge", "read")
+    error = again.json()["error"]
+    assert (again.status_code, error["code"]) == (409, "maintenance_in_progress")
+    assert error["details"] == {"maintenance_id": chore}
+    # The index is asked for all the same: it waits.
+    index = installation.post("/v1/search/index/rebuild", json={})
+    assert index.status_code == 202
+    installation.delete(f"/v1/maintenance/{index.json()['maintenance_id']}")
+    installation.delete(f"/v1/maintenance/{chore}")
+    assert installation.post(address, json={}).status_code == 202
+
+
 def test_a_chore_nobody_knows_is_not_found(installation):
     for ask in (installation.get, installation.delete):
         answer = ask(f"/v1/maintenance/{uuid4()}")

@@ -17,7 +17,7 @@ import pytest
 from shared.due import rows as due
 from shared.enrich import metadata
 from shared.enrich.duplicates import groups, likeness, placing, unlike
-from shared.enrich.duplicates.likeness import pattern_of, shape_of
+from shared.enrich.duplicates.likeness import Shape, pattern_of, shape_of
 from shared.enrich.duplicates.placing import Placed
 from shared.enrich.duplicates.series import GAP
 from shared.entries import alike, purge, reading
@@ -334,3 +334,52 @@ def test_a_shape_that_is_kept_has_the_bands_that_it_would_be_given(conn):
     found = {one.digest: one.bands for one in kept_shapes}
     assert found == {one.digest: one.bands for one in shapes}
     assert len(found) == len(texts)
+
+
+def shaped(terms: list[str]) -> Shape:
+    found = shape_of(" ".join(terms))
+    assert found is not None
+    return found
+
+
+def test_a_copy_of_one_of_many_filled_in_forms_is_found_among_them(conn):
+    rng = random.Random(7)
+    form = rng.sample(WORDS, k=60)
+    said = [
+        [*form, f"ps{n}", f"{n}.5", f"qd{n}", rng.choice(WORDS), f"at{n}"]
+        for n in range(400)
+    ]
+    shapes = [shaped(terms) for terms in said]
+    assert len({shape.digest for shape in shapes}) == len(said)
+    assert not any(likeness.alike(shapes[0], other) for other in shapes[1:])
+    groups.add_alone(conn, TENANT, shapes)
+
+    found = []
+    for number in range(0, 400, 19):
+        copied = shaped(["again", *said[number][1:]])
+        groups.join(conn, TENANT, copied)
+        found.append((shapes[number].digest, copied.digest))
+
+    for pair in found:
+        together = conn.execute(
+            "SELECT count(DISTINCT group_id), count(*) FROM shape"
+            " WHERE digest = ANY(%s)",
+            (list(pair),),
+        ).fetchone()
+        assert together == (1, 2)
+
+
+def test_what_an_older_version_has_placed_is_placed_anew(conn, monkeypatch):
+    words = WORDS[:40]
+    save(conn, "1", " ".join(words))
+    save(conn, "2", " ".join([*words[:32], *WORDS[50:58]]))
+    assert len(kept(conn)[0]) == 2
+
+    # Less in common makes copies now, and nothing of what is kept says so.
+    monkeypatch.setattr(likeness, "ALIKE", 0.5)
+    monkeypatch.setattr(likeness, "DUPLICATES_VERSION", 9)
+    ids = [one for (one,) in conn.execute("SELECT id FROM entry").fetchall()]
+    for entry_id in ids:
+        place(conn, entry_id)
+
+    assert kept(conn)[0] == {frozenset(ids)} == made_anew(conn)[0]

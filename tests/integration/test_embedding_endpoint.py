@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from shared.broker import embed_stage, make_app
 from shared.due import stages
-from shared.embedding import tables, vectors
+from shared.embedding import endpoint, tables, vectors
 from shared.embedding.encoders import HashingEncoder, load_encoder
 from shared.embedding.endpoint import EndpointEncoder
 from shared.entries.draft import EntryDraft
@@ -240,3 +240,17 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         assert known is not None
         assert (known.model, known.dimension) == (MODEL, 32)
         assert vectors.embedded_entries(conn, known.table_name, "default") == 1
+
+
+def test_after_its_rest_one_asks_a_silent_server_for_all_others():
+    learnt = endpoint._Learnt()
+    learnt.note(is_silent=True)
+    over = learnt.rests_until
+
+    assert learnt.rest(over - 1) == 1
+    assert learnt.rest(over) <= 0
+    assert learnt.rest(over) == endpoint.REST_SECONDS
+
+    learnt.note(is_silent=False)
+    assert learnt.rest(over) <= 0
+    assert learnt.rest(over) <= 0

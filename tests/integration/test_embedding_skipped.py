@@ -227,15 +227,23 @@ def test_few_words_that_an_older_release_left_out_are_due_again(
     assert renewed(ctx, committing) == []
 
 
-def test_few_words_of_a_source_whose_language_becomes_another_have_a_vector_no_more(
-    make, committing
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "LOGCHORD_SOURCES__API__LANGUAGE",
+        "LOGCHORD_TENANTS__DEFAULT__LANGUAGE",
+        "LOGCHORD_ANALYSER__LANGUAGE",
+    ],
+)
+def test_few_words_whose_expected_language_becomes_another_have_a_vector_no_more(
+    make, committing, setting
 ):
     short = save(committing, "short", "RF defekt", "human")
     save(committing, "english", ENGLISH, "human")
     work(make())
     assert embedded(committing) == {"short", "english"}
 
-    german = make(LOGCHORD_SOURCES__API__LANGUAGE="de")
+    german = make(**{setting: "de"})
     assert renewed(german, committing) == ["short"]
     work(german)
     assert embedded(committing) == {"english"}
@@ -306,5 +314,5 @@ def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
     assert cursor is not None
     assert "embedded_to" in cursor
 
-    as_before = renewal.prepare(ctx.pool, cursor, 1, ctx.facility)
+    as_before = renewal.prepare(ctx.pool, ctx.settings, cursor, 1, ctx.facility)
     assert as_before(committing).cursor is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -89,3 +90,73 @@ def test_what_an_older_release_read_gets_its_place_among_its_like(
     extract_metadata(ctx)
     place_entries(ctx)
     assert renewed(ctx, committing) == []
+
+
+@pytest.mark.requirement("U19")
+def test_a_source_s_locale_reads_its_stored_numbers_anew_and_no_others(
+    make_context, committing
+):
+    for source in ("api", "other"):
+        draft = EntryDraft(source, "1", "vacuum at 1,500 mbar, beam 3,5 mA")
+        save_page(
+            committing, "default", [draft], stages=[METADATA_STAGE], editor="test"
+        )
+    ctx = make_context()
+    extract_metadata(ctx)
+    place_entries(ctx)
+    assert values(committing) == {"api": [150_000], "other": [150_000]}
+
+    german = make_context(LOGCHORD_SOURCES__API__LOCALE="de_DE")
+    assert renewed(german, committing) == [("default:1", rows.BULK)]
+    extract_metadata(german)
+    place_entries(german)
+    assert values(committing) == {"api": [150, 0.0035], "other": [150_000]}
+    assert renewed(german, committing) == []
+
+
+def values(conn: Connection[TupleRow]) -> dict[str, list[float]]:
+    """Return the numbers that are known of each source's entries."""
+    found: dict[str, list[float]] = {}
+    for source, value in conn.execute(
+        "SELECT e.source, q.value FROM entry_quantity q"
+        " JOIN entry e ON e.id = q.entry_id ORDER BY e.source, q.place"
+    ):
+        found.setdefault(source, []).append(value)
+    return found
+
+
+@pytest.mark.parametrize(
+    "setting", ["TENANTS__DEFAULT__LANGUAGE", "ANALYSER__LANGUAGE"]
+)
+def test_few_words_take_the_language_of_their_tenant_and_then_of_the_facility(
+    make_context, committing, setting
+):
+    for source in ("api", "english"):
+        draft = EntryDraft(source, source, "Strahlen weg")
+        save_page(
+            committing, "default", [draft], stages=[METADATA_STAGE], editor="test"
+        )
+    ctx = make_context(LOGCHORD_SOURCES__ENGLISH__LANGUAGE="en")
+    extract_metadata(ctx)
+    place_entries(ctx)
+    assert read(committing) == {"api": ("en", "strahlen weg")} | ENGLISH
+
+    told = {f"LOGCHORD_{setting}": "de", "LOGCHORD_SOURCES__ENGLISH__LANGUAGE": "en"}
+    german = make_context(**told)
+    assert renewed(german, committing) == [("default:api", rows.BULK)]
+    extract_metadata(german)
+    place_entries(german)
+    assert read(committing) == {"api": ("de", "strahl weg")} | ENGLISH
+    assert renewed(german, committing) == []
+
+
+ENGLISH = {"english": ("en", "strahlen weg")}
+
+
+def read(conn: Connection[TupleRow]) -> dict[str, tuple[str, str]]:
+    """Return in which language each source was read, and its terms."""
+    found = conn.execute(
+        "SELECT e.source, t.language, btrim(t.stream, E'\\n') FROM entry_text t"
+        " JOIN entry e ON e.id = t.entry_id"
+    ).fetchall()
+    return {source: (language, stream) for source, language, stream in found}

@@ -268,11 +268,11 @@ def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monke
     begun: list[tuple[bool, int, int]] = []
     embed = of_entry.embed
 
-    def look(content, encoder):
+    def look(content, encoder, *before):
         conn.rollback()
         kept = vectors.embedded_entries(conn, table_of(conn), TENANT)
         begun.append((len(content.text) > 1000, len(begun), kept))
-        return embed(content, encoder)
+        return embed(content, encoder, *before)
 
     monkeypatch.setattr(of_entry, "embed", look)
     # Neither many nor late enough to be kept for that.

@@ -80,9 +80,15 @@ def test_fifty_thousand_entries_are_written_in_constant_memory(
     assert most - before < GROWS_MB * MEGABYTE, f"{(most - before) / MEGABYTE:.0f} MiB"
 
 
+def assert_refused(answer: httpx.Response) -> None:
+    assert answer.status_code == 429
+    assert answer.json()["error"]["code"] == "too_many_searches"
+    assert answer.headers["Retry-After"] == "10"
+
+
 @pytest.mark.requirement("I14")
 def test_who_reads_slowly_or_goes_away_holds_nothing_back(
-    api: System, filled: str, caller: httpx.Client
+    api: System, tenant: str, filled: str, caller: httpx.Client
 ) -> None:
     def states() -> list[str]:
         with psycopg.connect(api.database, autocommit=True) as conn:
@@ -98,13 +104,14 @@ def test_who_reads_slowly_or_goes_away_holds_nothing_back(
         next(parts)
         # The rest waits for its reader, in no transaction.
         until(lambda: states() == ["idle"], within_seconds=10, what="an idle export")
-        with caller.stream("POST", PATH, json=BODY) as second:
+        # Of two places one key has one: the other is somebody else's.
+        assert_refused(caller.post(PATH, json=BODY))
+        other = api.client(api.key(tenant=tenant))
+        with other, other.stream("POST", PATH, json=BODY) as second:
             others = second.iter_bytes()
             next(others)
-            refused = caller.post(PATH, json=BODY)
-            assert refused.status_code == 429
-            assert refused.json()["error"]["code"] == "too_many_searches"
-            assert refused.headers["Retry-After"] == "10"
+            with api.client(api.key(tenant=tenant)) as third:
+                assert_refused(third.post(PATH, json=BODY))
     until(lambda: states() == [], within_seconds=10, what="no export any more")
     assert caller.post(PATH, json={**BODY, "query": "nothing"}).status_code == 200
 

@@ -35,6 +35,7 @@ from shared.retrieval.module import Ask, Tools
 from shared.retrieval.query_vectors import QueryVectors
 from shared.settings import Settings
 from shared.text import facility
+from shared.text.declared import Declared
 from shared.text.facility import Facility
 
 TENANT = "default"
@@ -74,7 +75,13 @@ ENTRIES = (
         tags=("Orbit",),
         entry_time=at(3),
         event_time=at(1),
-        metadata={"run": 42, "beam": {"energy": "3 GeV", "on": True}, "a=b~c": "x%"},
+        metadata={
+            "serial": 7,
+            "installed": "2023-06-01 10:00",
+            "run": 42,
+            "beam": {"energy": "3 GeV", "on": True},
+            "a=b~c": "x%",
+        },
     ),
     EntryDraft(
         source="api",
@@ -90,6 +97,8 @@ ENTRIES = (
             "log": "0042",
             "big": 10**40,
             "turns": 7,
+            "serial": "007",
+            "installed": "01.02.2024",
         },
     ),
     EntryDraft(
@@ -105,12 +114,14 @@ ENTRIES = (
     EntryDraft(
         source="api",
         external_id="plain",
-        text="beam as ever",
+        title="WARN: vacuum",
+        text="Owl shift: beam as ever",
         logbooks=("ops",),
         origin="machine",
         entry_time=at(18),
     ),
 )
+DECLARED = Declared((("serial", "number"), ("installed", "date")), "Europe/Zurich")
 EVERYTHING = {draft.external_id for draft in ENTRIES}
 
 
@@ -142,7 +153,8 @@ def found(
         ids = [one.entry_id for one in saved]
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
         for content in reading.contents(conn, TENANT, ids).values():
-            metadata.store(conn, content, metadata.extract(content, "en", own))
+            read = metadata.extract(content, "en", own, declared=DECLARED)
+            metadata.store(conn, content, read)
             of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
         loaded = documents.load(conn, TENANT, ids)
         assert not bulk.write(client, mapping.write_alias(index), loaded)
@@ -214,22 +226,29 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
     ({"author": "0%"}, {"both"}),
     ({"level": "trip"}, {"corrector"}),
     ({"level": {"not": ["trip"]}}, {"klystron", "both", "plain"}),
+    # As its text says, where the source says none.
+    ({"level": "warning"}, {"plain"}),
+    ({"level": "WARN"}, {"plain"}),
     ({"category": "it's \\ odd"}, {"both"}),
     ({"category": "' | '"}, set()),
     ({"kind": "maintenance"}, {"klystron"}),
     ({"origin": "machine"}, {"plain"}),
     ({"language": "en"}, EVERYTHING),
     ({"tags": "orbit"}, {"corrector"}),
-    ({"shift": "owl"}, {"corrector"}),
+    ({"shift": "owl"}, {"corrector", "plain"}),
     ({"shift": "Day"}, {"klystron"}),
     # Its source knows better than the clock.
     ({"shift": "night crew"}, {"both"}),
-    ({"shift": "swing"}, {"plain"}),
+    # And the text knows better, too.
+    ({"shift": "swing"}, set()),
     ({"quantity": {"unit": "A", "gte": 0.3}}, {"corrector"}),
     ({"quantity": {"unit": "mA", "gte": 200, "lte": 300}}, {"corrector", "both"}),
     ({"quantity": {"unit": "mA", "gte": 1, "name": "voltage"}}, set()),
     ({"quantity": {"unit": "A", "lte": 1, "name": "Current"}}, {"corrector", "both"}),
     ({"quantity": {"unit": "mbar", "lte": 1e-6}}, {"klystron"}),
+    ({"quantity": "<= 1e-6 mbar"}, {"klystron"}),
+    ({"quantity": "200..300 mA"}, {"corrector", "both"}),
+    ({"quantity": "current < 300 mA"}, {"both"}),
     ({"source": "api", "origin": "human", "shift": "owl"}, {"corrector"}),
     ({"event_from": "2026-03-02T01:00Z"}, {"corrector"}),
     ({"event_to": "2026-03-02T00:59Z"}, set()),
@@ -263,9 +282,60 @@ ASKED: tuple[tuple[dict[str, Any], set[str]], ...] = (
         {"corrector"},
     ),
     ({"metadata.beam.energy": {"gte": 1}}, set()),
+    # As their source declares them.
+    ({"metadata.serial": 7}, {"corrector", "klystron"}),
+    ({"metadata.serial": "007"}, {"klystron"}),
+    ({"metadata.serial": {"gte": 7, "lte": 7}}, {"corrector", "klystron"}),
+    ({"metadata.installed": {"gte": "2024-01-01"}}, {"klystron"}),
+    ({"metadata.installed": {"lte": "2024-02-01"}}, {"corrector", "klystron"}),
+    (
+        {"metadata.installed": {"gte": "2023-06-01 10:00", "lte": "2023-06"}},
+        {"corrector"},
+    ),
+    ({"metadata.installed": {"gte": "2024-02-02"}}, set()),
+    ({"metadata.installed": {"gte": 2023}}, set()),
+    ({"metadata.installed": "2024-02-01"}, {"klystron"}),
+    ({"metadata.installed": "01.02.2024"}, {"klystron"}),
     ({"thread_id": THREAD}, {"corrector", "klystron"}),
     ({"thread_id": {"in": [THREAD, NOBODYS]}}, {"corrector", "klystron"}),
     ({"thread_id": NOBODYS}, set()),
+    # What is not wanted.
+    ({"source": {"not": ["api", "olog"]}}, set()),
+    ({"source": {"not": ["olog"]}}, EVERYTHING),
+    ({"logbook": {"not": ["ops"]}}, EVERYTHING - {"plain"}),
+    ({"author": {"not": ["ruiz"]}}, {"both", "plain"}),
+    ({"author": {"not": ["o_1", "ZOE"]}}, {"corrector", "plain"}),
+    ({"author": {"not": ["o%1", "o*1"]}}, EVERYTHING),
+    ({"author": {"in": ["ruiz"], "not": ["müller"]}}, {"corrector"}),
+    ({"author": {"contains": "r", "not": ["ruiz"]}}, set()),
+    ({"thread_id": {"not": [THREAD]}}, {"both", "plain"}),
+    ({"thread_id": {"not": [NOBODYS]}}, EVERYTHING),
+    ({"thread_id": {"in": [THREAD], "not": [NOBODYS]}}, {"corrector", "klystron"}),
+    # Parts of what is said.
+    ({"source": {"contains": "AP"}}, EVERYTHING),
+    ({"source": {"contains": "_p"}}, set()),
+    ({"source": {"contains": "a", "not": ["api"]}}, set()),
+    ({"logbook": {"contains": "Ps"}}, {"plain"}),
+    ({"logbook": {"contains": "o%s"}}, set()),
+    ({"logbook": {"contains": "o*"}}, set()),
+    ({"category": {"contains": "ODD"}}, {"both"}),
+    ({"category": {"contains": "' | '"}}, set()),
+    ({"category": {"contains": "\\ o"}}, {"both"}),
+    ({"level": {"contains": "i"}}, {"corrector", "klystron", "plain"}),
+    ({"level": {"contains": "i", "not": ["info"]}}, {"corrector", "plain"}),
+    ({"level": {"contains": "rip"}}, {"corrector"}),
+    ({"tags": {"contains": "rbi"}}, {"corrector"}),
+    ({"device": {"contains": "HCM"}}, {"corrector", "both"}),
+    ({"device": {"contains": "corrector 3"}}, {"corrector"}),
+    ({"system": {"contains": "radio f"}}, {"klystron", "both"}),
+    ({"system": {"contains": "magnet"}, "kind": {"contains": "main"}}, set()),
+    ({"metadata.run": {"contains": "NIGHT s"}}, {"klystron"}),
+    ({"metadata.run": {"contains": "4"}}, {"corrector", "klystron"}),
+    ({"metadata.run": {"gte": 1, "contains": "shift"}}, {"klystron"}),
+    ({"metadata.ru": {"contains": "4"}}, set()),
+    ({"metadata.beam.energy": {"contains": "gev"}}, {"corrector"}),
+    ({"metadata.a=b~c": {"contains": "%"}}, {"corrector"}),
+    ({"metadata.a": {"contains": "b"}}, set()),
 )
 
 
@@ -312,6 +382,11 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ("metadata.run:42", {"corrector", "klystron"}),
     ('metadata.beam.energy:"3 GeV"', {"corrector"}),
     ("-metadata.run:42", {"both", "plain"}),
+    ("quantity:>=0.3A", {"corrector"}),
+    ("quantity:>300 mA", set()),
+    ("quantity:<300mA -quantity:>1kA", {"both"}),
+    ("(quantity:<1e-6mbar OR quantity:>=300mA) -author:o_1", {"corrector", "klystron"}),
+    ("\u2264 300 mA", {"corrector", "both"}),
     ("(metadata.log:0042 OR device:hcm04)", {"klystron", "both"}),
     # Times among the words: two that are apart, and nothing between them.
     ("around 04:00 +-30 min", {"corrector"}),
@@ -427,10 +502,13 @@ def test_what_another_list_says_is_shown_anew(
         (entry_id,) = row.fetchone() or (None,)
         content = reading.contents(conn, TENANT, [entry_id])[entry_id]
         before = doc_version()
-        metadata.store(conn, content, metadata.extract(content, "en", own))
+        read = metadata.extract(content, "en", own, declared=DECLARED)
+        metadata.store(conn, content, read)
         assert doc_version() == before
         # Without any list a device is what is written like one.
-        metadata.store(conn, content, metadata.extract(content, "en"))
+        metadata.store(
+            conn, content, metadata.extract(content, "en", declared=DECLARED)
+        )
         assert doc_version() == before + 1
     assert found("pg_fts", {"system": "Magnets"}) == {"both"}
 

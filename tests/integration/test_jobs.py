@@ -246,10 +246,10 @@ def test_an_overdue_job_ends_with_what_is_in(
     outcome.keep(
         client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
     )
-    assert closing.finish_overdue_jobs(conn, client) == 1
+    assert len(closing.finish_overdue_jobs(conn, client)) == 1
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "partial"
-    assert closing.finish_overdue_jobs(conn, client) == 0
+    assert closing.finish_overdue_jobs(conn, client) == []
 
 
 @pytest.mark.requirement("F26", "P8")
@@ -259,7 +259,8 @@ def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
     job = overdue_job(conn)
     jobs.open_job(client, job)
     keep(client, job, 0, FOUND, mailbox=None)
-    closing.finish_overdue_jobs(conn, client)
+    (ended,) = closing.finish_overdue_jobs(conn, client)
+    assert (ended.state, ended.unheard) == ("partial", ("semantic",))
     stored = jobs.own(conn, SCOPE, job.job_id)
     told = [(b["name"], b["status"], b["error_code"]) for b in stored.branches or []]
     assert told == [
@@ -336,7 +337,7 @@ def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
 ) -> None:
     odd, other = overdue_job(conn), overdue_job(conn)
     conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
-    assert closing.finish_overdue_jobs(conn, client) == 2
+    assert len(closing.finish_overdue_jobs(conn, client)) == 2
     found = [jobs.own(conn, SCOPE, job.job_id) for job in (odd, other)]
     assert [job.ended_at is None for job in found] == [False, False]
     assert found[0].error is not None
@@ -348,7 +349,7 @@ def test_a_job_with_time_left_is_left_alone(
 ) -> None:
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
-    assert closing.finish_overdue_jobs(conn, client) == 0
+    assert closing.finish_overdue_jobs(conn, client) == []
     assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
 
 
@@ -413,6 +414,6 @@ def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
         )
         jobs.submit_job(conn, skewed)
     conn.commit()
-    assert closing.finish_overdue_jobs(conn, client) == 1
+    assert len(closing.finish_overdue_jobs(conn, client)) == 1
     assert jobs.own(conn, SCOPE, ended.job_id).state == "failed"
     assert jobs.own(conn, SCOPE, running.job_id).ended_at is None

@@ -22,6 +22,8 @@ from local import service_user
 from local.server import Place, free_port
 from local.valkey import EmbeddedValkey
 from shared import broker
+from shared.embedding.encoders import DEFAULT_MODEL
+from shared.ranking import calibration
 from shared.settings import Settings
 from tests.fix_servers import Reap
 from tests.fix_system import System
@@ -90,7 +92,8 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     assert [branch["name"] for branch in body["branches"]] == ["os_bm25", "semantic"]
     assert (body["reranked"], first["calibration"]) == (True, "linear_map")
     linear = 0.7 * first["scores"]["cosine"] + 0.3
-    assert abs(first["relevance_score"] - min(1.0, linear)) < 1e-6
+    shown = calibration.of_linear(linear, DEFAULT_MODEL)
+    assert abs(first["relevance_score"] - shown) < 1e-6
     assert body["diagnostics"] == []
     assert body["total_results"] == len(body["results"])
     most = body["total_candidates"]
@@ -491,6 +494,54 @@ def test_a_search_ends_when_the_worker_dies(
         ended = admin.get(path, params={"wait_ms": 5000}).json()
         assert ended["state"] == "failed"
         assert ended["error"]["code"] == "search_timeout"
+
+
+@pytest.mark.requirement("U35")
+def test_an_answer_and_its_pages_tell_as_much_as_was_asked_for(
+    logbook: httpx.Client,
+) -> None:
+    asked: dict[str, Any] = {"query": "cavity corrector klystron", "mode": "hybrid"}
+    asked["limit"] = 2
+    fields = ["content", "entry_id"]
+    body = search(logbook, **asked, fields=fields, max_chars=40).json()
+
+    assert body["total_results"] == 2
+    assert [sorted(one) for one in body["results"]] == [fields, fields]
+    assert sum(len(one["content"]) for one in body["results"]) <= 40
+    assert body["cut"]["chars"] > 0
+    whole = search(logbook, **asked).json()
+    assert whole["cut"] == {"entries": 0, "chars": 0}
+    assert whole["stability_hash"] == body["stability_hash"]
+
+    sent = logbook.post(JOBS, json={**asked, "fields": fields, "max_chars": 40})
+    path = sent.json()["links"]["self"]
+    ended = logbook.get(path, params={"wait_ms": 10_000}).json()
+    assert [sorted(one) for one in ended["response"]["results"]] == [fields, fields]
+    page = logbook.get(f"{path}/results").json()
+    assert all(sorted(one) == fields for one in page["items"])
+    assert page["cut"]["chars"] > 0
+
+    wrong = search(logbook, query="x", fields=["titel"])
+    assert wrong.status_code == 422
+    assert "Did you mean title" in wrong.text
+
+
+def test_what_reads_all_that_match_keeps_no_other_search_waiting(
+    make_system: Callable[..., System], own_broker: str
+) -> None:
+    system = make_system(BROKER_URL=own_broker)
+    system.start("api")
+    system.wait_ready()
+    with system.client(system.key()) as client:
+        for _ in range(3):
+            answer = client.post(JOBS, json={"query": "x", "exhaustive": True})
+            assert answer.status_code == 202
+        answer = client.post(JOBS, json={"query": "x", "mode": "keyword"})
+        assert answer.status_code == 202
+    waiting = redis.Redis.from_url(own_broker)
+    lengths = [waiting.llen(name) for name in ("search.bulk", "search")]
+    waiting.close()
+    assert lengths == [3, 1]
 
 
 def _one_is_in(broker_url: str) -> bool:

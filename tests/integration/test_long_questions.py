@@ -55,7 +55,7 @@ class Noting:
 
     def msearch(self, **given: Any) -> Any:
         self.asked.append("msearch")
-        self.bodies += sum(map(bool, given["body"]))
+        self.bodies += sum("query" in line for line in given["body"])
         return self._client.msearch(**given)
 
 
@@ -144,7 +144,7 @@ class Late(Noting):
 
     def msearch(self, **given: Any) -> Any:
         answer = super().msearch(**given)
-        self.limits = [line["timeout"] for line in given["body"] if line]
+        self.limits = [line["timeout"] for line in given["body"] if "query" in line]
         answer["responses"][1] |= {"timed_out": True, "hits": {"hits": []}}
         return answer
 

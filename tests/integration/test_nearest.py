@@ -1,11 +1,12 @@
 """The nearest to a vector, within scope, whichever way they are found."""
 
+import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -63,17 +64,32 @@ def test_long_entries_do_not_crowd_short_ones_out(
     assert ids(found) == [long, *short]
 
 
-@pytest.mark.requirement("C37")
-def test_ties_come_in_one_order_whatever_the_order_of_insertion(
+@pytest.mark.requirement("C37", "S4-79")
+def test_ties_come_by_their_names_whatever_the_order_of_insertion_and_the_ids(
     conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
 ) -> None:
-    entries = [(kind, uuid4()) for kind in ("procedure", "entry") for _ in range(5)]
-    for kind, entry_id in sorted(entries, reverse=True):
-        make_vector_entry([(1,), (1,)], id=entry_id, kind=kind)
-    for limit in (3, 10):
-        found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], limit)
-        assert [(n.kind, n.entry_id) for n in found] == sorted(entries)[:limit]
-        assert {near.chunk for near in found} == {0}
+    kinds, sources = ("procedure", "entry"), ("olog", "elog")
+    entries = [
+        (kinds[number % 2], source, f"{number:03}")
+        for source in sources
+        for number in range(60)
+    ]
+    for kind, source, external_id in random.Random(7).sample(entries, len(entries)):
+        make_vector_entry(
+            [(1,), (1,)], kind=kind, source=source, external_id=external_id
+        )
+    books = replace(EVERYBODY, logbooks=("ops",))
+    narrowed = {**ANYTHING, "only_sources": list(sources)}
+    for limit in (3, 50, len(entries)):
+        for scope, filters in (
+            (EVERYBODY, ANYTHING),
+            (books, ANYTHING),
+            (EVERYBODY, narrowed),
+        ):
+            found = vectors.nearest(conn, table, scope, QUERY, limit, filters=filters)
+            names = [(near.kind, near.source, near.external_id) for near in found]
+            assert names == sorted(entries)[:limit]
+            assert {near.chunk for near in found} == {0}
 
 
 @pytest.mark.requirement("C37", "S0-36")

@@ -132,7 +132,7 @@ def test_what_is_off_or_not_built_in_is_refused_before_anything_is_asked(
         {"ambient": {"route": "/rf"}},
         {"session_id": "s"},
         {"scope": {"devices": ["HCM03"]}},
-        {"filters": {"author": {"not": ["x"]}}},
+        {"filters": {"author": {"gte": "x"}}},
     ):
         watched.refuses(**fields)
     assert watched.visits == 0

@@ -146,6 +146,7 @@ def test_while_one_is_made_anew_both_are_written_and_the_old_one_is_searched(
     settings = client.indices.get_settings(index=name)[name]["settings"]["index"]
     assert settings["refresh_interval"] == "-1"
     assert settings["translog"]["durability"] == "async"
+    assert settings["auto_expand_replicas"] == "false"
     aliases.go_live(client, name)
     aliases.search_in(client, both, name)
     after = aliases.look(client, base)
@@ -153,6 +154,9 @@ def test_while_one_is_made_anew_both_are_written_and_the_old_one_is_searched(
     settings = client.indices.get_settings(index=name)[name]["settings"]["index"]
     assert settings["refresh_interval"] == "1s"
     assert settings["translog"]["durability"] == "request"
+    # With a second node it has a copy there; alone none is missed.
+    assert settings["auto_expand_replicas"] == "0-1"
+    assert client.cluster.health(index=name)["status"] == "green"
     aliases.delete(client, str(first.read))
     aliases.delete(client, str(first.read))
     assert aliases.look(client, base).bare == ()

@@ -12,7 +12,7 @@ from tests.waiting import until
 
 KEYS = ["results", "query", "method_used", "total_results", "synthesis", "citations"]
 HIT_KEYS = ["content", "source", "relevance_score", "rank", "metadata"]
-ENTRIES = [
+ENTRIES: list[dict[str, Any]] = [
     {
         "external_id": "OPS-77",
         "title": "RF trip",
@@ -20,6 +20,7 @@ ENTRIES = [
         "author": "J. Ruiz",
         "category": "rf",
         "logbook": "Operations",
+        "metadata": {"beam_mode": "top-up", "fill": 3},
         "entry_time": "2026-03-02T05:10:00+01:00",
     },
     {
@@ -60,6 +61,40 @@ def ask(client: httpx.Client, **body: Any) -> dict[str, Any]:
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
+
+
+def test_what_is_no_filter_is_a_key_of_the_metadata_if_entries_have_it(
+    logbook: httpx.Client,
+) -> None:
+    def found(**filters: Any) -> list[str]:
+        asked = {"query": "arc cavity", "method": "keyword", "filters": filters}
+        body = ask(logbook, min_relevance_score=0, **asked)
+        return [hit["source"].rpartition("/")[2] for hit in body["results"]]
+
+    assert sorted(found()) == ["OPS-77", "OPS-78"]
+    assert found(beam_mode="Top-Up") == ["OPS-77"]
+    assert found(beam_mode="decay") == []
+    assert found(fill=3, category="rf", **{"metadata.beam_mode": "top-up"}) == [
+        "OPS-77"
+    ]
+
+
+def test_a_key_that_only_hidden_entries_have_is_no_filter(
+    logbook: httpx.Client,
+) -> None:
+    hidden: dict[str, Any] = {
+        "source": "api",
+        "external_id": "OPS-80",
+        "text": "arc",
+        "readers": [],
+        "metadata": {"secret_mode": "on"},
+    }
+    assert logbook.post("/v1/entries", json=hidden).status_code < 300
+    for name in ("secret_mode", "beam_mod", "beam", "beam_mode=top"):
+        body = {"query": "arc", "filters": {name: "on"}}
+        answer = logbook.post("/search", json=body)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["error"]["code"] == "unknown_filter"
 
 
 @pytest.mark.requirement("S1-45", "S1-46", "S1-55")

@@ -6,7 +6,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.results import finish, reranking
 from shared.retrieval import attempt
 from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
+from shared.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
 from shared.retrieval.freshness import Freshness
 from shared.retrieval.module import Tools
 from shared.retrieval.query_vectors import QueryVectors
@@ -73,6 +73,7 @@ def endpoint(server: Script, **fields: Any) -> CrossEncoder:
 class World:
     pool: Pool
     tools: Tools
+    circuit: Circuit = field(default_factory=lambda: Circuit(time.monotonic))
 
     def ask(
         self, encoder: Callable[[], CrossEncoder] | None, **ordering: Any
@@ -106,7 +107,7 @@ class World:
             lambda: self.pool,
             time.monotonic,
             lambda: Signer(b"x" * 32, 60),
-            cross_encoder=encoder,
+            rerank_model=encoder and reranking.Model(encoder, self.circuit),
         )
         body = finish.finish(tools, job, plan, arrived).body
         assert body is not None
@@ -207,6 +208,28 @@ def test_a_model_that_fails_costs_the_search_its_order_alone(world, server, does
     assert told["error_code"] == "embedding_unavailable"
     assert body["replayable"] is not late
     assert {one["calibration"] for one in body["results"]} == {"linear_map"}
+
+
+def test_a_model_that_keeps_failing_is_left_alone_but_for_a_probe(world, server):
+    now = 0.0
+    world.circuit = Circuit(lambda: now)
+    server.does = "503"
+
+    def reasons() -> list[str]:
+        return [one["reason"] for one in branch_of(world.ask(lambda: endpoint(server)))]
+
+    failing = [reasons() for _ in range(OPENS_AFTER_FAILURES)]
+    asked = len(server.asked)
+    while_open = reasons()
+
+    assert failing == [["no_model"]] * OPENS_AFTER_FAILURES
+    assert while_open == ["circuit_open"]
+    assert len(server.asked) == asked == OPENS_AFTER_FAILURES
+
+    server.does = "answers"
+    now += PROBE_SECONDS
+    assert [reasons(), reasons()] == [[], []]
+    assert len(server.asked) == asked + 2
 
 
 def test_a_process_without_a_model_says_so_and_answers(world):

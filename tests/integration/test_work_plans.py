@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from bench import work_rows
-from shared.due import rows
+from shared.due import behind, rows
 from shared.uuid7 import uuid7
 
 STAGE = "metadata"
@@ -22,7 +22,7 @@ def explain(database):
     with psycopg.connect(database) as conn:
         work_rows.fill(conn, BACKLOG, stage=STAGE)
         conn.execute("DELETE FROM pg_statistic WHERE starelid = 'work'::regclass")
-        conn.execute(rows._BY_INDEX)
+        conn.execute(rows.BY_INDEX)
         values: dict[str, Any] = {
             "stage": STAGE,
             "claim": uuid7(),
@@ -33,6 +33,7 @@ def explain(database):
             "with_bulk": True,
             "with_retried": True,
             "entry_ids": ids[:100],
+            "stages": [STAGE],
         }
 
         def plan(statement: str) -> str:
@@ -46,6 +47,13 @@ def test_a_claim_takes_live_and_bulk_work_in_the_order_of_the_index(explain):
     plan = explain(rows._CLAIM)
 
     assert plan.count("Index Scan using work_due on work") == 2
+    assert "Sort" not in plan
+
+
+def test_what_others_give_way_to_is_the_first_of_the_index(explain):
+    plan = explain(behind._ANY_LIVE)
+
+    assert "Index Scan using work_due on work" in plan
     assert "Sort" not in plan
 
 

@@ -60,6 +60,7 @@ def due(conn):
     conn.rollback()
     return conn.execute(
         "SELECT attempts, claim, due_at > now(), last_error ->> 'code' FROM work"
+        " WHERE stage = 'metadata'"
     ).fetchall()
 
 

@@ -8,11 +8,12 @@ import time
 import pytest
 
 from shared.broker import METADATA_STAGE
-from shared.due import batches, rows
+from shared.due import batches, rows, stages
 from shared.due.batches import Lease, Timing
 from shared.due.turn import RESTS
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
+from shared.errors import CapacityError
 from shared.postgres import connection, make_pool
 from tests.waiting import until
 
@@ -91,7 +92,8 @@ def test_renewing_goes_on_after_the_database_was_away_for_a_moment(
 
     with Lease(pool, mine.claim, Timing(LEASE_SECONDS, RENEW_SECONDS)):
         conn.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            # Returns once they are gone, or not all of them would be noticed as such.
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity"
             " WHERE application_name LIKE 'logchord test %'"
             "   AND datname = current_database()"
         )
@@ -161,6 +163,51 @@ def test_a_worker_that_is_to_end_claims_no_further_batch(pool, make_due, monkeyp
     assert len(found) == 1
 
 
+def test_what_entries_are_found_without_gives_way_to_what_they_are_found_by(
+    pool, conn, make_due
+):
+    first, second, third, late = sorted(make_due(4))
+    conn.execute("UPDATE work SET stage = 'duplicates' WHERE entry_id <> %s", [late])
+    conn.commit()
+
+    def taken() -> list[list]:
+        found = batches.batches(
+            pool, "duplicates", (), limit=1, gives_way_to=[METADATA_STAGE]
+        )
+        return [[one.entry_id for one in batch] for batch in found]
+
+    # However much is due elsewhere, each task gets on by a batch.
+    begun = taken()
+    with connection(pool) as other:
+        stages.pause(other, METADATA_STAGE, CapacityError("away"))
+    while_paused = taken()
+
+    assert len(begun) == 1
+    assert sorted([*begun, *while_paused]) == [[first], [second], [third]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "class = 1",
+        "due_at = now() + interval '1 hour'",
+        "leased_until = now() + interval '1 hour'",
+        "strikes = 3",
+    ],
+)
+def test_nothing_gives_way_to_what_waits_for_no_worker(pool, conn, make_due, change):
+    *others, late = sorted(make_due(3))
+    conn.execute("UPDATE work SET stage = 'duplicates' WHERE entry_id <> %s", [late])
+    conn.execute(f"UPDATE work SET {change} WHERE entry_id = %s", [late])
+    conn.commit()
+
+    found = batches.batches(
+        pool, "duplicates", (), limit=1, gives_way_to=[METADATA_STAGE]
+    )
+
+    assert sorted(one.entry_id for (one,) in found) == others
+
+
 def test_beside_a_task_with_bulk_work_another_takes_only_what_is_live(
     pool, conn, make_due
 ):
@@ -217,7 +264,8 @@ def test_beside_what_travels_alone_a_thread_of_its_process_takes_what_is_fresh(
     assert [[one.entry_id for one in batch] for batch in after] == [[second]]
 
 
-def test_a_task_claims_for_its_time_only(pool, make_due):
+def test_a_task_claims_for_its_time_only(pool, make_due, monkeypatch):
     make_due(4)
+    monkeypatch.setattr(batches, "TASK_SECONDS", 0.0)
 
-    assert list(batches.batches(pool, METADATA_STAGE, (), limit=1, seconds=0)) == []
+    assert list(batches.batches(pool, METADATA_STAGE, (), limit=1)) == []

@@ -11,8 +11,10 @@ from shared.errors import CapacityError
 from shared.settings import Settings
 
 
-async def hold(admission: Admission, entered: asyncio.Event, go: asyncio.Event) -> None:
-    async with admission.turn():
+async def hold(
+    admission: Admission, entered: asyncio.Event, go: asyncio.Event, who: str = "a"
+) -> None:
+    async with admission.turn(who):
         entered.set()
         await go.wait()
 
@@ -24,7 +26,7 @@ def test_a_search_beyond_the_queue_is_refused_at_once() -> None:
         holder = asyncio.create_task(hold(admission, entered, go))
         await entered.wait()
         with pytest.raises(CapacityError) as caught:
-            async with admission.turn():
+            async with admission.turn("a"):
                 pass
         go.set()
         await holder
@@ -42,7 +44,7 @@ def test_a_search_that_waits_too_long_for_its_turn_is_refused() -> None:
         holder = asyncio.create_task(hold(admission, entered, go))
         await entered.wait()
         with pytest.raises(CapacityError):
-            async with admission.turn():
+            async with admission.turn("a"):
                 pass
         go.set()
         await holder
@@ -77,10 +79,12 @@ def test_fifty_search_a_hundred_wait_and_the_rest_is_refused(
 
     async def story() -> list[BaseException | None]:
         # As it ships, but for the second, which a busy machine may take itself.
-        admission = Admission(*bounds, wait_seconds=60)
+        share = shipped.search.share_per_key
+        admission = Admission(*bounds, wait_seconds=60, share=share)
         entered, go = asyncio.Event(), asyncio.Event()
         running = [
-            asyncio.create_task(hold(admission, entered, go)) for _ in range(asked)
+            asyncio.create_task(hold(admission, entered, go, who=f"key {n}"))
+            for n in range(asked)
         ]
         await entered.wait()
         # By now each of them has got in, or waits, or was refused.
@@ -99,7 +103,59 @@ def test_a_place_is_free_again_after_a_search_that_failed() -> None:
         admission = Admission(at_once=1, may_wait=0, wait_seconds=0)
         for _ in range(3):
             with pytest.raises(LookupError):
-                async with admission.turn():
+                async with admission.turn("a"):
                     raise LookupError
+
+    asyncio.run(story())
+
+
+@pytest.mark.requirement("S1-101")
+def test_one_key_leaves_a_share_of_the_places_and_of_the_queue_to_others() -> None:
+    async def story() -> None:
+        admission = Admission(at_once=5, may_wait=5, wait_seconds=60, share=0.8)
+        entered, go = asyncio.Event(), asyncio.Event()
+        greedy = [
+            asyncio.create_task(hold(admission, entered, go, who="greedy"))
+            for _ in range(20)
+        ]
+        await entered.wait()
+        # Four of its own are in and four wait; the rest was told to come again.
+        assert sum(one.done() for one in greedy) == 12
+        other = await admission.enter("other")
+        second = asyncio.create_task(admission.enter("other"))
+        third = asyncio.create_task(admission.enter("other"))
+        with pytest.raises(CapacityError):
+            await third
+        other.give_back()
+        # What waits longer is at its share: the place goes to whoever is not.
+        (await second).give_back()
+        go.set()
+        ends = await asyncio.gather(*greedy, return_exceptions=True)
+        assert sum(one is None for one in ends) == 8
+
+    asyncio.run(story())
+
+
+def test_a_caller_who_is_gone_when_its_turn_comes_holds_no_place() -> None:
+    async def story() -> None:
+        admission = Admission(at_once=1, may_wait=2, wait_seconds=60)
+        first = await admission.enter("a")
+        gone = asyncio.create_task(admission.enter("a"))
+        waits = asyncio.create_task(admission.enter("b"))
+        await asyncio.wait([gone], timeout=0.01)
+        # Let in and cut off in the same turn of the loop.
+        first.give_back()
+        gone.cancel()
+        (await waits).give_back()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        # Given back once more, nobody else's place gets free.
+        first.give_back()
+        last = await admission.enter("c")
+        waits_too = asyncio.create_task(admission.enter("d"))
+        await asyncio.wait([waits_too], timeout=0.01)
+        assert not waits_too.done()
+        last.give_back()
+        (await waits_too).give_back()
 
     asyncio.run(story())

@@ -62,12 +62,88 @@ def terms(text: str) -> list[str]:
         ("2024-03-12", ["2024-03-12"]),
         ("RF 12:30", ["rf", "12:30"]),
         ("OWL 0630", ["owl", "0630"]),
+        ("RF 0730 back", ["rf", "0730", "back"]),
+        ("LINAC 0545 restored", ["linac", "0545", "restor"]),
+        ("MC 0215, vault entry", ["mc", "0215", "vault", "entri"]),
+        ("SR 1430 dump", ["sr", "1430", "dump"]),
+        ("CR 2300 - beam back", ["cr", "2300", "beam", "back"]),
+        ("UPDATE 1346 EST", ["updat", "1346", "est"]),
+        ("UPDATE 1134 5/13/99", ["updat", "1134", "5", "13", "99"]),
+        ("RF 0730-0745 off", ["rf", "0730", "0745", "off"]),
+        ("VAC 1430 hrs", ["vac", "1430", "hrs"]),
     ],
 )
 def test_a_time_is_one_term_and_no_name(text: str, expected: list[str]) -> None:
     found = read(text)
     assert [token.term for token in found] == expected
     assert not any(token.is_name for token in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "clock"),
+    [
+        ("0730", "07:30"),
+        ("0730 hrs", "07:30"),
+        ("0000", "00:00"),
+        ("1430 hrs.", "14:30"),
+        ("1430h", "14:30"),
+        ("1430 Uhr", "14:30"),
+        ("1430 [HOURS]", "14:30"),
+        ("2400 hrs", "24:00"),
+        ("0730's", "07:30"),
+    ],
+)
+def test_four_digits_that_are_surely_a_time_are_one(text: str, clock: str) -> None:
+    first = read(text)[0]
+    assert (first.kind, first.term) == ("time", clock.replace(":", ""))
+    assert clock in first.idents
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1430", "at 1430", "2460 hrs", "0760", "0730.5", "0730 2430 hrs", "500 hrs"],
+)
+def test_other_digits_are_numbers(text: str) -> None:
+    assert read(text)[-1 if "hrs" not in text else -2].kind is None
+
+
+@pytest.mark.parametrize(
+    ("text", "term"),
+    [
+        # Numbers of papers and units, as real logbooks have them, and years.
+        ("NUREG 1022 allows credit", "nureg1022"),
+        ("PDCR 1550 was to replace", "pdcr1550"),
+        ("XCOR 1202 tripped", "xcor1202"),
+        ("CR 2024 - plan", "cr2024"),
+        ("CR 2024 plan", "cr2024"),
+        ("SR 1430", "sr1430"),
+        ("HCM 0075 off", "hcm75"),
+        ("CODE 2262 fuel", "code2262"),
+    ],
+)
+def test_four_digits_that_may_be_a_name_s_are(text: str, term: str) -> None:
+    first = read(text)[0]
+    assert (first.kind, first.term) == ("device", term)
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("RF 0730 back", ("RF 0730", "RF0730", "rf 730", "0730", "07:30", '"0730"')),
+        ("SR 1430 dump", ("SR 1430", "SR1430", "1430", "14:30", "SR 1430 dump")),
+        ("RF0730 off", ("RF 0730", "rf 0730", "0730")),
+        ("SR-1430 dump", ("SR 1430 dump",)),
+        ("RF at 07:30", ("RF 0730", "0730")),
+    ],
+)
+def test_a_time_is_found_by_the_name_that_it_may_be(
+    text: str, questions: tuple[str, ...]
+) -> None:
+    analysis = analyse(Sections(text=text), "en")
+    kept = {*analysis.stream.split(), *analysis.idents}
+    for question in questions:
+        for clause in clauses(question):
+            assert kept & {*clause.lexemes, *clause.idents}, question
 
 
 @pytest.mark.parametrize(
@@ -105,6 +181,42 @@ def test_a_time_is_no_name_that_must_be_there() -> None:
 )
 def test_a_name_is_known_however_it_stands(text: str, term: str) -> None:
     assert term in terms(text)
+
+
+NAMES = (
+    *("HCM03", "HCM 03", "HCM-03", "LOTO-2024-0312", "LOTO 2024-0312", "BL5.0.2"),
+    *("BL 5.0.2", "SR:C01-RF:Trip", "MAG{Q1}:I-SP", "x:SR:Trip", "12:30", "500mA"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("ending", ["'s", "\u2019s", "\u02bcs", "\uff07s", "'S", "'ll"])
+def test_a_name_is_the_same_with_a_possessive(name: str, ending: str) -> None:
+    bare = read(f"see {name} trip")
+    assert [
+        (token.term, token.kind, token.idents)
+        for token in read(f"see {name}{ending} trip")
+    ] == [(token.term, token.kind, token.idents) for token in bare]
+    assert terms(f"({name}{ending})") == terms(f"({name})")
+
+
+def test_a_possessive_is_no_part_of_where_a_name_stands() -> None:
+    text = "HCM03's and HCM 04\u2019s trips, the pump's seal"
+    spans = [text[token.start : token.end] for token in read(text)]
+    assert spans == ["HCM03", "and", "HCM 04", "trips", "the", "pump's", "seal"]
+
+
+def test_a_sign_that_a_pattern_of_the_facility_lets_in_stays_in_its_lexeme(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "facility.yaml"
+    file.write_text("names: [{kind: rack, pattern: 'rack \\w+'}]\n", "utf-8")
+    analysis = analyse(
+        Sections(text="in rack a\u02bcb, off"), "en", facility.load(file)
+    )
+    assert "rack-a'b" in analysis.stream
+    assert analysis.tsvector_literal.startswith("'in':1 'rack-a''b':2 'off':3 ")
+    assert "'i:a''b'" in analysis.tsvector_literal
 
 
 @pytest.mark.parametrize(

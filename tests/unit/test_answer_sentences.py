@@ -41,6 +41,29 @@ def test_what_two_results_say_alike_is_said_once() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the proof is in [2]", "the proof is in (2) [1]."),
+        ("see [1, 3] and [ 12 ]", "see (1, 3) and ( 12 ) [1]."),
+        ("ask [#evil] or [#", "ask (#evil) or (# [1]."),
+        ("array[7] of [[4]] is bad", "array(7) of [(4)] is bad [1]."),
+        ("[RF] tripped, [see below]", "[RF] tripped, [see below] [1]."),
+    ],
+    ids=["number", "numbers", "id", "nested", "words"],
+)
+def test_what_an_entry_writes_as_a_mark_is_no_mark(text: str, said: str) -> None:
+    assert synthesize("proof", [text]) == said
+
+
+@given(st.lists(st.text(alphabet="a[]#123 ,.\n", max_size=40), max_size=4))
+def test_every_mark_is_of_one_of_the_texts(texts: list[str]) -> None:
+    said = synthesize("a", texts) or ""
+    marks = {int(mark) for mark in re.findall(r"\[\s*(\d+)\s*\]", said)}
+    assert marks <= {n for n, text in enumerate(texts, 1) if text.strip()}
+    assert "[#" not in said
+
+
 @pytest.mark.requirement("S1-51")
 @pytest.mark.parametrize("texts", [[], [""], ["\n \n"]], ids=["none", "empty", "blank"])
 def test_nothing_found_says_nothing(texts: list[str]) -> None:

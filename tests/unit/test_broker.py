@@ -60,10 +60,8 @@ def test_a_child_is_replaced_well_before_it_is_as_large_as_promised(conf, settin
     assert replaced_kib < settings.worker_memory_mb * 1024 < PROMISED_MB * 1024
 
 
-def test_every_queue_that_is_published_to_is_served_by_one_kind_of_worker():
-    served = [queue for kind in KINDS for queue in kind.queues]
-    assert len(served) == len(set(served))
-    assert set(broker.QUEUE_OF.values()) <= set(served)
+def test_every_queue_that_is_published_to_is_served_by_some_kind_of_worker():
+    assert {queue for kind in KINDS for queue in kind.queues} >= broker.QUEUES
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_every_target_of_make_that_is_named_exists(path):
         word
         for line in spoken(path)
         if line.startswith("make ")
-        for word in line.partition("#")[0].split()[1:]
+        for word in shlex.split(line, comments=True)[1:]
         if "=" not in word
     }
     assert wanted <= targets

@@ -17,7 +17,6 @@ from tests.unit.test_query_dates import ZONE
 from tests.unit.test_spoken_german import GERMAN
 from tests.unit.test_spoken_times import (
     CLOCK,
-    JOB,
     LAST_WEEK,
     OWL,
     YESTERDAY,
@@ -256,7 +255,7 @@ def test_without_shifts_tonight_is_the_night_that_has_begun() -> None:
 def test_an_interval_in_which_nothing_lies_is_told_as_well() -> None:
     plan = plan_of("trip last week", date_from="2024-06-11")
     assert told(plan) == ["2024-06-10 22:00 to 2024-06-09 22:00"]
-    body = nothing_asked(Plan.from_json(plan.to_json()), JOB)
+    body = nothing_asked(Plan.from_json(plan.to_json()))
     assert body["time_range_applied"] is True
     assert len(body["time"]["applied"]) == 1
 

@@ -140,7 +140,8 @@ def test_any_text_is_sent_in_one_shape_and_as_values_alone(text: str) -> None:
     plan = plan_of(f"beam {text}")
     body = body_of(plan)
     assert body.keys() == {"query", "timeout", *FIXED}
-    assert {name: body[name] for name in FIXED} == {**FIXED, "size": plan.window}
+    fixed = {**FIXED, "size": plan.window + 1}
+    assert {name: body[name] for name in FIXED} == fixed
     assert KINDS.issuperset(kinds(body["query"]))
 
 

@@ -119,7 +119,7 @@ def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:
     two = render(PLAN, uuid7(), ended, [], {})
     assert one["stability_hash"] == two["stability_hash"]
     blank: Plan = replace(PLAN, branches=())
-    assert nothing_asked(blank, uuid7())["state"] == "done"
+    assert nothing_asked(blank)["state"] == "done"
 
 
 @pytest.mark.parametrize("deadline_ms", [100, 2000, 6000])

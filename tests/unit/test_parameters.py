@@ -57,6 +57,7 @@ def stated(text: str) -> list[tuple[str, str, float]]:
         # A bound, a difference, a time: nobody said that it is so.
         ("QF1 current stays below 3 A", []),
         ("QF1 stays between 3 A and 5 A", []),
+        ("QF1 current 3-5 A", []),
         ("Raised QF1 by 0.2 A", []),
         ("QF1 current 3.2 A \u00b1 0.1 A", [("qf 1", "current", 3.2)]),
         ("QF1 current 3.2 A +/- 0.1 A", [("qf 1", "current", 3.2)]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from uuid import UUID
 
 import pytest
 
@@ -26,6 +25,7 @@ from shared.query.language import wording
 from shared.query.language.calendar import Clock
 from shared.query.modes import MODES
 from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.query.wanted import Part
 from shared.results.response import nothing_asked
 from shared.retrieval.module import Ask
 from shared.settings import Settings
@@ -76,8 +76,8 @@ def test_any_plain_word_is_enough_beside_another_branch(
     assert Plan.from_json(plan.to_json()).any_word is any_word
 
 
-def test_plain_words_are_joined_by_and_unless_the_setting_says_or() -> None:
-    assert Settings.load({}).keyword.operator == "and"
+def test_plain_words_are_joined_by_or_there_unless_the_setting_says_and() -> None:
+    assert Settings.load({}).keyword.operator == "or"
     assert not plan_of(mode="hybrid").any_word
 
 
@@ -101,6 +101,10 @@ def test_auto_says_why_it_chose_its_mode() -> None:
         ("LOTO-2026-0117", "keyword"),
         ('HCM03 "arc detector" -vacuum', "keyword"),
         ("HCM03 author:smith", "keyword"),
+        ("SR:C??-RF*", "keyword"),
+        ("BTS_*_Q? HCM0*", "keyword"),
+        ("inject*", "hybrid"),
+        ("SR:C??-RF* trips", "hybrid"),
         ("rodents chewed SW-12", "hybrid"),
         ('mouse "caught at nine"', "hybrid"),
         ("why did the beam trip?", "hybrid"),
@@ -341,10 +345,9 @@ def test_an_unknown_filter_names_the_allowed_ones() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        {"thread_id": {"not": ["x"]}},
-        {"metadata.run": {"contains": "7"}},
-        {"source": {"not": ["api"]}},
-        {"author": {"not": ["x"]}},
+        {"thread_id": {"contains": "0"}},
+        {"source": {"gte": "a"}},
+        {"author": {"lte": "z"}},
         {"level": {"gte": "a"}},
     ],
 )
@@ -353,6 +356,45 @@ def test_a_filter_that_is_not_built_is_refused_and_not_ignored(
 ) -> None:
     with pytest.raises(ModuleNotEnabledError):
         plan_of(filters=given)
+
+
+@pytest.mark.requirement("S1-09")
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"source": {"contains": " "}},
+        {"author": {"contains": "\u0301"}},
+        {"category": {"in": ["x"], "contains": "y"}},
+        {"logbook": {"not": []}},
+        {"logbook": {"not": "ops"}},
+        {"thread_id": {"not": ["x"]}},
+    ],
+    ids=str,
+)
+def test_what_a_filter_cannot_read_is_refused_by_name(given: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        plan_of(filters=given)
+    (field,) = caught.value.details["fields"]
+    assert field["path"].startswith(f"filters.{next(iter(given))}")
+
+
+@pytest.mark.requirement("S1-09")
+def test_what_is_not_wanted_travels_with_the_plan_and_joins_the_question() -> None:
+    given = {
+        "source": {"not": ["a"], "contains": "b"},
+        "author": {"not": ["Müller"]},
+        "category": {"contains": "RF"},
+    }
+    plan = plan_of("pump source:ab", filters=given)
+    assert Plan.from_json(plan.to_json()) == plan
+    told = plan.filters
+    assert (told.sources, told.not_sources, told.source_parts) == (
+        ("ab",),
+        ("a",),
+        ("b",),
+    )
+    assert told.not_people == ("muller",)
+    assert told.fact_parts == (Part("category", "rf"),)
 
 
 TIMES = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC), "Europe/Zurich")
@@ -417,7 +459,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
     query: str, applied: list[dict[str, object]]
 ) -> None:
     plan = make_plan(Question(query), SCOPE, LIMITS, TIMES)
-    body = nothing_asked(Plan.from_json(plan.to_json()), UUID(int=1))
+    body = nothing_asked(Plan.from_json(plan.to_json()))
     assert body["time"] == {"applied": applied, "inferred": False}
     assert body["time_range_applied"] == bool(applied)
     SearchResponse.model_validate(body)

@@ -52,7 +52,7 @@ def test_the_gate_allows_a_little_on_one_collection_and_nothing_in_the_mean(
         for way, values in ((OURS, ours), (BASE, base))
         for number, name in enumerate(("cranfield", "vaswani"))
     ]
-    failures = Report(found, {}, {}, {}).failures()
+    failures = Report(found, {}, {}, {}, {}).failures()
     assert [line.split(":")[0] for line in failures] == told
 
 
@@ -61,9 +61,9 @@ def test_the_gate_wants_both_together_to_find_no_less_than_each_alone() -> None:
         Found("cranfield", way, {"ndcg_cut_10": value})
         for way, value in ((OURS, 0.40), (BASE, 0.39), ("pg_fts", 0.40))
     ]
-    assert Report(found, {}, {}, {}).failures() == []
+    assert Report(found, {}, {}, {}, {}).failures() == []
     better = Found("cranfield", "semantic", {"ndcg_cut_10": 0.41})
-    told = Report([*found, better], {}, {}, {}).failures()
+    told = Report([*found, better], {}, {}, {}, {}).failures()
     assert told == ["cranfield: nDCG@10 0.4000, semantic alone 0.4100"]
 
 

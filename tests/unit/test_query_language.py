@@ -128,7 +128,41 @@ def test_brackets_too_deep_are_ignored_and_said() -> None:
     fine = "(a OR b " * deep + ")" * deep
     assert grammar.parse(fine).diagnostics == ()
     notes = grammar.parse(f"({fine})").diagnostics
-    assert [note.code for note in notes] == ["brackets_ignored"]
+    assert [note.code for note in notes] == ["brackets_ignored"] * 2
+
+
+@pytest.mark.requirement("S0-22")
+def test_each_thing_that_is_left_out_is_said_with_its_place_up_to_a_few() -> None:
+    notes = grammar.parse("date:foo -- date:bar (pump", CLOCK).diagnostics
+    assert {note.message.partition(" at character ")[0::2] for note in notes} == {
+        ("date:foo", "1 cannot be read as a field; it is searched as text."),
+        ("--", "10 negates nothing and is left out."),
+        ("date:bar", "13 cannot be read as a field; it is searched as text."),
+        ("(", "22 has no other, or stands too deep, and is ignored."),
+    }
+    many = grammar.parse("( " * 100 + "date:x " * 100, CLOCK).diagnostics
+    codes = [note.code for note in many]
+    assert codes == ["brackets_ignored"] * 5 + ["date_unreadable"] * 5
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("tags:rf", "tag:rf"),
+        ("authors:smith", "author:smith"),
+        ("source_system:olog", "source:olog"),
+        ("start_date:2024-06", "since:2024-06"),
+        ("end_date:last week", "until:last week"),
+    ],
+)
+def test_a_field_may_be_called_as_requests_call_its_filter(
+    alias: str, name: str
+) -> None:
+    found, same = (
+        lifting.lift(grammar.parse(f"pump {one}", CLOCK).tree, Filters()).filters
+        for one in (alias, name)
+    )
+    assert found == same != Filters()
 
 
 def test_a_diagnostic_says_where_it_is_about() -> None:
@@ -181,6 +215,17 @@ def test_the_request_and_the_question_both_hold() -> None:
 def test_what_is_excluded_has_no_meaning() -> None:
     asked = grammar.parse('beam -trip NOT "ion pump" (inject* OR off) author:x').tree
     assert wording.wanted_text(asked) == "beam inject off"
+
+
+@pytest.mark.parametrize("text", ["SR:C??-RF*", "HCM0*", "BTS_*_Q?", "x-ra?s", "b*m"])
+def test_a_name_with_gaps_has_no_meaning_and_is_asked_for_all_the_same(
+    text: str,
+) -> None:
+    asked = grammar.parse(f"trips {text}").tree
+    assert wording.wanted_text(asked) == "trips"
+    alone = grammar.parse(text).tree
+    assert (wording.wanted_text(alone), wording.wants(alone)) == ("", True)
+    assert not wording.wants(grammar.parse(f"-{text}").tree)
 
 
 def _depth(node: Node) -> int:

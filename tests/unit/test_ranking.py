@@ -89,6 +89,51 @@ def test_meaning_and_words_are_weighed_seven_to_three() -> None:
     assert order.items[2].scores == {"bm25": 5.0, "cosine": 0.4}
 
 
+@pytest.mark.requirement("C08")
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0, 50), st.sampled_from([0.5, 1.0, 1.5])),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_the_map_of_a_model_changes_what_is_shown_and_never_the_order(
+    drawn: list[tuple[float, float, float]],
+) -> None:
+    kinds = {f"kind{n}": factor for n, (*_, factor) in enumerate(drawn)}
+    plan = with_ordering(domain_weights=kinds)
+    found = [
+        words(*(hit(str(n), w, kind=f"kind{n}") for n, (_, w, _) in enumerate(drawn))),
+        meaning(*(hit(str(n), c, kind=f"kind{n}") for n, (c, *_) in enumerate(drawn))),
+    ]
+    mapped = [found[0], replace(found[1], model="all-MiniLM-L6-v2-int8")]
+    plainly, fitted = rank(found, Facts(), plan), rank(mapped, Facts(), plan)
+    assert names(plainly) == names(fitted)
+    shown = [item.relevance_score for item in fitted.items]
+    assert shown == sorted(shown, reverse=True)
+    assert [item.fused for item in plainly.items] == [i.fused for i in fitted.items]
+
+
+@pytest.mark.requirement("C08")
+def test_a_linear_score_is_shown_by_the_map_of_its_model_after_its_factors() -> None:
+    found = [
+        words(hit("both", 10.0)),
+        meaning(
+            hit("both", 0.4), hit("meant", 0.6), hit("told", 0.6, origin="machine")
+        ),
+    ]
+    fitted = [found[0], replace(found[1], model="all-MiniLM-L6-v2-int8")]
+    shown = scores(rank(fitted, Facts(), HYBRID))
+    linear = {"both": 0.58, "meant": 0.42, "told": 0.42 * 0.7}
+    points = calibration.LINEAR_MAPS["all-MiniLM-L6-v2-int8"]
+    assert shown == {
+        name: pytest.approx(calibration.between(one, points), abs=1e-9)
+        for name, one in linear.items()
+    }
+    assert shown["meant"] == pytest.approx(0.6059, abs=1e-4)
+    assert scores(rank(found, Facts(), HYBRID)) == pytest.approx(linear)
+
+
 def test_an_entry_without_a_vector_takes_the_median_of_the_hits_that_have_one() -> None:
     order = rank(
         [

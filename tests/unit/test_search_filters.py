@@ -27,6 +27,13 @@ def test_a_filter_named_twice_means_either() -> None:
     }
 
 
+def test_a_quantity_is_written_with_its_signs() -> None:
+    sent = filters_of(("quantity=vacuum >= 1e-7 Torr",))
+    bounds = filters.parse(sent, max_values=10).quantity
+    assert bounds is not None
+    assert (bounds.dimension, bounds.name, bounds.most) == ("pressure", "vacuum", None)
+
+
 def test_nobody_is_a_reader_by_being_called_like_a_mark() -> None:
     """`*` is everybody and `-` nobody where readers are kept."""
     named = Scope("default", "-", groups=("*", "ops"))

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from datetime import time as time_of_day
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from hypothesis import example, given
@@ -24,7 +23,6 @@ from shared.text.periods import Period
 from tests.unit.test_query_dates import CLOCK as WITHOUT_CALENDAR
 from tests.unit.test_query_dates import ZONE
 
-JOB = UUID(int=1)
 SCOPE = Scope("default", "anna", (), None, frozenset({"search"}), "k1")
 CALENDAR = (
     Period(
@@ -285,7 +283,7 @@ def test_words_of_a_time_are_an_interval_and_are_not_searched(
     (applied,) = plan.times
     assert (applied.expression, applied.confidence) == (words, sure)
     assert (plan.filters.since, plan.filters.until) == (applied.since, applied.until)
-    body = nothing_asked(Plan.from_json(plan.to_json()), JOB)
+    body = nothing_asked(Plan.from_json(plan.to_json()))
     (echo,) = body["time"]["applied"]
     assert (body["time_range_applied"], body["time"]["inferred"]) == (True, True)
     assert (echo["zone"], echo["field"]) == (ZONE, "entry_time")
@@ -297,7 +295,7 @@ def test_what_names_no_time_is_not_narrowed(query: str) -> None:
     plan = plan_of(query)
     assert plan.tree == grammar.parse(query, CLOCK).tree
     assert (plan.times, plan.is_inferred) == ((), False)
-    body = nothing_asked(plan, JOB)
+    body = nothing_asked(plan)
     assert (body["time_range_applied"], body["time"]["inferred"]) == (False, False)
 
 
@@ -366,7 +364,7 @@ def test_a_time_that_comes_twice_is_asked_back(
     (question,) = plan.asks
     assert "CEST" in question
     assert "CET" in question
-    said = nothing_asked(Plan.from_json(plan.to_json()), JOB)["context_answer"]
+    said = nothing_asked(Plan.from_json(plan.to_json()))["context_answer"]
     assert said["questions"] == [question]
 
 
@@ -392,7 +390,7 @@ def test_of_a_time_that_comes_twice_both_are_searched_and_nothing_between() -> N
 def test_what_happened_then_need_not_have_been_written_then() -> None:
     plan = plan_of("trip that happened yesterday")
     assert (plan.times, told(plan)) == ((), [YESTERDAY])
-    body = nothing_asked(Plan.from_json(plan.to_json()), JOB)
+    body = nothing_asked(Plan.from_json(plan.to_json()))
     (echo,) = body["time"]["applied"]
     assert (echo["field"], echo["expression"]) == ("event_time", "happened yesterday")
     # Most entries do not say when it happened: when they were written counts, too.

@@ -29,6 +29,7 @@ FOR_EVERY_TENANT = {
     ("shared/opensearch/rebuild.py", "_EARLIER_CLAIMS"),
     ("shared/due/behind.py", "_EARLIER"),
     ("shared/due/behind.py", "_ANY_DUE"),
+    ("shared/due/behind.py", "_ANY_LIVE"),
     ("shared/opensearch/rebuild.py", "_LAST"),
     ("shared/opensearch/rebuild.py", "_PAGE"),
     ("shared/opensearch/sampling.py", "_ENDS"),
@@ -47,11 +48,15 @@ FOR_EVERY_TENANT = {
     ("shared/embedding/switching.py", "_END_WORK"),
     ("shared/embedding/switching.py", "_END_ASIDE"),
     ("shared/embedding/switching.py", "_END_CUT"),
+    ("shared/embedding/switching.py", "_END_INPUT"),
     # Read anew whoever's it is; each keeps its tenant.
     ("shared/enrich/renewal.py", "_PAGE"),
     ("shared/enrich/renewal.py", "_LACKING"),
     # Words are counted whoever's entries have them; each keeps its tenant.
     ("shared/enrich/word_count.py", "_PAGE"),
+    ("shared/stages/knowledge.py", "_PAGE"),
+    ("shared/stages/versions.py", "_LAST"),
+    ("shared/stages/versions.py", "_PAGE"),
     ("shared/vocabulary/counting.py", "_COUNT_WORDS"),
     ("shared/vocabulary/counting.py", "_COUNT_NAMES"),
     # Stages work through what is due, named by entry and claim.

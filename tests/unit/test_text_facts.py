@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import pairwise
 from math import isclose, isfinite
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -203,6 +204,35 @@ def test_before_the_first_shift_of_a_day_the_last_goes_on() -> None:
         ("vacuum at 1e-7 Torr", "pressure", 1.33322368421e-5, "vacuum"),
         ("vacuum 1.5 x 10^-9 mbar", "pressure", 1.5e-7, "vacuum"),
         ("Druck 2 \u00b5bar", None, None, None),
+        # A power of ten stands for itself, however it is raised.
+        ("P = 10^-7 Torr", "pressure", 1.33322368421e-5, "p"),
+        ("P = 10**-7 Torr", "pressure", 1.33322368421e-5, "p"),
+        ("P < 10^{-7} Torr", "pressure", 1.33322368421e-5, "p"),
+        ("vacuum 10\u207b\u2077 Torr", "pressure", 1.33322368421e-5, "vacuum"),
+        ("vacuum 3 x 10^-7 Torr", "pressure", 3.99967105e-5, "vacuum"),
+        ("vacuum 3\u00d710\u207b\u2077 Torr", "pressure", 3.99967105e-5, "vacuum"),
+        ("vacuum 1.5 x 10-9 mbar", "pressure", 1.5e-7, "vacuum"),
+        ("vacuum 3x10\u22127 Torr", "pressure", 3.99967105e-5, "vacuum"),
+        ("offset -10^3 V", "voltage", -1000, "offset"),
+        ("2 x 100 V supplies", "voltage", 100, None),
+        # Powers of what is not ten, and those that lost their sign, are no numbers.
+        ("2^-7 Torr", None, None, None),
+        ("2**-7 Torr", None, None, None),
+        ("x^5 mA", None, None, None),
+        ("10-7 Torr", None, None, None),
+        ("1.5E -7 Torr", None, None, None),
+        ("bunch 5 uC", "charge", 5e-6, "bunch"),
+        ("ambient 1013 hPa", "pressure", 101300, "ambient"),
+        ("cooling 12 l/min", "flow", 0.0002, "cooling"),
+        ("cooling 12 L/min", "flow", 0.0002, "cooling"),
+        ("cooling 5 l/s", "flow", 0.005, "cooling"),
+        ("cooling 3.6 m\u00b3/h", "flow", 0.001, "cooling"),
+        ("field of 300 G", "field", 0.03, "field"),
+        ("field of 1.2 kG", "field", 0.12, "field"),
+        ("dose 2 mSv/h", "dose rate", 0.002, "dose"),
+        ("dose 250 mrem/hr", "dose rate", 0.0025, "dose"),
+        ("a mass of 5 kg on the 5G net", None, None, None),
+        ("slew rate 5 mA/s", None, None, None),
         ("gap 35 \u00b5m", "length", 3.5e-5, "gap"),
         ("RCS temperature decreased to 542 degrees F", "temperature", 556.4833, None),
         ("at 21.5 \u00b0C", "temperature", 294.65, ""),
@@ -233,6 +263,32 @@ def test_a_number_with_a_unit_is_a_quantity(
 
 @pytest.mark.requirement("I13")
 @pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("beam current 5-10 mA", (0.005, 0.01)),
+        ("beam current 5\u201310 mA.", (0.005, 0.01)),
+        ("vacuum 1e-7-2.5e-7 mbar", (1e-5, 2.5e-5)),
+        ("humidity 40-60%", (0.4, 0.6)),
+        # A date, a name, times of day, a part: no ranges.
+        ("2024-05-10 mA", ()),
+        ("QF3-5 mA", ()),
+        ("1400-1500 hours", ()),
+        ("pumps 1-2A", ()),
+        ("10-5 mA", ()),
+        ("10\u20135 mA", ()),
+        ("10\u22125 mA", ()),
+        ("5-10-20 mA", ()),
+    ],
+)
+def test_a_range_has_two_ends(text: str, ends: tuple[float, ...]) -> None:
+    found = list(quantities.found(text))
+    assert [one.value for one in found] == pytest.approx(ends)
+    assert len({one.name for one in found}) <= 1
+    assert all(one.is_end for one in found)
+
+
+@pytest.mark.requirement("I13")
+@pytest.mark.parametrize(
     ("one", "other"),
     [
         (("300", "mA"), ("0.3", "A")),
@@ -241,6 +297,10 @@ def test_a_number_with_a_unit_is_a_quantity(
         (("760", "Torr"), ("101325", "Pa")),
         (("10", "KV"), ("10000", "V")),
         (("32", "degF"), ("0", "degC")),
+        (("12", "l/min"), ("0.2", "l/s")),
+        (("100", "hPa"), ("0.1", "bar")),
+        (("1", "kG"), ("0.1", "T")),
+        (("1", "mSv/h"), ("100", "mrem/hr")),
     ],
 )
 def test_equal_quantities_are_equal(
@@ -254,16 +314,63 @@ def test_equal_quantities_are_equal(
     assert isclose(first[1], second[1], rel_tol=1e-8)
 
 
+@pytest.mark.requirement("U19")
+@pytest.mark.parametrize(
+    ("text", "point", "comma", "german"),
+    [
+        ("vacuum 1,5e-7 mbar", None, 1.5e-5, 1.5e-5),
+        ("vacuum 1,5 x 10^-7 mbar", None, 1.5e-5, 1.5e-5),
+        ("3,5 mA", None, 0.0035, 0.0035),
+        ("0,125 A", None, 0.125, 0.125),
+        ("1.000,5 V", None, 1000.5, 1000.5),
+        ("1 000,5 V", None, 1000.5, 1000.5),
+        ("1\u202f000 V", 1000, 1000, 1000),
+        ("1'000.5 V", 1000.5, None, None),
+        ("12.5 mA", 0.0125, 0.0125, 0.0125),
+        ("1,500e-7 Pa", 1.5e-4, 1.5e-7, 1.5e-7),
+        # In German either may be meant; with a point it is what machines show.
+        ("1,500 mbar", 150_000, 150, None),
+        ("1.500 mbar", 150, 150_000, 150),
+        ("1,2,3 mA", None, None, None),
+    ],
+)
+def test_a_number_is_read_as_its_source_writes_it(
+    text: str, point: float | None, comma: float | None, german: float | None
+) -> None:
+    ways = [
+        (point, list(quantities.found(text, "en"))),
+        (point, list(quantities.found(text, "de", "."))),
+        (comma, list(quantities.found(text, "en", ","))),
+        (german, list(quantities.found(text, "de"))),
+    ]
+    for value, found in ways:
+        told = [] if value is None else [value]
+        assert [one.value for one in found] == pytest.approx(told, rel=1e-9)
+
+
+def test_both_ends_of_a_range_are_read_with_the_same_comma() -> None:
+    found = list(quantities.found("Strom 3,5-10,5 mA", "de"))
+    assert [one.value for one in found] == pytest.approx([0.0035, 0.0105])
+    assert list(quantities.found("5-10,5 mA", "en")) == []
+
+
 @pytest.mark.parametrize("unit", ["", "furlong", "a", "t", "hz/s"])
 def test_an_unknown_unit_is_none(unit: str) -> None:
     assert quantities.converted(Decimal(1), unit) is None
 
 
-@given(st.text(alphabet="0123456789.,eE+-x*^ mAkVWHz%\u00b0CFTor", max_size=120))
+@given(
+    st.text(
+        alphabet="0123456789.,eE+-x*^{}/ mAkVWHz%\u00b0\u207b\u2077CFTorlhG",
+        max_size=120,
+    )
+)
 def test_any_text_has_finite_quantities_in_order(text: str) -> None:
-    found = list(quantities.found(text))
-    assert all(one.end <= two.start for one, two in pairwise(found))
-    assert all(isfinite(one.value) for one in found)
+    ways: list[tuple[str, Literal[".", ","] | None]] = [("en", None), ("de", None)]
+    for language, mark in [*ways, ("en", ",")]:
+        found = list(quantities.found(text, language, mark))
+        assert all(one.end <= two.start for one, two in pairwise(found))
+        assert all(isfinite(one.value) for one in found)
     assert list(quantities.found("1e999 A 9e308 kA")) == []
 
 

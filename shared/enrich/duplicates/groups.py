@@ -24,8 +24,10 @@ from shared.uuid7 import uuid7
 
 log = get_logger()
 
-# A thousand copies that differ a little would each be compared with all others.
-_MAX_CANDIDATES, _MAX_LINKS = 256, 16
+# A thousand copies that differ a little would each be compared with all others: once
+# one is found nobody looks further. Forms that are filled in for one device each are
+# like none of the others, and gone through until the copy of this one is found.
+_CANDIDATES, _MAX_CANDIDATES, _MAX_LINKS = 256, 4096, 16
 _MAX_OF_MANY = 1000
 # A larger group stays together when one of its shapes goes.
 _MAX_REGROUPED = 2000
@@ -36,7 +38,14 @@ _KNOWN: LiteralString = """
 _SHARES_A_BAND: LiteralString = """
     SELECT id, group_id, runs, marks, bands FROM shape
      WHERE tenant = %(tenant)s AND bands && %(bands)s::bigint[]
-       AND id IS DISTINCT FROM %(but)s::uuid
+     LIMIT %(limit)s"""
+# Whoever shares more of them is more likely a copy.
+_SHARES_MOST: LiteralString = """
+    SELECT id, group_id, runs, marks, bands FROM shape
+     WHERE tenant = %(tenant)s AND bands && %(bands)s::bigint[] AND id <> %(but)s
+     ORDER BY (SELECT count(*) FROM unnest(bands) AS b (band)
+                WHERE b.band = ANY(%(bands)s::bigint[])) DESC, id
+    OFFSET %(from)s
      LIMIT %(limit)s"""
 _SIZES: LiteralString = """
     SELECT group_id FROM shape
@@ -121,7 +130,8 @@ def may_be_alike(
 ) -> list[Shape] | None:
     """Return all that share a band with any of these; None if they are too many."""
     bands = sorted({band for shape in shapes for band in shape.bands})
-    found = _sharing(conn, tenant, bands, _MAX_OF_MANY)
+    given = {"tenant": tenant, "bands": array(bands), "limit": _MAX_OF_MANY}
+    found = _read(conn, _SHARES_A_BAND, given)
     return None if len(found) == _MAX_OF_MANY else [one.shape for one in found]
 
 
@@ -171,20 +181,14 @@ def leave(conn: Connection[TupleRow], tenant: str, shape_id: UUID) -> list[UUID]
 def _alike(
     conn: Connection[TupleRow], tenant: str, shape_id: UUID, shape: Shape
 ) -> list[_Known]:
-    found = _sharing(conn, tenant, shape.bands, _MAX_CANDIDATES, but=shape_id)
-    return [one for one in found if likeness.alike(shape, one.shape)]
-
-
-def _sharing(
-    conn: Connection[TupleRow],
-    tenant: str,
-    bands: Sequence[int],
-    limit: int,
-    *,
-    but: UUID | None = None,
-) -> list[_Known]:
-    given = {"tenant": tenant, "bands": array(bands), "but": but, "limit": limit}
-    return _read(conn, _SHARES_A_BAND, given)
+    given = {"tenant": tenant, "bands": array(shape.bands), "but": shape_id}
+    for first in range(0, _MAX_CANDIDATES, _CANDIDATES):
+        page = _read(conn, _SHARES_MOST, {**given, "from": first, "limit": _CANDIDATES})
+        found = [one for one in page if likeness.alike(shape, one.shape)]
+        if found or len(page) < _CANDIDATES:
+            return found
+    log.warning("shape_like_too_many", shape_id=str(shape_id), tenant=tenant)
+    return []
 
 
 def _joined(

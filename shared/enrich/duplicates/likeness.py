@@ -15,6 +15,8 @@ from functools import cache, cached_property
 from hashlib import blake2b
 from itertools import islice
 
+from shared.stages.built_in import DUPLICATES_VERSION
+
 # From this share of common runs on, two texts are near-duplicates.
 ALIKE = 0.7
 # And of those that it names, the text with fewer shares so many with the other.
@@ -52,8 +54,11 @@ class Shape:
 
     @cached_property
     def digest(self) -> bytes:
-        """Return what is equal for texts whose runs and marks are."""
-        said = blake2b(digest_size=16)
+        """Return what is equal for texts whose runs and marks are.
+
+        Not for those that an older version has placed: they are placed anew.
+        """
+        said = blake2b(digest_size=16, person=str(DUPLICATES_VERSION).encode())
         for part in (*self.runs, len(self.runs), *self.marks):
             said.update(part.to_bytes(4, "big", signed=True))
         return said.digest()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
+from shared.query import naming
 from shared.query.filters import Filters
 from shared.text import joining
 
@@ -272,6 +273,8 @@ def is_exact(condition: Condition) -> bool:
     match condition:
         case Clause():
             return condition.is_exact
+        case Passes(filters=filters):
+            return naming.is_named(filters)
         case Places():
             return True
         case All(parts):

@@ -14,7 +14,7 @@ from shared.query.compiled.terms import (
     Places,
     any_of,
 )
-from shared.text import compounds, glossary, joining
+from shared.text import compounds, glossary, joining, time_words
 from shared.text.facility import PLAIN, Facility
 from shared.text.folding import GERMAN, spelt_out, stem, surface
 from shared.text.runs import CJK, Token
@@ -155,7 +155,12 @@ class Words:
 
     def _word(self, text: str, token: Token) -> Clause:
         if token.kind is not None:
-            return Clause((token.term,), (token.term,), is_exact=token.is_name)
+            is_time = token.kind == time_words.TIME
+            colon = time_words.with_colon(token.term) if is_time else None
+            # `0730` finds `07:30`, too, and what `RF 0730` may be the name of.
+            ways = (token.term, colon, token.loose)
+            found = tuple(one for one in ways if one)
+            return Clause((token.term,), found, is_exact=token.is_name)
         written = text[token.start : token.end]
         # A word may be part of a name: `0312` finds LOTO-2024-0312.
         whole = surface(written, self.language)

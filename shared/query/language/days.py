@@ -18,9 +18,6 @@ _BACK = {"today": 0, "yesterday": 1, "day before yesterday": 2, "tomorrow": -1}
 _ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
 _DIGITS = re.compile(r"\d{8}", re.ASCII)
 _SHIFT = re.compile(r"\bshift\b")
-# What people call the shift in the middle of the night, whatever its name.
-_NIGHT_NAMES = ("night", "owl", "graveyard")
-_NIGHT = time(3)
 # Without a plan of shifts: from one to the other on the day after.
 _EVENING, _MORNING = time(18), time(6)
 
@@ -55,7 +52,7 @@ def named_shift(text: str, clock: Clock) -> Span | None:
         latest = list(clock.shifts_until_now())[:2]
         place = 0 if words in {"this", "current"} else 1
         return latest[place] if len(latest) > place else None
-    for name, shift in _names(clock):
+    for name, shift in clock.shifts.names():
         rest = _without(words, name)
         if rest is not None:
             return _of_day(rest, shift, clock)
@@ -67,26 +64,7 @@ def named_shift(text: str, clock: Clock) -> Span | None:
 def is_bare_shift(text: str, clock: Clock) -> bool:
     """Whether a text is a shift's name and nothing that says which one."""
     words = " ".join(_SHIFT.sub(" ", text).split())
-    return any(words == name for name, _ in _names(clock))
-
-
-def _names(clock: Clock) -> list[tuple[str, Shift]]:
-    """Return what each shift is called; the plan's own names come first."""
-    turns = clock.shifts.shifts
-    named = [(_bare(one.name), one) for one in turns]
-    if turns:
-        begun = [one for one in turns if one.clock <= _NIGHT]
-        night = (begun or turns)[-1]
-        named += [(name, night) for name in _NIGHT_NAMES]
-    return named
-
-
-def _bare(name: str) -> str:
-    """Return a shift's name as it stands beside `shift`: `Owl shift` is `owl`."""
-    plain = " ".join(name.lower().split())
-    for ending in ("shift", "schicht"):
-        plain = plain.removesuffix(ending).strip() or plain
-    return plain
+    return any(words == name for name, _ in clock.shifts.names())
 
 
 def _without(words: str, name: str) -> str | None:

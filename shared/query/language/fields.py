@@ -12,17 +12,29 @@ from shared.query.language.calendar import Clock, Span
 from shared.text import facts
 
 # These take a date; written without quotes, it may go on in the next words.
-DATES = frozenset({"after", "before", "date", "from", "since", "until"})
-MORE_WORDS = 3
+_CALLED = {"start_date": "since", "end_date": "until"}
+DATES = frozenset({"after", "before", "date", "from", "since", "until", *_CALLED})
+_MORE_WORDS, _MORE_OF_A_SIZE = 3, 5
 ID, THREAD = "id", "thread"
 _FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
+
+
+def counts(name: str) -> range:
+    """Return how many of the next words may belong to a value, as they are tried.
+
+    Of a date the most that can be read, of a quantity what is enough.
+    """
+    if name == filters.QUANTITY:
+        return range(_MORE_OF_A_SIZE + 1)
+    return range(_MORE_WORDS if name in DATES else 0, -1, -1)
 
 
 def read(name: str, value: str, clock: Clock) -> Filters | None:
     """Return the filters, or None where the value cannot be read; never raises."""
     if name in DATES:
         span = dates.read(value, clock)
-        return None if span is None else _of_span(dates.bounded(name, span))
+        known_as = _CALLED.get(name, name)
+        return None if span is None else _of_span(dates.bounded(known_as, span))
     if not value.strip():
         return None
     if name == facts.HAS:

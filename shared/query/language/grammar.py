@@ -6,10 +6,14 @@ and a diagnostic says where. The time it takes grows with the length of the text
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from shared.jobs.outcome import Diagnostic
+from shared.query.filters import QUANTITY
 from shared.query.language import fields, scanner
 from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.scanner import Piece
@@ -27,8 +31,17 @@ from shared.query.language.tree import (
 
 # Brackets deeper than these are ignored: nobody thinks so, and engines have limits.
 MAX_NESTING = 16
+# Of one kind so many are told: who pastes a log wants no list of its brackets.
+MAX_NOTES = 5
 
 _SOURCE = "query"
+# `current>300`, `<`: what is compared in plain words, but for arrows and brackets.
+_COMPARED = re.compile(
+    r"(?P<before>(?:[^\W\d_]\w*)?)(?P<size>(?P<sign>[<>\u2264\u2265])=?[^<>\u2264\u2265]*)"
+)
+_ARROWS = frozenset("-=<>")
+_MORE_OF_A_SIZE = 3
+_PUNCTUATION = ",.;!?"
 # What was meant to narrow, and does not.
 UNREAD = frozenset({"date_unreadable", "field_unreadable", "wildcard_refused"})
 
@@ -41,26 +54,29 @@ def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
         message = "has no other to close it and is left out."
         notes.add("quotes_balanced", '"', scanned.odd_quote, message)
     pieces = _balanced(_without_refused(scanned.pieces, text, notes), notes)
-    parser = _Parser(pieces, clock, notes)
+    parser = _Parser(text, pieces, clock, notes)
     tree = parser.whole()
     return Parsed(tree, notes.listed())
 
 
 @dataclass(slots=True)
 class _Notes:
-    """Diagnostics, one of a kind: the first place is named."""
+    """Diagnostics, one of a kind and place; of a kind, the first few."""
 
-    found: dict[str, Diagnostic] = field(default_factory=dict)
+    found: dict[tuple[str, int], Diagnostic] = field(default_factory=dict)
+    amounts: Counter[str] = field(default_factory=Counter)
 
     def add(self, code: str, written: str, start: int, message: str) -> None:
-        note = Diagnostic(
+        if (code, start) in self.found or self.amounts[code] == MAX_NOTES:
+            return
+        self.amounts[code] += 1
+        self.found[code, start] = Diagnostic(
             level="warning" if code in UNREAD else "info",
             source=_SOURCE,
             code=code,
             message=f"{written[:40]} at character {start + 1} {message}",
             category="query",
         )
-        self.found.setdefault(code, note)
 
     def listed(self) -> tuple[Diagnostic, ...]:
         return tuple(self.found.values())
@@ -69,6 +85,9 @@ class _Notes:
 def _without_refused(pieces: Sequence[Piece], text: str, notes: _Notes) -> list[Piece]:
     """Say of each sign that stands for nothing why, and leave out what is only that."""
     for one in pieces:
+        if one.kind == "stray":
+            message = "negates nothing and is left out."
+            notes.add("operator_ignored", one.text, one.start, message)
         if one.is_refused:
             why = (
                 "has a ? that stands for a character in names alone, such as HCM0?;"
@@ -77,7 +96,11 @@ def _without_refused(pieces: Sequence[Piece], text: str, notes: _Notes) -> list[
                 else "stands for every word there is and is left out."
             )
             notes.add("wildcard_refused", text[one.start : one.end], one.start, why)
-    return [one for one in pieces if one.text or not one.is_refused]
+    return [
+        one
+        for one in pieces
+        if one.kind != "stray" and (one.text or not one.is_refused)
+    ]
 
 
 def _balanced(pieces: Sequence[Piece], notes: _Notes) -> list[Piece]:
@@ -95,10 +118,10 @@ def _balanced(pieces: Sequence[Piece], notes: _Notes) -> list[Piece]:
             else:
                 open_ones.pop()
     gone += open_ones
-    if gone:
-        first = pieces[min(gone)]
+    for number in sorted(gone):
+        one = pieces[number]
         message = "has no other, or stands too deep, and is ignored."
-        notes.add("brackets_ignored", first.text, first.start, message)
+        notes.add("brackets_ignored", one.text, one.start, message)
     left_out = set(gone)
     return [one for number, one in enumerate(pieces) if number not in left_out]
 
@@ -107,6 +130,7 @@ def _balanced(pieces: Sequence[Piece], notes: _Notes) -> list[Piece]:
 class _Parser:
     """Reads pieces in order; as deep as brackets nest, which is bounded."""
 
+    text: str
     pieces: Sequence[Piece]
     clock: Clock
     notes: _Notes
@@ -193,6 +217,8 @@ class _Parser:
 
     def _leaf(self, *, is_negated: bool) -> Node | None:
         piece = self.pieces[self.place]
+        if piece.kind == "word" and not is_negated and (size := self._size()):
+            return size
         self.place += 1
         if piece.kind == "phrase":
             text = piece.text.strip()
@@ -209,31 +235,70 @@ class _Parser:
         """Read neighbouring words together; NOT takes one of them."""
         texts = [_written(first)]
         while not alone and (piece := self._next()) and piece.kind == "word":
+            if self._compared(self.place):
+                break
             texts.append(piece.text)
             self.place += 1
         return Words(" ".join(texts), first.start)
 
     def _field(self, piece: Piece) -> Field | None:
         """Read a field, a date with the words that belong to it; None: it is text."""
-        following: list[Piece] = []
-        if piece.name in fields.DATES and not piece.is_quoted:
-            for one in self.pieces[self.place : self.place + fields.MORE_WORDS]:
-                if one.kind != "word":
-                    break
-                following.append(one)
-        for count in range(len(following), -1, -1):
-            value = " ".join([piece.text, *(one.text for one in following[:count])])
+        counts = range(1) if piece.is_quoted else fields.counts(piece.name)
+        following = self._words_from(self.place, max(counts))
+        for count in counts:
+            if count > len(following):
+                continue
+            value = " ".join([piece.text, *following[:count]])
             filters = fields.read(piece.name, value, self.clock)
             if filters is not None:
                 self.place += count
-                written = " ".join(
-                    [_written(piece), *(one.text for one in following[:count])]
-                )
+                written = " ".join([_written(piece), *following[:count]])
                 return Field(filters, piece.start, piece.name, written)
         is_date = piece.name in fields.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
         self.notes.add(code, _written(piece), piece.start, message)
+        return None
+
+    def _words_from(self, place: int, most: int) -> list[str]:
+        """Return the words that stand there, side by side."""
+        found = self.pieces[place : place + most]
+        return [one.text for one in takewhile(lambda one: one.kind == "word", found)]
+
+    def _size(self) -> Node | None:
+        """Read `> 1e-7 Torr` as a field, with the word that it is joined to."""
+        found = self._compared(self.place)
+        if found is None:
+            return None
+        before, size, count = found
+        start = self.pieces[self.place].start
+        self.place += count
+        message = "is read as a field; in quotes it is words."
+        self.notes.add("quantity_read", size.written, size.start, message)
+        return And((Words(before, start), size)) if before else size
+
+    def _compared(self, place: int) -> tuple[str, Field, int] | None:
+        """Return what stands before the sign, the field, and how many words it takes.
+
+        What a NOT stands before is no bound of what it leaves out.
+        """
+        piece = self.pieces[place]
+        match = _COMPARED.fullmatch(piece.text)
+        start = piece.start + (match.start("sign") if match else 0)
+        if match is None or self.text[start - 1 : start] in _ARROWS:
+            return None
+        is_negated = place > 1 and self.pieces[place - 2].kind == "not"
+        is_negated &= not match["before"]
+        following = self._words_from(place + 1, _MORE_OF_A_SIZE)
+        for count in range(0 if is_negated else len(following) + 1):
+            value = " ".join([match["size"], *following[:count]]).rstrip(_PUNCTUATION)
+            filters = fields.read(QUANTITY, value, self.clock)
+            if filters is not None:
+                field = Field(filters, start, QUANTITY, f'{QUANTITY}:"{value}"')
+                return match["before"], field, 1 + count
+        if match["size"][-1].isdigit() or (following[:1] and following[0][0].isdigit()):
+            message = f"compares nothing here and is text; write {QUANTITY}:>1e-7Torr."
+            self.notes.add("comparison_ignored", match["size"], start, message)
         return None
 
     def _dangles(self, piece: Piece) -> None:

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from shared.query import filters
 from shared.text.facts import METADATA
 
 Kind = Literal[
-    "word", "phrase", "pattern", "field", "and", "or", "not", "open", "close"
+    "word", "phrase", "pattern", "field", "and", "or", "not", "open", "close", "stray"
 ]
 
 FIELDS = frozenset(
     (
         *("after", "author", "before", "category", "date", "device", "from", "has"),
-        *("id", "kind", "language", "level", "logbook", "origin", "shift", "since"),
-        *("source", "system", "tag", "thread", "until"),
+        *("id", "kind", "language", "level", "logbook", "origin", "quantity", "shift"),
+        *("since", "source", "system", "tag", "thread", "until"),
+        # As requests call some of them.
+        *filters.ALIASES,
     )
 )
 # A phone or a word processor makes these of `"`, `-`, `(` and `)`.
@@ -28,8 +31,9 @@ _ENDS = rf"\s{_QUOTES}{_OPEN}{_CLOSE}"
 
 _QUOTE = re.compile(f"[{_QUOTES}]")
 _BLANK = re.compile(r"\s++")
+_DASHES = re.compile(f"[{_MINUS}]++")
 _WORD = re.compile(f"[^{_ENDS}]++")
-_NAME = rf"metadata\.[^:{_ENDS}]++|[a-z]++"
+_NAME = rf"metadata\.[^:{_ENDS}]++|[a-z_]++"
 _FIELD = re.compile(rf"(?P<name>{_NAME}):(?:(?P<quote>[{_QUOTES}])|(?=[^{_ENDS}]))")
 _OPERATORS: dict[str, Kind] = {"AND": "and", "OR": "or", "NOT": "not"}
 _NAMED = re.compile(r"[\d:_.\-]")
@@ -97,9 +101,13 @@ def _piece(text: str, place: int, closing: dict[int, int]) -> Piece | None:
     if word is None:
         return None
     if first in _MINUS:
-        # One that negates nothing tells nothing either.
-        is_minus = _is_minus(text, place)
-        return Piece("not", first, place, place + 1) if is_minus else None
+        if _is_minus(text, place):
+            return Piece("not", first, place, place + 1)
+        dashes = _DASHES.match(text, place)
+        if dashes is None or len(dashes[0]) == 1:
+            # One alone is a dash between words; several were meant for something.
+            return None
+        return Piece("stray", dashes[0], place, dashes.end())
     field = _field(text, place, closing)
     return field or Piece("word", word[0], place, word.end())
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from shared.jobs.outcome import Diagnostic
 from shared.query.filters import Filters
+
+_OF_NAMES = re.compile(r"[\d:_.]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +35,16 @@ class Pattern:
 
     text: str
     start: int
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is written as names are: words have no such signs in them."""
+        return _OF_NAMES.search(self.text) is not None
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether it is a word as far as it goes, which has a meaning by itself."""
+        return self.text.rstrip("*").isalpha()
 
 
 @dataclass(frozen=True, slots=True)

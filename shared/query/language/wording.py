@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shared.query.language import fields
-from shared.query.language.tree import And, Field, Node, Not, Or, Phrase, Words
+from shared.query.language.tree import (
+    And,
+    Field,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Words,
+)
 
 
 def text_of(node: Node | None) -> str:
@@ -33,8 +42,21 @@ def text_of(node: Node | None) -> str:
 
 
 def wanted_text(node: Node | None) -> str:
-    """Return the words asked for; what is excluded has no meaning to compare."""
-    return " ".join(text for text in _wanted(node) if text)
+    """Return the words asked for; what is excluded has no meaning to compare.
+
+    Nor has a name with gaps in it: `SR:C??-RF*` stands for many, and is like none.
+    """
+    texts = (
+        one.text.replace("*", "")
+        for one in _wanted(node)
+        if not isinstance(one, Pattern) or one.is_beginning
+    )
+    return " ".join(text for text in texts if text)
+
+
+def wants(node: Node | None) -> bool:
+    """Whether anything is to be found, by its meaning or only as it is written."""
+    return any(one.text.replace("*", "") for one in _wanted(node))
 
 
 def _all(parts: tuple[Node, ...], *, is_written: bool) -> Iterator[str]:
@@ -54,7 +76,9 @@ def _grouped(node: Node, *, alone: bool = False) -> str:
     return f"({text})" if is_group else text
 
 
-def _wanted(node: Node | None, *, is_wanted: bool = True) -> Iterator[str]:
+def _wanted(
+    node: Node | None, *, is_wanted: bool = True
+) -> Iterator[Words | Phrase | Pattern]:
     match node:
         case None | Field():
             return
@@ -64,4 +88,4 @@ def _wanted(node: Node | None, *, is_wanted: bool = True) -> Iterator[str]:
             for part in parts:
                 yield from _wanted(part, is_wanted=is_wanted)
         case _ if is_wanted:
-            yield node.text.replace("*", "")
+            yield node

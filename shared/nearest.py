@@ -1,0 +1,18 @@
+"""The name that was most likely meant, where one is unknown."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+# Comparing takes longer the longer a name is; none of ours is nearly so long.
+MAX_CHARACTERS = 100
+_LIKENESS = 0.5
+
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """Return a sentence that names the nearest of what is known, or nothing."""
+    near = difflib.get_close_matches(
+        name[:MAX_CHARACTERS], sorted(known), n=1, cutoff=_LIKENESS
+    )
+    return f" Did you mean {near[0]}?" if near else ""

@@ -1,0 +1,92 @@
+"""How much an answer tells of its results: all, briefly, some fields, so much text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+BRIEF_CHARACTERS = 500
+_TEXTS = ("title", "content")
+# Each is a piece of markup: it is told whole or not at all.
+_PIECES = "highlights"
+
+Detail = Literal["brief", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """What is wanted of each result, and of the text of all of them."""
+
+    detail: Detail = "full"
+    # None: every field.
+    fields: tuple[str, ...] | None = None
+    max_chars: int | None = None
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Read it back; what the release before planned is whole."""
+        fields = values.get("fields")
+        return cls(
+            values.get("detail", "full"),
+            None if fields is None else tuple(fields),
+            values.get("max_chars"),
+        )
+
+
+WHOLE = Amount()
+
+
+@dataclass
+class _Cut:
+    """What is left of the text that may be told, and what was left off."""
+
+    left: int | None
+    entries: int = 0
+    chars: int = 0
+
+    def text(self, text: str, most: int | None) -> str:
+        kept = text if most is None else text[:most]
+        if self.left is not None:
+            kept = kept[: self.left]
+            self.left -= len(kept)
+        self.chars += len(text) - len(kept)
+        return kept
+
+    def pieces(self, pieces: Sequence[str], most: int | None) -> list[str]:
+        kept: list[str] = []
+        for piece in pieces:
+            room = [one for one in (most, self.left) if one is not None]
+            if room and len(piece) > min(room):
+                break
+            kept.append(piece)
+            most = None if most is None else most - len(piece)
+            self.left = None if self.left is None else self.left - len(piece)
+        self.chars += sum(map(len, pieces[len(kept) :]))
+        return kept
+
+
+def told(
+    results: Sequence[Mapping[str, Any]], amount: Amount
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return the results as far as they are wanted, and how much was left off."""
+    cut = _Cut(amount.max_chars)
+    most = BRIEF_CHARACTERS if amount.detail == "brief" else None
+    found = []
+    for result in results:
+        before = cut.chars
+        one = _fields(result, amount.fields)
+        for name in _TEXTS:
+            if name in one:
+                one[name] = cut.text(one[name], most)
+        if _PIECES in one:
+            one[_PIECES] = cut.pieces(one[_PIECES], most)
+        cut.entries += cut.chars > before
+        found.append(one)
+    return found, {"entries": cut.entries, "chars": cut.chars}
+
+
+def _fields(result: Mapping[str, Any], wanted: Sequence[str] | None) -> dict[str, Any]:
+    if wanted is None:
+        return dict(result)
+    return {name: value for name, value in result.items() if name in wanted}

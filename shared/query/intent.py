@@ -1,0 +1,117 @@
+"""Whether a question has several parts, or asks: told from its words, without a model.
+
+A rule that is not sure says nothing: most of what is typed is a few words to be found.
+"""
+
+from __future__ import annotations
+
+import re
+
+from shared.query.language.tree import And, Node, Pattern, Phrase, Words
+from shared.query.modes import Later
+from shared.text import joining
+
+_ASKING = frozenset(
+    (
+        *("what", "how", "which", "where", "when", "why", "who", "whose", "whom"),
+        *("was", "wie", "welche", "welcher", "welches", "welchen", "welchem", "wo"),
+        *("wann", "warum", "wieso", "weshalb", "weswegen", "wer", "wem", "wen"),
+        *("wessen", "wohin", "woher", "wodurch", "womit", "woran", "wozu"),
+    )
+)
+# What may stand before the word that asks: `since when`, `in welchem Sektor`.
+_BEFORE = frozenset(
+    (
+        *("and", "at", "but", "by", "for", "from", "in", "of", "on", "since", "to"),
+        *("with", "an", "auf", "aus", "bei", "bis", "durch", "mit", "nach", "seit"),
+        *("um", "und", "von", "vor", "zu"),
+    )
+)
+_AND = frozenset({"and", "or", "und", "oder"})
+_COMMAS = (",", ";")
+_JOINING = joining.WORDS["en"] | joining.WORDS["de"]
+_AS_WELL = re.compile(r"\bas well as\b|\bsowie\b")
+# Of two sides, a word each at least.
+_AGAINST = re.compile(
+    r"\S (?:vs\.?|versus|(?:as )?compared (?:to|with)|in comparison (?:to|with)"
+    r"|in contrast to|verglichen mit|im vergleich (?:zu|zum|zur|mit)"
+    r"|im gegensatz (?:zu|zum|zur)) \S"
+)
+_COMPARES = re.compile(
+    r"\b(?:compar(?:e|es|ing|ison of|ison between)|differences? between"
+    r"|vergleich(?:e|en)?|unterschiede?s? zwischen) \S"
+)
+_TO = re.compile(r" (?:to|with|and|mit|und|von|zu) \S")
+# Of one thing after another.
+_THEN = re.compile(r"\S,? (?:(?:and|und) )?(?:then|danach|anschlie\u00dfend) \S")
+# A part has so many words: `search and rescue` is one thing.
+_WORDS_OF_A_PART = 2
+_ENDS = "?\uff1f"
+_SIGNS = ",.:;\u00bf"
+
+
+def calls_for(node: Node | None, text: str) -> Later | None:
+    """Return the mode that a question is for: of several parts, or one that asks."""
+    words = " ".join(_typed(node)).casefold()
+    if _has_parts(words):
+        return "agentic"
+    if _asks_at(words.split(), 0) or _ends_asking(node, text):
+        return "rag"
+    return None
+
+
+def _typed(node: Node | None) -> list[str]:
+    """Return what was typed side by side; what is in quotes is one word.
+
+    What AND, OR and NOT join is as exact as it gets: it has no parts.
+    """
+    match node:
+        case Words(text):
+            return [text]
+        case Phrase(text) | Pattern(text):
+            return ["_".join(text.replace(",", " ").split())]
+        case And(parts, is_written=False):
+            return [word for part in parts for word in _typed(part)]
+        case _:
+            return []
+
+
+def _has_parts(words: str) -> bool:
+    if _AGAINST.search(words) or _THEN.search(words):
+        return True
+    compares = _COMPARES.search(words)
+    if compares and _TO.search(words, compares.end()):
+        return True
+    return _is_list(_AS_WELL.sub("and", words).split())
+
+
+def _is_list(words: list[str]) -> bool:
+    """Whether two parts are joined that could be asked for by themselves."""
+    sizes, size = [], 0
+    for place, word in enumerate(words):
+        if word in _AND:
+            # `what happened and why`: of what asks, one word is enough.
+            if size and _asks_at(words, place + 1) and _asks_at(words, 0):
+                return True
+            sizes.append(size)
+            size = 0
+            continue
+        size += word.strip(_SIGNS) not in _JOINING
+        if word.endswith(_COMMAS):
+            sizes.append(size)
+            size = 0
+    sizes = [one for one in (*sizes, size) if one]
+    return len(sizes) > 1 and min(sizes) >= _WORDS_OF_A_PART
+
+
+def _asks_at(words: list[str], place: int) -> bool:
+    """Whether what begins at a word is a question."""
+    first, second, *_ = (*(one.strip(_SIGNS) for one in words[place:][:2]), "", "")
+    return first in _ASKING or (first in _BEFORE and second in _ASKING)
+
+
+def _ends_asking(node: Node | None, text: str) -> bool:
+    """Whether a `?` at the end asks, and stands for no character of a name."""
+    last = node.parts[-1] if isinstance(node, And) else node
+    is_wild = isinstance(last, Pattern) and last.text.endswith(_ENDS[0])
+    return text.rstrip().endswith(tuple(_ENDS)) and not is_wild

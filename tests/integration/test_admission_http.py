@@ -1,0 +1,82 @@
+"""What one key may have under way at once, over HTTP: here no worker ends any of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import psutil
+import psycopg
+import pytest
+
+from tests.fix_system import System
+from tests.waiting import until
+
+QUERY, JOBS = "/v1/search/query", "/v1/search/jobs"
+DEADLINE_MS = 6000
+# Of six places: four fifths.
+OWN_PLACES = 4
+# One that leaves its answer behind takes a place as one that waits for it does.
+WAYS: list[tuple[str, dict[str, Any]]] = [(JOBS, {}), (QUERY, {"wait_ms": 0})]
+FANOUT_CAP = 24
+MIB = 2**20
+
+
+def ask(
+    client: httpx.Client, way: tuple[str, dict[str, Any]] = WAYS[0], **fields: Any
+) -> httpx.Response:
+    path, more = way
+    body = {"query": "beam dump", "mode": "hybrid", "deadline_ms": DEADLINE_MS}
+    return client.post(path, json={**body, **more, **fields})
+
+
+@pytest.mark.requirement("SEC13", "S1-101")
+@pytest.mark.timeout(120)
+def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system(
+        LOGCHORD_MAX_CONCURRENT_SEARCHES="6",
+        LOGCHORD_SEARCH_QUEUE_LIMIT="4",
+        LOGCHORD_SEARCH_QUEUE_WAIT_MS="50",
+    )
+    system.start("api")
+    system.wait_ready()
+    with system.client() as greedy, system.client() as other:
+        # Neither longer than twice its mode, nor by a model, at anybody's cost.
+        assert ask(greedy, deadline_ms=DEADLINE_MS + 1).status_code == 422
+        assert ask(greedy, synthesize="llm").status_code == 422
+        began = time.monotonic()
+        first = [ask(greedy, WAYS[n % 2]) for n in range(OWN_PLACES)]
+        assert [one.status_code for one in first] == [202] * OWN_PLACES
+        jobs = [greedy.get(one.headers["Location"]).json() for one in first]
+        assert [one["queue_position"] for one in jobs] == [*range(OWN_PLACES)]
+        with ThreadPoolExecutor(8) as pool:
+            asked = [pool.submit(ask, greedy, WAYS[n % 2]) for n in range(600)]
+            answers = [one.result() for one in asked]
+        seconds = time.monotonic() - began
+        statuses = Counter(one.status_code for one in answers)
+        assert set(statuses) <= {202, 429}
+        # A place gets free when its search is over, which takes it almost 6 s.
+        assert statuses[202] <= OWN_PLACES * (seconds // 5)
+        refused = next(one for one in answers if one.status_code == 429)
+        assert refused.json()["error"]["code"] == "too_many_searches"
+        assert refused.headers["Retry-After"] == "1"
+        # The rest is for whoever else asks.
+        assert ask(other).status_code == 202
+        assert ask(other, WAYS[1]).status_code == 202
+        until(
+            lambda: ask(greedy).status_code == 202,
+            within_seconds=20,
+            what="a place that is free again",
+        )
+    used = psutil.Process(system.processes["api"].pid).memory_info().rss
+    assert used < 512 * MIB
+    with psycopg.connect(system.database) as conn:
+        most = "SELECT max(jsonb_array_length(plan -> 'branches')) FROM job"
+        (branches,) = conn.execute(most).fetchone() or (None,)
+    assert 1 <= branches <= FANOUT_CAP

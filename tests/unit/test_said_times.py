@@ -1,0 +1,220 @@
+"""Severity, shifts and times of day, as texts say them: read, or left alone."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.enrich import facts
+from shared.entries.reading import Content
+from shared.text import said_times, severity, shifts
+from shared.text.facility import Facility
+from shared.text.facts import Fact
+from shared.text.shifts import NO_SHIFTS, Shift
+
+PLAN = shifts.plan(
+    [
+        Shift(name="Owl", begins="00:00"),
+        Shift(name="Day", begins="08:00"),
+        Shift(name="Swing", begins="16:00"),
+    ],
+    "America/Chicago",
+)
+# 09:00 there.
+WRITTEN = datetime(2024, 6, 11, 14, 0, tzinfo=UTC)
+FACILITY = Facility(shifts=PLAN)
+CONTENT: dict[str, Any] = {
+    "entry_id": UUID(int=1),
+    "tenant": "default",
+    "revision": 1,
+    "doc_version": 1,
+    "source": "olog",
+    "external_id": "1",
+    "title": "",
+    "text": "",
+    "text_format": "plain",
+    "marked": None,
+    "said_language": None,
+    "authors": [],
+    "tags": [],
+    "logbooks": [],
+    "kind": "logbook",
+    "origin": "human",
+    "shift": None,
+    "level": None,
+    "category": None,
+    "metadata": {},
+    "entry_time": WRITTEN,
+    "event_time": None,
+    "thread_id": None,
+    "readers": None,
+    "visible_from": None,
+    "deleted": False,
+    "has_attachments": False,
+}
+
+
+def known(field: str, facility: Facility = FACILITY, **said: object) -> list[Fact]:
+    """What is known of an entry's field."""
+    content = Content(**{**CONTENT, **said})
+    found = facts.find(content, content.text, (), "en", facility).facts
+    return [one for one in found if one.field == field]
+
+
+@pytest.mark.parametrize(
+    ("text", "level"),
+    [
+        ("FATAL: vacuum interlock", "fatal"),
+        ("Fatal: vacuum interlock", "fatal"),
+        ("[WARN] pressure rises", "warning"),
+        ("(error) of the magnet", "error"),
+        ("*** ALARM *** pressure", "alarm"),
+        ("ALARM - vacuum in sector 3", "alarm"),
+        ("ALARM", "alarm"),
+        ("ALARM\nvacuum in sector 3", "alarm"),
+        ("WARNUNG: Druck steigt", "warning"),
+        ("Fehler: Netzteil aus", "error"),
+        ("info: new optics loaded", "info"),
+        # Words of the trade, names of channels, and what is over.
+        ("ALARM panel replaced", None),
+        ("Alarm - again", None),
+        ("error in the magnet", None),
+        ("Error 404 on the archiver", None),
+        ("ALARM:RF:1 is noisy", None),
+        ("ALARM: cleared", None),
+        ("ALARM: all clear", None),
+        ("Alarm: test of the sirens", None),
+        ("Alarm: quittiert", None),
+        ("Re: FATAL: vacuum interlock", None),
+        ("vacuum interlock, FATAL: twice", None),
+        ("warning lights: replaced", None),
+        ("", None),
+    ],
+)
+def test_a_level_is_read_where_a_text_begins_with_it(
+    text: str, level: str | None
+) -> None:
+    found = severity.read(text)
+    assert (found and found.level) == level
+    if found:
+        assert text[found.start : found.end].lower() in (found.level, *found.others)
+
+
+@pytest.mark.parametrize(
+    ("text", "shift"),
+    [
+        ("owl shift: RF tripped at 03:12", "Owl"),
+        ("Owl Shift Summary", "Owl"),
+        ("RF tripped during the owl shift.", "Owl"),
+        ("Two trips on swing shift", "Swing"),
+        ("quiet. Night shift: no beam", "Owl"),
+        ("Strahlverlust in der Nachtschicht", "Owl"),
+        ("== Day shift ==", "Day"),
+        # Other shifts are named, or it is for them to do.
+        ("owl shift to day shift handover", None),
+        ("for the owl shift: watch HCM03", None),
+        ("owl shift please watch HCM03", None),
+        ("handover to the owl shift", None),
+        ("during last owl shift", None),
+        ("the day shifted", None),
+        ("a new day", None),
+        ("shift", None),
+    ],
+)
+def test_a_shift_is_read_where_a_text_is_of_one(text: str, shift: str | None) -> None:
+    found = said_times.shift(text, PLAN)
+    assert (found and found.value) == shift
+
+
+@pytest.mark.parametrize(
+    ("text", "wall"),
+    [
+        ("RF tripped at 03:12", "2024-06-11T08:12:00+00:00"),
+        ("03:12 RF tripped", "2024-06-11T08:12:00+00:00"),
+        ("today RF tripped at 03:12", "2024-06-11T08:12:00+00:00"),
+        ("RF tripped @03:12:40.", "2024-06-11T08:12:40+00:00"),
+        ("RF trip at 3:12 am, at 03:12 sharp", "2024-06-11T08:12:00+00:00"),
+        ("HF aus um 03:12 Uhr", "2024-06-11T08:12:00+00:00"),
+        # The evening before.
+        ("RF tripped at 23:10", "2024-06-11T04:10:00+00:00"),
+        # Of the afternoon, perhaps; two of them; how long; another day; later; a plan.
+        ("RF tripped at 3:12", None),
+        ("tripped at 03:12, back at 03:40", None),
+        ("between 03:12-03:40", None),
+        ("since 03:12", None),
+        ("yesterday at 03:12", None),
+        ("on 2024-06-02 at 03:12", None),
+        ("on June 2 at 03:12", None),
+        ("at 14:00 in the control room", None),
+        ("will go on at 08:30", None),
+        ("at 03:12 UTC", None),
+        ("at 03:12 CEST", None),
+        ("ratio at 16:10:9:1", None),
+        ("", None),
+    ],
+)
+def test_a_time_is_read_where_one_alone_is_said(text: str, wall: str | None) -> None:
+    found = said_times.moment(text, WRITTEN, PLAN)
+    assert (found and found.value) == wall
+
+
+def test_where_clocks_change_no_time_is_sure() -> None:
+    back = datetime(2024, 11, 3, 12, tzinfo=UTC)
+    ahead = datetime(2024, 3, 10, 12, tzinfo=UTC)
+    assert said_times.moment("trip at 01:30", back, PLAN) is None
+    assert said_times.moment("trip at 02:30", ahead, PLAN) is None
+    after = said_times.moment("trip at 03:30", back, PLAN)
+    assert after is not None
+    assert after.value == "2024-11-03T09:30:00+00:00"
+
+
+@given(st.text(alphabet="owl shift:03129-\nAatLRM*[]!.", max_size=60))
+def test_any_text_is_read_and_what_is_found_stands_there(text: str) -> None:
+    found = said_times.moment(text, WRITTEN, PLAN)
+    if found:
+        at = datetime.fromisoformat(found.value)
+        assert WRITTEN - said_times.LATEST <= at <= WRITTEN
+    for one in (found, said_times.shift(text, PLAN), severity.read(text)):
+        assert one is None or text[one.start : one.end].strip()
+
+
+def test_what_the_text_says_is_known_and_how_it_was_found() -> None:
+    text = "owl shift: RF tripped at 03:12"
+    assert known("shift", text=text) == [Fact("shift", "Owl", "read", 0, 9)]
+    assert known("shift", text="RF tripped at 03:12") == [
+        Fact("shift", "Owl", "read", 14, 19)
+    ]
+    assert known("shift", text="RF tripped") == [Fact("shift", "Day", "plan")]
+    # In the title it has no place in the text.
+    assert known("shift", title="Owl shift") == [Fact("shift", "Owl", "read")]
+    told = known("level", title="WARN: vacuum")
+    assert told == [Fact("level", "warning", "read", aliases=("warn", "warnung"))]
+    assert [*told[0].terms()][:2] == ["level=warning", "level~warn"]
+
+
+def test_what_the_source_says_wins() -> None:
+    text = "FATAL: owl shift lost the beam at 03:12"
+    said = known("level", text=text, level="trip")
+    assert said == [Fact("level", "trip", "said")]
+    assert known("shift", text=text, shift="B") == [Fact("shift", "B", "said")]
+    # When it happened, too, but for a shift that the text says.
+    noon = datetime(2024, 6, 11, 17, 0, tzinfo=UTC)
+    lost = known("shift", text="lost at 03:12", event_time=noon)
+    assert lost == [Fact("shift", "Day", "plan")]
+
+
+def test_without_a_plan_no_shift_is_read() -> None:
+    assert said_times.shift("owl shift: quiet", NO_SHIFTS) is None
+    assert known("shift", Facility(), text="owl shift: RF tripped at 03:12") == []
+
+
+def test_places_are_those_of_the_text_as_it_came() -> None:
+    marked = "<p>during the <b>owl shift</b> it tripped</p>"
+    text = "during the owl shift it tripped"
+    (said,) = known("shift", text=text, marked=marked)
+    assert marked[said.start : said.end] == "owl shift"
