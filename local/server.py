@@ -6,7 +6,7 @@ whoever starts the same home next finds the process by it and takes it over.
 
 import json
 import os
-import random
+import secrets
 import shutil
 import signal
 import socket
@@ -303,7 +303,8 @@ def _is_ours(process: psutil.Process) -> bool:
 def free_port() -> int:
     """Return a port of loopback that nobody listens on, outside the ephemeral range."""
     for _ in range(200):
-        port = random.randint(_FIRST_PORT, _LAST_PORT)  # noqa: S311 - no secret
+        # Not `random`: processes with equal seeds would contend for the same port.
+        port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT + 1)
         if not _in_use(port):
             return port
     message = "No free port was found on 127.0.0.1."
