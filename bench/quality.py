@@ -27,6 +27,7 @@ from rich.table import Table
 
 from bench import quality_engines
 from bench.quality_engines import Collection, Engines
+from bench.quality_words import BareWords
 from shared.access.scope import Scope
 from shared.embedding import encoders
 from shared.embedding.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
@@ -153,11 +154,13 @@ def _runs(
     runs: dict[str, Run] = defaultdict(dict)
     near: list[float] = []
     scored: list[float] = []
+    words = BareWords(collection.texts)
     for number, question in collection.questions.items():
         english = engines.english(question, DEPTH)
         model = engines.nearest(question, DEPTH)
         ours, linear = _ours(engines, question)
         ways = {
+            "bare bm25s": words.best(question, DEPTH),
             "bare english": english,
             "bare model": model,
             BASE: _fused(english, model),

@@ -12,6 +12,7 @@ import pytest
 from bench import quality, quality_engines
 from bench.quality import BASE, OURS, Found, Report
 from bench.quality_engines import Collection
+from bench.quality_words import BareWords
 
 JUDGED = Collection("toy", {}, {"q": "?"}, {"q": {"a": 1, "b": 1, "c": 0}})
 
@@ -30,6 +31,14 @@ def test_the_measures_are_those_of_the_books() -> None:
     # One of two at the second place: 1 / log2(3), of 1 + 1 / log2(3).
     assert isclose(later["ndcg_cut_10"], 0.63093 / 1.63093, rel_tol=1e-4)
     assert measured() == dict.fromkeys(quality.MEASURES, 0.0)
+
+
+def test_bare_bm25_finds_by_stem_and_nothing_where_no_word_is_shared() -> None:
+    texts = {"a": "", "b": "The RF cavity tripped", "c": "Trips of RF cavities: RF"}
+    words = BareWords(texts)
+    assert words.best("cavity trip, RF", 3) == ["c", "b"]
+    assert words.best("cavity trip, RF", 1) == ["c"]
+    assert words.best("the vacuum", 3) == words.best("", 3) == []
 
 
 @pytest.mark.parametrize(
