@@ -23,8 +23,10 @@ from shared.entries import reading
 from shared.entries.reading import Entry
 from shared.postgres import connection
 from shared.query import filters
+from shared.query.fault import Fault
 from shared.query.plan import Question
 from shared.retrieval import columns, metadata_keys
+from shared.settings import Settings
 from shared.text import door, facts
 
 _MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
@@ -61,31 +63,11 @@ async def post_search(
     body: PlainRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Answer with results, a synthesis of the best of them, and its citations."""
-    settings = ctx.settings.search
-    method = body.method or settings.default_method
-    least = body.min_relevance_score
+    settings = ctx.settings
     door.check_tree(body.filters, "filters")
-    question = Question(
-        query=door.admit(body.query, "query"),
-        mode=_MODES[method],
-        limit=body.limit,
-        filters=await asyncio.to_thread(_filters, ctx, caller.scope, body.filters),
-        deadline_ms=min(_DEADLINE_MS, ctx.settings.max_wait_ms),
-        fault=fault_of(request, caller, ctx),
-        any_word=True,
-        ordering={
-            "min_relevance_score": (
-                settings.min_relevance_score if least is None else least
-            )
-        },
-        request={
-            "query": body.query,
-            "method": method,
-            "limit": body.limit,
-            "filters": body.filters,
-            **({} if least is None else {"min_relevance_score": least}),
-        },
-    )
+    narrowed = await asyncio.to_thread(_filters, ctx, caller.scope, body.filters)
+    fault = fault_of(request, caller, ctx)
+    question = question_of(body, narrowed, fault, settings)
     plan = planned(question, caller, ctx)
     reply = await ctx.searches.ask(plan, caller.trace, None)
     assert isinstance(reply, str)
@@ -104,7 +86,7 @@ async def post_search(
     answer = {
         "results": results,
         "query": body.query,
-        "method_used": method,
+        "method_used": body.method or settings.search.default_method,
         "total_results": len(results),
         "synthesis": _synthesis(ctx, body, results),
         "citations": (
@@ -115,6 +97,39 @@ async def post_search(
     if found["degraded"]:
         headers["X-Logchord-Degraded"] = "true"
     return as_json(answer, headers=headers)
+
+
+def question_of(
+    body: PlainRequest,
+    narrowed: Mapping[str, Any],
+    fault: Fault | None,
+    settings: Settings,
+) -> Question:
+    """Return what is asked, with what holds on this route alone."""
+    method = body.method or settings.search.default_method
+    least = body.min_relevance_score
+    return Question(
+        query=door.admit(body.query, "query"),
+        mode=_MODES[method],
+        limit=body.limit,
+        filters=narrowed,
+        deadline_ms=min(_DEADLINE_MS, settings.max_wait_ms),
+        fault=fault,
+        any_word=True,
+        read_by_model=True,
+        ordering={
+            "min_relevance_score": (
+                settings.search.min_relevance_score if least is None else least
+            )
+        },
+        request={
+            "query": body.query,
+            "method": method,
+            "limit": body.limit,
+            "filters": body.filters,
+            **({} if least is None else {"min_relevance_score": least}),
+        },
+    )
 
 
 def _filters(

@@ -67,6 +67,7 @@ class Question:
     # How much the answer tells of its results.
     amount: Amount = WHOLE
     any_word: bool = False  # is enough, although no other branch asks besides
+    read_by_model: bool = False  # if one is installed, although one branch finds all
     request: Mapping[str, object] | None = None  # as it was given
 
 
@@ -307,7 +308,7 @@ def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
         message = "No such model is installed here (`reranking.model`)."
         raise ModuleNotEnabledError(message, module_name="rerank", available=ours.legal)
     # Unasked, a model reads what several branches have found.
-    by_model = ours.by_model and branches > 1
+    by_model = ours.by_model and (branches > 1 or question.read_by_model)
     if asked.get("rerank") is False:
         by_model = False
     ordering = replace(ours, by_model=by_model)

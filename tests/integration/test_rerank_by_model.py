@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from api.routes.plain_search import question_of
+from api.schemas.plain_search import PlainRequest
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
 from shared.broker import make_app
@@ -49,6 +51,7 @@ from workers.warm import Warm
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna")
+HYBRID = Question("klystron -valve", mode="hybrid")
 ENTRIES = (
     EntryDraft("api", "first", "klystron klystron klystron tripped", title="morning"),
     EntryDraft("api", "second", "klystron tripped, replaced its window"),
@@ -76,15 +79,17 @@ class World:
     circuit: Circuit = field(default_factory=lambda: Circuit(time.monotonic))
 
     def ask(
-        self, encoder: Callable[[], CrossEncoder] | None, **ordering: Any
+        self,
+        encoder: Callable[[], CrossEncoder] | None,
+        asked: Question = HYBRID,
+        **ordering: Any,
     ) -> dict[str, Any]:
-        """Return the answer of a hybrid search, as a worker makes it."""
+        """Return the answer of a search, as a worker makes it."""
         known = Ordering(
             by_model=True, similarity_threshold=-1.0, min_relevance_score=0
         )
         limits = Limits(opensearch=False, ordering=replace(known, **ordering))
-        question = Question("klystron -valve", mode="hybrid")
-        plan = Plan.from_json(make_plan(question, ANNA, limits).to_json())
+        plan = Plan.from_json(make_plan(asked, ANNA, limits).to_json())
         now = time.monotonic()
         arrived = {
             number: attempt.carry_out(
@@ -98,7 +103,7 @@ class World:
             subject="anna",
             key_id=None,
             plan=plan.to_json(),
-            branches=2,
+            branches=len(plan.branches),
             created=now,
             deadline=now + 5,
             submitted=False,
@@ -170,6 +175,23 @@ def test_what_the_model_finds_best_comes_first_with_its_logit_beside(world, serv
     # Who may not see an entry has it sent to nobody.
     assert not any("for ben" in text for text in asked["documents"])
     assert server.keys == ["Bearer sesame"]
+
+
+@pytest.mark.requirement("S1-06", "S1-43")
+@pytest.mark.parametrize("method", ["keyword", "vector", "hybrid"])
+def test_the_plain_search_is_reranked_by_whichever_method(world, server, method):
+    server.scores = {"story": 0.9, "window": 0.5, "morning": 0.4}
+    body = PlainRequest(query="klystron -valve", method=method)
+    asked = question_of(body, {}, None, Settings())
+
+    told = world.ask(lambda: endpoint(server), asked)
+
+    assert names(told) == ["third", "second"]
+    assert (told["reranked"], told["suppressed"]["count"]) == (True, 1)
+    assert {one["calibration"] for one in told["results"]} == {"rerank_sigmoid"}
+    without = world.ask(lambda: endpoint(server), asked, by_model=False)
+    assert all(one["calibration"] != "rerank_sigmoid" for one in without["results"])
+    assert len(server.asked) == 1
 
 
 @pytest.mark.requirement("S1-11")

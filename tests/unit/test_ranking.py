@@ -617,13 +617,17 @@ def test_a_model_that_did_not_read_is_told_and_the_order_of_before_stands() -> N
 
 
 def test_a_model_is_asked_where_there_is_one_and_several_branches_or_a_wish() -> None:
-    def by_model(mode: str, *, installed: bool = True, **asked: object) -> bool:
+    def by_model(
+        mode: str, *, installed: bool = True, anyhow: bool = False, **asked: object
+    ) -> bool:
         limits = Limits(ordering=Ordering(by_model=installed))
-        question = Question("beam", mode=mode, ordering=asked)
+        question = Question("beam", mode=mode, ordering=asked, read_by_model=anyhow)
         return make_plan(question, ANNA, limits).ordering.by_model
 
     assert by_model("hybrid")
     assert not by_model("keyword")
+    assert by_model("keyword", anyhow=True)
+    assert not by_model("semantic", anyhow=True, installed=False)
     assert by_model("keyword", rerank=True, by_model=True)
     assert not by_model("hybrid", rerank=True, by_model=False)
     assert not by_model("hybrid", rerank=False)
