@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,11 +25,13 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.postgres import Pool, connection
+from shared.vocabulary.learning import Known
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
     from shared.embedding.encoders import Encoder
+    from shared.entries.reading import Content
     from shared.settings import Settings
 
 TENANT = "default"
@@ -50,24 +52,21 @@ def fill(
         table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
         nearest_index.drop(conn, table)
     some = drafts(count)
-    known: list[Embedded] = []
-    luck = np.random.default_rng(1)
+    known, words = _Vectors(encoder), Known()
     while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")
-            contents = reading.contents(conn, TENANT, [one.entry_id for one in saved])
-            for content in contents.values():
-                # What is left due would be live work of so many, before all others.
-                told = metadata.extract(content, None)
-                metadata.store(conn, content, told, following=())
-                if len(known) < REAL_VECTORS:
-                    known.append(of_entry.embed(content, encoder))
-                    embedded = known[-1]
-                else:
-                    embedded = _moved(known[luck.integers(len(known))], luck)
-                of_entry.store(conn, table, content, embedded)
+            read = reading.contents(conn, TENANT, [one.entry_id for one in saved])
+        found = [(one, metadata.extract(one, None)) for one in read.values()]
+        vectors = [(one, known.of(one)) for one in read.values()]
         with connection(pool) as conn:
-            loaded = documents.load(conn, TENANT, list(contents))
+            # What is left due would be live work of so many, before all others.
+            learnt = metadata.store_all(conn, TENANT, found, words, following=())
+            of_entry.store_all(conn, table, TENANT, vectors)
+        if learnt is not None:
+            learnt.remember()
+        with connection(pool) as conn:
+            loaded = documents.load(conn, TENANT, list(read))
         refused = bulk.write(client, mapping.write_alias(index), loaded)
         if refused:
             message = f"OpenSearch refused {len(refused)} documents."
@@ -104,7 +103,23 @@ def ticket(number: int) -> str:
     return f"zt{number:06d}q"
 
 
-def _moved(one: Embedded, luck: Any) -> Embedded:
-    vectors = one.vectors + luck.normal(0, _NOISE / 20, one.vectors.shape)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return Embedded(one.chunks, (vectors / lengths).astype(np.float32))
+class _Vectors:
+    """The model's, of the first entries; of others one of these, moved by noise."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._real: list[Embedded] = []
+        self._luck = np.random.default_rng(1)
+
+    def of(self, content: Content) -> Embedded:
+        """Return the vectors of an entry."""
+        if len(self._real) < REAL_VECTORS:
+            self._real.append(of_entry.embed(content, self._encoder))
+            return self._real[-1]
+        return self._moved(self._real[self._luck.integers(len(self._real))])
+
+    def _moved(self, one: Embedded) -> Embedded:
+        noise = self._luck.normal(0, _NOISE / 20, one.vectors.shape)
+        vectors = one.vectors + noise
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return Embedded(one.chunks, (vectors / lengths).astype(np.float32))
