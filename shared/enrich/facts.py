@@ -13,6 +13,7 @@ from shared.enrich.places import places
 from shared.entries.reading import Content
 from shared.settings_texts import Expected
 from shared.text import (
+    identifiers,
     languages,
     parameters,
     people,
@@ -32,13 +33,14 @@ from shared.text.facts import (
     key,
     metadata_field,
 )
+from shared.text.identifiers import hyphenated
 from shared.text.numerals import DecimalMark
 from shared.text.quantities import Quantity
 from shared.text.runs import Token
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 8
+_VERSION = 9
 # Of a version: rules and lists, and before them what is expected of texts.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
@@ -90,7 +92,9 @@ def find(
 ) -> Found:
     """Return what is known of an entry; `text` is as it is read, without marks."""
     metadata = tuple(_metadata(content, declared))
-    things = _things(text, names, facility)
+    # Places are those of the text, and what stands there is shown.
+    written = hyphenated(text)
+    things = _things(written, names, facility)
     facts = [
         *_said(content, language),
         *_typed(metadata),
@@ -100,8 +104,8 @@ def find(
         *_titled(content, facility),
         *_placed(content, text, things),
     ]
-    numbers = tuple(quantities.found(text, language, decimal_mark))
-    sizes = (*_values(content, text, numbers, things), *_sizes(metadata))
+    numbers = tuple(quantities.found(written, language, decimal_mark))
+    sizes = (*_values(content, written, numbers, things), *_sizes(metadata))
     return Found(tuple(dict.fromkeys(facts)), sizes)
 
 
@@ -229,7 +233,7 @@ def _authors(content: Content, facility: Facility) -> Iterator[Fact]:
 
 def _titled(content: Content, facility: Facility) -> Iterator[Fact]:
     """What of the facility's list the title names."""
-    for fact in facility.things.found(content.title):
+    for fact in facility.things.found(hyphenated(content.title)):
         yield replace(fact, start=None, end=None)
 
 
@@ -237,10 +241,14 @@ def _things(text: str, names: tuple[Token, ...], facility: Facility) -> list[Fac
     """Systems and devices: of the facility's list, or else what is written like one."""
     if facility.things:
         return list(facility.things.found(text))
-    return [
+    found = [
         Fact(DEVICE, text[one.start : one.end], "form", one.start, one.end)
         for one in names
         if one.kind == DEVICE
+    ]
+    return found + [
+        Fact(DEVICE, text[start:end], "form", start, end)
+        for start, end in identifiers.of_a_form(text, {one.value for one in found})
     ]
 
 

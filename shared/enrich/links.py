@@ -19,9 +19,10 @@ from shared.enrich.places import places
 from shared.entries.found import LINKS_STAGE
 from shared.stages.descriptor import Reading, StageDescriptor
 from shared.text.facility import Facility
+from shared.text.identifiers import hyphenated
 
 # Raised with every change of what is found in an entry.
-_VERSION = 1
+_VERSION = 2
 MAX_LINKS = 200
 # All of them in JSON stay well below what a stage may find.
 MAX_CHARS = 40_000
@@ -115,6 +116,7 @@ def find(reading: Reading) -> list[Link]:
 def _apart(text: str, reading: Reading) -> Iterator[_Found]:
     """Yield what is named, in order, none within another: an address comes first."""
     taken = list(islice(_urls(text), MAX_LINKS))
+    text = hyphenated(text)
     taken = _merged(taken, _tickets(text, reading.facility))
     taken = _merged(taken, _entries(text, reading["source"], reading["external_id"]))
     yield from taken

@@ -14,7 +14,7 @@ from shared.text.runs import Token
 from shared.text.tokens import Line, Piece, reader
 
 # Raised with every change of what a text comes to.
-_VERSION = 8
+_VERSION = 9
 
 # Which section holds the text itself.
 _TEXT = 1

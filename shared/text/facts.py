@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from shared.text.folding import fold
-from shared.text.identifiers import identify
+from shared.text.identifiers import hyphenated, identify
 
 # Longer values are equal if they begin so.
 MAX_VALUE_CHARS = 200
@@ -78,6 +78,7 @@ def _key(field: str, value: str) -> str:
         value = as_number(value)
     if field not in THINGS:
         return comparable(value)[:MAX_VALUE_CHARS]
+    value = hyphenated(value)
     name = identify(value.strip())
     if name is not None and name.kind in _KEEP_ZEROS:
         # There a near miss is another thing.

@@ -7,7 +7,9 @@ near miss is another thing.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from shared.text import time_words
@@ -47,11 +49,29 @@ _BEAMLINE = re.compile(
 _DEVICE = re.compile(
     r"([A-Za-z]{1,16})[ \u00a0_-]?(\d{1,9})([A-Za-z][A-Za-z0-9]{0,15})?"
 )
+# A number of four digits, and one of those that a clock may show.
+_FOUR_DIGITS = re.compile(r"([A-Z]{3,6})[ -]?\d{4}")
+_PADDED = re.compile(
+    rf"(?<![\w:.{{}}-])(?P<head>[A-Z]{{3,6}}) (?P<number>0\d[0-5]\d)(?![^\W\u02bc]"
+    rf"|[:.,-]\w| ?(?:{_UNITS})\b| ?%) ?(?P<after>[^ ]{{0,10}})"
+)
 _NUMBERED = re.compile(r"([a-z]{1,16})(\d{1,9})([a-z][a-z0-9]{0,15})?")
 _DOCUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*+(?:[_-]++[A-Za-z0-9]++)+")
 _PARTS = re.compile(r"[^:._{}\s\u00a0-]+")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _LOOSE_NUMBER = re.compile(r"\d{1,4}")
+# Hyphens that a word processor makes of the one on the keys, and dashes that may stand
+# for one: as in `HCM-03`, and not as between two names.
+_ANY_HYPHEN = re.compile("[\u2010-\u2015\u2212]")
+_HYPHEN = re.compile("(?<=[^\\W_])[\u2010\u2011](?=[^\\W_]|[*?])")
+_DASHES = "\u2012-\u2015\u2212"
+_NAME_PART = r"[A-Za-z0-9](?:[:._{}-]?[A-Za-z0-9]){0,40}"
+_DASHED = re.compile(
+    rf"(?<![\w:.{{}}-])[A-Za-z](?:[:._{{}}-]?[A-Za-z0-9]){{0,40}}"
+    rf"(?:[{_DASHES}]{_NAME_PART}){{1,6}}"
+    rf"(?![\w{_DASHES}]|[:.,-]\w| ?(?:{_UNITS})\b| ?%)"
+)
+_A_DASH = re.compile(f"[{_DASHES}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +90,16 @@ def identify(written: str) -> Identifier | None:
     if written.isalpha() or written.isdigit():
         return None
     return _beamline(written) or _device(written) or _pv(written) or _document(written)
+
+
+def hyphenated(text: str) -> str:
+    """Return a text with the hyphens of its names as keyboards have them.
+
+    A sign stands for each sign: places stay the same.
+    """
+    if text.isascii() or not _ANY_HYPHEN.search(text):
+        return text
+    return _DASHED.sub(_as_named, _HYPHEN.sub("-", text))
 
 
 def head_of_a_name(written: str, no_names: frozenset[str]) -> str | None:
@@ -100,6 +130,35 @@ def loose_name(head: str, number: str) -> str | None:
     if _LOOSE_NUMBER.fullmatch(number):
         return head.lower() + (number.lstrip("0") or "0")
     return None
+
+
+def of_a_form(text: str, devices: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the likes of `BPM 0123` stand in a text that has a `BPM 1275`, too.
+
+    Alone it might be a word and a time of day.
+    """
+    heads = {form[1] for one in devices if (form := _FOUR_DIGITS.fullmatch(one))}
+    for match in _PADDED.finditer(text) if heads else ():
+        head, number = match["head"], match["number"]
+        if head in heads and not time_words.is_told(number, head, match["after"]):
+            yield match.start(), match.end("number")
+
+
+def _as_named(dashed: re.Match[str]) -> str:
+    """Return `HCM-03` for what is one name with a dash in it, and others as they are.
+
+    A word in small letters goes on behind a dash, and two devices are a range.
+    """
+    written = dashed[0]
+    name = _A_DASH.sub("-", written)
+    parts = _A_DASH.split(written)
+    known = [_DEVICE.fullmatch(part) for part in parts]
+    heads = [one[1] if one else None for one in known]
+    if any(one and one == other for one, other in itertools.pairwise(heads)):
+        return written
+    if any(part.islower() and part.isalpha() for part in parts) or not identify(name):
+        return written
+    return name
 
 
 def _beamline(written: str) -> Identifier | None:

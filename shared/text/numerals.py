@@ -28,11 +28,13 @@ _EXPONENT = (
     # Where the raised digits were lost, a sign still tells a power: `1.5 x 10-9`.
     rf"|\s?[x*\u00d7\u00b7]\s?(?P<power>{_POWER}|10[-+{_MINUS}]\d{{1,3}}))?"
 )
+# What parts groups of thousands and is nothing else: no-break, figure, thin blanks.
+_GROUP = "'\u00a0\u2007\u2009\u202f"
 # By what stands before the decimals. Plain blanks part groups where a comma follows.
 _DIGITS: dict[DecimalMark, str] = {
-    ".": r"[1-9]\d{0,2}(?:[,'\u00a0\u202f]\d{3})+(?:\.\d{1,12})?"
+    ".": rf"[1-9]\d{{0,2}}(?:[,{_GROUP}]\d{{3}})+(?:\.\d{{1,12}})?"
     r"|\d{1,12}(?:\.\d{1,12})?|\.\d{1,12}",
-    ",": r"[1-9]\d{0,2}(?:[.'\u00a0\u202f]\d{3})+(?:,\d{1,12})?(?![.,]?\d)"
+    ",": rf"[1-9]\d{{0,2}}(?:[.{_GROUP}]\d{{3}})+(?:,\d{{1,12}})?(?![.,]?\d)"
     r"|[1-9]\d{0,2}(?: \d{3})+,\d{1,12}|\d{1,12}(?:[.,]\d{1,12})?|\.\d{1,12}",
 }
 _TIMES = r"[x*\u00d7\u00b7]"
@@ -41,7 +43,7 @@ _TIMES = r"[x*\u00d7\u00b7]"
 _NUMBERS = {
     mark: re.compile(
         rf"(?<![\w.,:/^{_MINUS}-])(?<!\d\u2013)(?<!\d\*\*)(?<!\^ )(?<!\d[eE] )"
-        rf"(?<!\d['\u00a0\u202f])(?P<sign>[-+{_MINUS}]?)"
+        rf"(?<!\d[{_GROUP}])(?P<sign>[-+{_MINUS}]?)"
         rf"(?:(?<!\d{_TIMES})(?<!\d{_TIMES} )(?<!\d {_TIMES} )(?P<bare>{_POWER})"
         rf"|(?P<digits>{digits}){_EXPONENT})"
     )
@@ -55,7 +57,29 @@ _OTHER_ENDS = {
     )
     for mark, digits in _DIGITS.items()
 }
-_BLANKS = str.maketrans(dict.fromkeys("' \u00a0\u202f"))
+_BLANKS = str.maketrans(dict.fromkeys(f"{_GROUP} "))
+# A plain blank parts groups where what comes before can have no number of its own, and
+# what follows is not counted: `to 10 500 V`, and neither `BPM 10 500 V` nor
+# `to 2 500 W heaters`.
+_TOLD = (
+    "about|above|approximately|at|auf|bei|below|exceeded|exceeds|is|ist|reached|"
+    "reaches|than|to|under|was|were|war|around|over"
+)
+_GOES_ON = (
+    "after|again|and|as|at|auf|because|before|bei|but|by|during|for|from|in|instead|"
+    "nach|now|oder|on|or|since|then|to|und|until|vor|when|which|while|with"
+)
+_WITH_BLANKS = r"(?P<number>[1-9]\d{0,2}(?: \d{3})+)(?:[.,]\d{1,12})?"
+_IN_A_UNIT = r" ?(?:%|[\u00b0A-Za-z\u00b5\u03bc]{1,4}[3\u00b3]?(?:/[A-Za-z]{1,4})?)"
+_BY_BLANKS = re.compile(
+    rf"(?:(?<!\w)(?:{_TOLD})|[=<>~:(\u2248\u2264\u2265])\s?"
+    rf"{_WITH_BLANKS}(?={_IN_A_UNIT}"
+    rf"(?:\Z|[.,;:)!?\n]|\s{{1,2}}(?:(?:{_GOES_ON})(?!\w)|[-\u2013(])))",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(rf"{_WITH_BLANKS}{_IN_A_UNIT}")
+_BLANK_BETWEEN = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
+_NO_BREAK = "\u00a0"
 # `1.500` and `1,500`: a group of thousands, or three decimals.
 _GROUPED = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
@@ -84,6 +108,7 @@ def found(
     there is no doubt, and what may be 1500 and 1.5 is no number at all.
     """
     is_told = mark is not None
+    text = _grouped(text)
     if mark is None:
         mark = "," if language in COMMA_LANGUAGES else "."
     for match in _NUMBERS[mark].finditer(text):
@@ -97,6 +122,22 @@ def found(
             yield first, None
         elif last := _numeral(other, mark, is_told=is_told):
             yield first, last
+
+
+def _grouped(text: str) -> str:
+    """Return a text, its places kept, whose blanks part thousands where they surely do.
+
+    A text of nothing but a quantity has no other number in it.
+    """
+    if not _BLANK_BETWEEN.search(text):
+        return text
+    if alone := _ALONE.fullmatch(text.strip()):
+        return text.replace(alone["number"], _as_group(alone["number"]))
+    return _BY_BLANKS.sub(lambda said: _as_group(said[0]), text)
+
+
+def _as_group(number: str) -> str:
+    return _BLANK_BETWEEN.sub(_NO_BREAK, number)
 
 
 def _numeral(

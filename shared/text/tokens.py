@@ -14,10 +14,10 @@ from shared.text.folding import stem, surface
 from shared.text.runs import Runs, Token, contraction_length
 
 # Characters that only look different, each read as one other: places stay the same.
-_WIDE = re.compile("[\u00a0\u202f\u3000\uff01-\uff5e]")
+_WIDE = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000\uff01-\uff5e]")
 _NARROW: dict[int, str | int] = {
     **{0xFF01 + n: 0x21 + n for n in range(0x5E)},
-    **dict.fromkeys((0xA0, 0x202F, 0x3000), " "),
+    **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
 }
 _DIGITS = frozenset("0123456789")
 # What was read once is kept, within these bounds, for every reader.
@@ -91,8 +91,10 @@ class Reader:
         if not text:
             return
         text = text.replace("\t", " ").replace("\r", " ")
-        if not text.isascii() and _WIDE.search(text):
-            text = text.translate(_NARROW)
+        if not text.isascii():
+            if _WIDE.search(text):
+                text = text.translate(_NARROW)
+            text = identifiers.hyphenated(text)
         place = 0
         for name in self._facility.named(text) if self._facility.names else ():
             yield from self._lines(text[place : name.start], place)

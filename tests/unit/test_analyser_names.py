@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.text import facility
+from shared.text import facility, facts, identifiers
 from shared.text.analyser import Sections, analyse, version_of
 from shared.text.facility import PLAIN
 from shared.text.runs import Token
@@ -336,3 +337,47 @@ def test_two_of_the_facility_s_forms_are_one_entry_s_ident(
     analysis = analyse(Sections(text="RSR 0312"), "en", own)
     assert analysis.stream == "rsr-312"
     assert {"rsr", "0312", "312", "rsr0312"} <= set(analysis.idents)
+
+
+HYPHENS = ("\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2015", "\u2212")
+HYPHENATED = ("HCM-03", "LOTO-2024-0312", "SR01C-BPM2", "SR:C01-RF:Trip2", "BPM-0123")
+
+
+@pytest.mark.parametrize("name", HYPHENATED)
+@pytest.mark.parametrize("hyphen", HYPHENS)
+def test_a_name_is_the_same_with_any_hyphen(name: str, hyphen: str) -> None:
+    text, other = f"after {name}, trip", f"after {name}, trip".replace("-", hyphen)
+    assert read(other) == read(text)
+    # A question and a filter are read as entries are.
+    assert clauses(other) == clauses(text)
+    assert facts.term("device", name.replace("-", hyphen)) == facts.term("device", name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Two devices, a range, a change of thought, and what has a unit.
+        ("BPM1\u2013BPM4", ["bpm1", "bpm4"]),
+        ("RF 500\u2013510", ["rf500", "510"]),
+        ("beam\u20142 hours", ["beam", "2", "hour"]),
+        ("lost\u2014RF3 trip", ["lost", "rf3", "trip"]),
+        ("RF\u2013500 MHz", ["rf", "500", "mhz"]),
+        ("A\u22125 V", ["a", "5", "v"]),
+        ("RF \u2013 3", ["rf", "3"]),
+        ("-HCM \u201103", ["hcm", "03"]),
+    ],
+)
+def test_a_dash_that_joins_no_name_parts_words(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_a_name_goes_on_behind_a_thin_blank() -> None:
+    assert terms("HCM\u200903 and HCM\u202f04") == ["hcm3", "and", "hcm4"]
+
+
+@pytest.mark.parametrize("piece", ["A", "A\u2013", "A.b", "a\u2011", "A\u2013\u2013"])
+def test_a_text_of_nothing_but_dashes_is_read_in_time(piece: str) -> None:
+    began = time.process_time()
+    text = piece * (1_000_000 // len(piece)) + "\u2013"
+    assert len(identifiers.hyphenated(text)) == len(text)
+    assert time.process_time() - began < 5

@@ -28,6 +28,7 @@ from shared.query.language.tree import (
     Phrase,
     Words,
 )
+from shared.text.identifiers import hyphenated
 
 # Brackets deeper than these are ignored: nobody thinks so, and engines have limits.
 MAX_NESTING = 16
@@ -48,6 +49,7 @@ UNREAD = frozenset({"date_unreadable", "field_unreadable", "wildcard_refused"})
 
 def parse(text: str, clock: Clock = NO_CLOCK) -> Parsed:
     """Return what a question asks for; never raises, whatever the text."""
+    text = hyphenated(text)
     scanned = scanner.scan(text)
     notes = _Notes()
     if scanned.odd_quote is not None:
