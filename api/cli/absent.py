@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from api.cli.fitting import cut, labelled, wrapped
+from api.cli.hit import Page
 from api.cli.terminal import local, plain
 
 _TITLE = 40
@@ -19,21 +20,22 @@ _GATES = {
 }
 
 
-def lines(answer: dict[str, Any], width: int, zone: ZoneInfo) -> Iterator[str]:
+def lines(answer: dict[str, Any], page: Page) -> Iterator[str]:
     """Yield what was searched, over what time, what is unknown and what came near."""
     said = answer["context_answer"]
-    yield from textwrap.wrap(
-        plain(said["summary"] if said else "Nothing was found."), width
+    yield from wrapped(
+        plain(said["summary"] if said else "Nothing was found."), page.text
     )
     coverage = answer["coverage"] or {}
     # Of what is pushed nobody knows whether it is all.
     read = [one for one in coverage.get("sources", []) if one["complete_to"]]
     for one in read[:_MOST_SOURCES]:
-        yield f"searched  {plain(_reach(one, zone))}"
+        yield labelled("searched", plain(_reach(one, page.zone)), page.facts)
     if len(read) > _MOST_SOURCES:
-        yield f"searched  and {len(read) - _MOST_SOURCES} more: --json has all"
+        more = f"and {len(read) - _MOST_SOURCES} more: --json has all"
+        yield labelled("searched", more, page.facts)
     for one in coverage.get("nearest", []):
-        yield f"near      {plain(_near(one))}"
+        yield labelled("near", plain(_near(one)), page.facts)
     yield ""
 
 
@@ -46,7 +48,7 @@ def _reach(one: dict[str, Any], zone: ZoneInfo) -> str:
 
 
 def _near(one: dict[str, Any]) -> str:
-    title = textwrap.shorten(one["title"], _TITLE) if one["title"] else "(no title)"
+    title = cut(plain(one["title"]), _TITLE) or "(no title)"
     why = _GATES.get(one["gate"], f"kept out by {one['gate']}")
     numbers = ""
     if one["value"] is not None:

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import httpx
 
 from api.cli import output
@@ -13,6 +18,9 @@ from api.cli import output
 if TYPE_CHECKING:
     from shared.settings import Settings
 
+_CONNECT_SECONDS, _SLOW_SECONDS = 10.0, 3.0
+# What a proxy says as long as what it stands before is not there.
+_FOR_A_WHILE = frozenset({429, 502, 503, 504})
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never bound
 
@@ -35,13 +43,29 @@ def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.C
         # The key of this home is for this home's API, never for another address.
         key = key or (_kept_key(settings.home) if url is None else None)
         url = url or base_url(settings)
+    _check(url, key or "")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     return httpx.Client(
         base_url=url.rstrip("/"),
         headers=headers,
-        timeout=timeout_seconds,
+        timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
         trust_env=not is_here(url),
     )
+
+
+def _check(url: str, key: str) -> None:
+    """Refuse what no request can be made of."""
+    try:
+        address = httpx.URL(url)
+        is_one = address.scheme in {"http", "https"} and bool(address.host)
+    except httpx.InvalidURL:
+        is_one = False
+    if not is_one:
+        message = f"{url!r} is no address: write it as http://HOST:PORT."
+        raise output.CommandError(message, exit_code=output.USAGE)
+    if not (key.isascii() and key.isprintable()):
+        message = "The key holds signs that no key has: was it copied whole and alone?"
+        raise output.CommandError(message, exit_code=output.USAGE)
 
 
 def is_here(url: str) -> bool:
@@ -52,7 +76,10 @@ def is_here(url: str) -> bool:
 def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:
     """Return the JSON of an answer; an error becomes a CommandError with its code."""
     answer = fetch(client, method, path, **kwargs)
-    return answer.json() if answer.content else None
+    try:
+        return answer.json() if answer.content else None
+    except ValueError as exc:
+        raise _another(answer) from exc
 
 
 def fetch(
@@ -60,7 +87,8 @@ def fetch(
 ) -> httpx.Response:
     """Return an answer, whatever it is written in; an error becomes a CommandError."""
     try:
-        answer = client.request(method, path, **kwargs)
+        with _told_if_slow(client):
+            answer = client.request(method, path, **kwargs)
     except httpx.TransportError as exc:
         raise no_answer(client, exc) from exc
     if answer.is_success:
@@ -68,13 +96,46 @@ def fetch(
     raise error_of(answer)
 
 
+@contextmanager
+def _told_if_slow(client: httpx.Client) -> Iterator[None]:
+    """Tell whoever sits at a terminal, and wonders, that an answer is waited for."""
+    context = click.get_current_context(silent=True)
+    out = context.find_object(output.Output) if context else None
+    if out is None or not sys.stderr.isatty():
+        yield
+        return
+    told = f"Waiting for the API at {client.base_url}; Ctrl-C gives up."
+    timer = threading.Timer(_SLOW_SECONDS, out.say, (told,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.CommandError:
     """Return what to say of an API that does not answer: it may be tried again."""
-    message = (
-        f"The API at {client.base_url} does not answer ({type(exc).__name__}). "
-        "Start it with `logchord up`, or name another with --url."
-    )
+    advice = "Start it with `logchord up`, or name another with --url."
+    if isinstance(exc, httpx.ReadTimeout):
+        # Somebody is there: to start it would help nobody.
+        advice = "It is there and may be busy: try again, or see `logchord status`."
+    name = type(exc).__name__
+    message = f"The API at {client.base_url} does not answer ({name}). {advice}"
     return output.CommandError(message, exit_code=output.TRY_AGAIN)
+
+
+def _another(answer: httpx.Response) -> output.CommandError:
+    """Return what to say of an answer that is none of Logchord's."""
+    where = answer.request.url.copy_with(query=None)
+    message = f"{where} answered {answer.status_code}, but not as Logchord does."
+    if answer.is_redirect:
+        message += f" It points to {answer.headers.get('location', 'nowhere')}."
+    if answer.status_code in _FOR_A_WHILE:
+        message += " The API behind it may be starting: try again."
+        return output.CommandError(message, exit_code=output.TRY_AGAIN)
+    message += " Name the right address with --url or LOGCHORD_URL."
+    return output.CommandError(message, exit_code=output.USAGE)
 
 
 def error_of(answer: httpx.Response) -> output.CommandError:
@@ -83,15 +144,19 @@ def error_of(answer: httpx.Response) -> output.CommandError:
         body = answer.json()
         error = body["error"]
     except (ValueError, KeyError, TypeError):
-        message = f"The API answered {answer.status_code} without saying why."
-        return output.CommandError(message)
+        return _another(answer)
     code = output.exit_code_of(
         answer.status_code,
         error["code"],
         retriable=error["severity"] == "RETRIABLE",
     )
     fields = error.get("details", {}).get("fields", [])
-    reasons = [f"{field['path']}: {field['message']}" for field in fields]
+    reasons = [
+        f"{field['path']}: {field['message']}"
+        for field in fields
+        # Of one field alone the message says it already.
+        if field["message"] not in error["message"]
+    ]
     told = [error["message"], *reasons, f"code: {error['code']}", f"id: {error['id']}"]
     return output.CommandError("\n".join(told), exit_code=code, error=error)
 

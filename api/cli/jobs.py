@@ -7,12 +7,13 @@ from uuid import UUID
 
 import click
 
-from api.cli import events, http, output
-from api.cli.terminal import facility_zone, local, plain
+from api.cli import asked_jobs, events, http, output, search_answer
+from api.cli.asked_jobs import PATH as _PATH
+from api.cli.fitting import labelled, wrapped
+from api.cli.terminal import columns, facility_zone, fact_width, local, plain
 from api.cli.why_not import why_not
 
-_PATH = "/v1/search/jobs"
-_WAIT_MS = 20_000
+_INDENT, _LEAST_ASKED = "    ", 30
 _SAME = {True: "yes", False: "no", None: "unknown"}
 
 
@@ -41,7 +42,14 @@ def list_jobs(*, limit: int) -> None:
     for job in found:
         asked = plain(job["request"]["query"])
         when = local(job["created_at"], zone)
-        out.data(f"{job['job_id']}  {when}  {job['state']:<8}  {asked}")
+        line = f"{job['job_id']}  {when}  {job['state']:<8}"
+        column = len(line) + 2
+        if column + _LEAST_ASKED <= columns():
+            out.data(labelled(line, asked, columns(), column=column))
+            continue
+        out.data(job["job_id"])
+        told = wrapped(f"{job['state']}  {when}  {asked}", fact_width() - len(_INDENT))
+        out.data("\n".join(f"{_INDENT}{part}" for part in told))
     if not found:
         out.say("There are no searches; they are kept for a day.")
 
@@ -49,11 +57,14 @@ def list_jobs(*, limit: int) -> None:
 @jobs.command()
 @click.argument("job_id", type=click.UUID)
 def show(*, job_id: object) -> None:
-    """Show how a search fares."""
+    """Show how a search fares, and what it found."""
     out = output.current()
     with http.open_client(out) as client:
         job = http.call(client, "GET", f"{_PATH}/{job_id}")
     _tell(out, job)
+    if job["response"] and not out.as_json:
+        out.data("")
+        search_answer.show(out, job["response"])
 
 
 @jobs.command()
@@ -92,10 +103,7 @@ def replay(*, job_id: UUID) -> None:
     out = output.current()
     with http.open_client(out) as client:
         again = http.call(client, "POST", f"{_PATH}/{job_id}/replay")
-        job: dict[str, Any] = {"ended_at": None}
-        while job["ended_at"] is None:
-            where = f"{_PATH}/{again['job_id']}"
-            job = http.call(client, "GET", where, params={"wait_ms": _WAIT_MS})
+        job = asked_jobs.ended(client, again["job_id"])
     if out.as_json:
         out.document(job)
         return
@@ -106,22 +114,23 @@ def replay(*, job_id: UUID) -> None:
     out.data(f"{'same':<10}{_SAME[found['same']]}")
     for one in found["changed"]:
         told = f"{one['input']}: {one['from'] or 'none'} -> {one['to'] or 'none'}"
-        out.data(f"{'changed':<10}{plain(told)}")
+        out.data(labelled("changed", plain(told), fact_width()))
 
 
 def _tell(out: output.Output, job: dict[str, Any]) -> None:
     if out.as_json:
         out.document(job)
         return
+    width = fact_width()
     ended = " (cancelled)" if job["cancelled"] else ""
     out.data(f"{'state':<10}{job['state']}{ended}")
-    out.data(f"{'query':<10}{plain(job['request']['query'])}")
+    out.data(labelled("query", plain(job["request"]["query"]), width))
     for one in job["branches"]:
-        out.data(f"{'branch':<10}{_branch(one)}")
+        out.data(labelled("branch", _branch(one), width))
     if job["response"]:
         out.data(f"{'results':<10}{job['response']['total_results']}")
     if job["error"]:
-        out.data(f"{'error':<10}{plain(job['error']['message'])}")
+        out.data(labelled("error", plain(job["error"]["message"]), width))
 
 
 def _event(out: output.Output, name: str, data: dict[str, Any]) -> None:

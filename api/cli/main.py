@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import sys
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import click
 
 from api.cli import output
 from shared.errors import LogchordError
+from shared.nearest import hint
 
 
 class Entry(NamedTuple):
@@ -69,6 +71,14 @@ class Commands(click.Group):
         command: click.Command = getattr(module, entry.attribute or cmd_name)
         return _with_global_options(command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command where one is unknown."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command '{args[0]}'.{hint(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter
     ) -> None:
@@ -127,6 +137,9 @@ def cli(ctx: click.Context) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and end the process with the code that the contract names."""
     out = output.Output()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal of another alphabet shows what it can, and a mark for the rest.
+        sys.stdout.reconfigure(errors="replace")
     try:
         ending = cli.main(
             arguments, prog_name="logchord", standalone_mode=False, obj=out
@@ -138,6 +151,9 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(output.INTERRUPTED)
     except LogchordError as exc:
         sys.exit(output.show_error(out, exc))
+    except UnicodeEncodeError:
+        out.complain("What was typed holds bytes that are no UTF-8.")
+        sys.exit(output.USAGE)
     except BrokenPipeError:
         # The reader of a pipe (`| head`) has gone: there is nobody left to tell.
         sys.stdout = None

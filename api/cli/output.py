@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
@@ -40,13 +41,18 @@ class CommandError(click.ClickException):
         click.echo(self.message, file=file or sys.stderr)
 
 
+def _is_coloured() -> bool:
+    """Whether colour is wanted where it can be shown (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 @dataclass
 class Output:
     """How this call of the command line prints, and whom it speaks to."""
 
     as_json: bool = False
     quiet: bool = False
-    color: bool = True
+    color: bool = field(default_factory=_is_coloured)
     url: str | None = None
     key: str | None = None
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
 
 import click
 
+from api.cli.fitting import spans, wrapped
 from api.cli.terminal import plain
 
 _MAX_CHARACTERS = 400
 _TAGS = re.compile("(</?b>)")
-_BETWEEN = " · "
 # Of a long passage what was left out stands between its parts.
 _LEFT_OUT = " ... "
 
@@ -21,28 +20,13 @@ _LEFT_OUT = " ... "
 def marked_lines(highlights: Sequence[str], content: str, width: int) -> list[str]:
     """Return the marked parts, or the beginning of a passage that has none."""
     if not highlights:
-        return textwrap.wrap(_shortened(content), width)
+        return wrapped(_shortened(content), width)
     pieces = list(_pieces(highlights))
     text = "".join(piece for piece, _ in pieces)
     bold = [is_bold for piece, is_bold in pieces for _ in piece]
-    told: list[str] = []
-    at = 0
-    for line in textwrap.wrap(text, width):
-        at = text.index(line, at)
-        told.append(_styled(line, bold[at : at + len(line)]))
-        at += len(line)
-    return told
-
-
-def joined(facts: Sequence[str], width: int) -> list[str]:
-    """Return facts side by side, a new line where the next one does not fit."""
-    lines: list[str] = []
-    for fact in facts:
-        if lines and len(lines[-1]) + len(_BETWEEN) + len(fact) <= width:
-            lines[-1] += _BETWEEN + fact
-        else:
-            lines += textwrap.wrap(fact, width)
-    return lines
+    return [
+        _styled(text[start:end], bold[start:end]) for start, end in spans(text, width)
+    ]
 
 
 def _pieces(highlights: Sequence[str]) -> Iterator[tuple[str, bool]]:

@@ -31,6 +31,8 @@ def entry(client: httpx.Client, ref: str, revision: int | None = None) -> Any:
         if found is not None:
             return found
     message = f"No entry is called {ref!r}."
+    if revision is not None:
+        message = f"No entry is called {ref!r}, or it has no revision {revision}."
     raise CommandError(message, exit_code=output.NOT_FOUND)
 
 

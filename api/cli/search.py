@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
+from contextlib import suppress
 from typing import Any
-from zoneinfo import ZoneInfo
+from uuid import UUID
 
 import click
+import httpx
 
-from api.cli import absent, http, output, search_debug, search_export, search_facets
+from api.cli import asked_jobs, http, output, search_answer, search_export, why_not
 from api.cli.output import CommandError
-from api.cli.passages import joined, marked_lines
-from api.cli.terminal import facility_zone, local, plain
+from api.cli.question_words import QuestionCommand
 
-_WIDTH, _LEAST_WIDTH = 88, 30
-_INDENT = "    "
 # The filter that takes a list, be it of one.
 _OF_MANY = "exclude_entry_ids"
-_COLOURS = {
-    "ok": "green",
-    "empty": "green",
-    "timeout": "yellow",
-    "skipped": "yellow",
-    "error": "red",
-}
+_QUERY = "/v1/search/query"
 
 
-@click.command()
-@click.argument("words", nargs=-1, required=True)
+@click.command(cls=QuestionCommand)
+@click.argument("words", nargs=-1)
 @click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
 @click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
 @click.option(
@@ -57,7 +48,15 @@ _COLOURS = {
 )
 @click.option("--fields", help="With --json: of each result entry_id,title, say.")
 @click.option("--max-chars", type=int, help="Most text of all results together.")
+@click.option("--explain", is_flag=True, help="Also why each hit stands where it does.")
+@click.option("--why", metavar="REF", help="Also why this entry is not among them.")
 @click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
+@click.option(
+    "--job",
+    "as_job",
+    is_flag=True,
+    help="Do not wait, print the job's id; with an id for WORDS: what it found.",
+)
 @click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
 @click.option("--to", "until", help="Written up to the end of it.")
 @click.option(
@@ -80,15 +79,28 @@ def search(  # noqa: PLR0913 - one for each option
     detail: str | None,
     fields: str | None,
     max_chars: int | None,
+    explain: bool,
+    why: str | None,
     debug: bool,
+    as_job: bool,
     since: str | None,
     until: str | None,
     fail_on_degraded: bool,
 ) -> int:
-    """Search the logbooks for WORDS."""
+    """Search the logbooks for WORDS.
+
+    A word behind a minus is excluded, and filters alone list what passes them.
+    """
     out = output.current()
+    narrowed = filters_of(filters) | _times(since, until)
+    if not words and not narrowed:
+        message = "Say what to search for, or which --filter, --from or --to it passes."
+        raise CommandError(message, exit_code=output.USAGE)
     if fields is not None and not out.as_json:
         message = "--fields: add --json, there is no other way to print some fields."
+        raise CommandError(message, exit_code=output.USAGE)
+    if (as_job or export) and (why or (as_job and export)):
+        message = "--job, --export and --why: ask for one of them."
         raise CommandError(message, exit_code=output.USAGE)
     body = {
         "query": " ".join(words),
@@ -96,7 +108,7 @@ def search(  # noqa: PLR0913 - one for each option
         "limit": limit,
         "sort": sort,
         "facets": _listed(facets),
-        "filters": filters_of(filters) | _times(since, until),
+        "filters": narrowed,
         "exhaustive": exhaustive,
         "modules": list(modules) or None,
         "collapse": "thread" if by_thread else None,
@@ -110,14 +122,60 @@ def search(  # noqa: PLR0913 - one for each option
     with http.open_client(out) as client:
         if export:
             return search_export.write(out, client, export, body)
-        answer = http.call(client, "POST", "/v1/search/query", json=body)
-    if out.as_json:
-        out.document(answer)
-    else:
-        _show(out, answer)
+        earlier = _job_of(words) if as_job else None
+        if as_job and earlier is None:
+            return _submit(out, client, body)
+        answer = (
+            asked_jobs.answered(client, http.call(client, "POST", _QUERY, json=body))
+            if earlier is None
+            else asked_jobs.response(client, earlier)
+        )
+        _tell(out, client, answer, explain=explain, why=why)
     if fail_on_degraded and (answer["degraded"] or answer["state"] == "partial"):
         return output.DEGRADED
     return output.DONE
+
+
+def _tell(
+    out: output.Output,
+    client: httpx.Client,
+    answer: dict[str, Any],
+    *,
+    explain: bool,
+    why: str | None,
+) -> None:
+    if not out.as_json:
+        search_answer.show(out, answer, explain=explain)
+    if why is None:
+        said = None
+    elif answer["job_id"] is None:
+        message = "Nothing was asked for: there is no search to ask --why of."
+        raise CommandError(message, exit_code=output.USAGE)
+    else:
+        said = why_not.asked(client, answer["job_id"], why)
+    if out.as_json:
+        out.document(answer if said is None else {**answer, "why_not": said})
+    elif said is not None:
+        out.data("")
+        why_not.tell(out, said)
+
+
+def _submit(out: output.Output, client: httpx.Client, body: dict[str, Any]) -> int:
+    """Leave a search to go on by itself, and print its name."""
+    job = http.call(client, "POST", asked_jobs.PATH, json=body)
+    if out.as_json:
+        out.document(job)
+    else:
+        out.data(job["job_id"])
+        out.say(f"What it finds: logchord search --job {job['job_id']}")
+    return output.DONE
+
+
+def _job_of(words: tuple[str, ...]) -> UUID | None:
+    """Return the job that is meant, if an id is all that was said."""
+    with suppress(ValueError):
+        return UUID(" ".join(words))
+    return None
 
 
 def _listed(given: str | None) -> list[str]:
@@ -145,118 +203,3 @@ def _value(name: str, found: list[str]) -> Any:
 def _times(since: str | None, until: str | None) -> dict[str, str]:
     given = {"date_from": since, "date_to": until}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def _show(out: output.Output, answer: dict[str, Any]) -> None:
-    zone = facility_zone()
-    width = width_of()
-    for result in answer["results"]:
-        out.data(shown(result, zone, width))
-    if not answer["results"]:
-        for line in absent.lines(answer, width, zone):
-            out.data(line)
-    for one in answer["diagnostics"]:
-        out.say(f"{one['level']}: {one['message']}")
-    for line in search_facets.lines(answer["facets"], zone):
-        out.data(line)
-    out.data(_closing(answer, zone))
-    if answer.get("plan"):
-        for line in search_debug.lines(answer):
-            # A question may hold what moves the cursor, too.
-            out.data(plain(line))
-
-
-def width_of() -> int:
-    """Return how wide texts are shown: as the terminal is, within reason."""
-    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
-    return max(_LEAST_WIDTH, min(_WIDTH, columns)) - len(_INDENT)
-
-
-def shown(result: dict[str, Any], zone: ZoneInfo, width: int) -> str:
-    """Return one hit as lines: its place and score, about it, and its best passage."""
-    title = plain(result["title"]) or "(no title)"
-    head = (
-        f"{result['rank']:>2}. {click.style(title, bold=True)}"
-        f"  {click.style(format(result['relevance_score'], '.2f'), fg='cyan')}"
-    )
-    books = ", ".join(result["logbooks"])
-    place = f"{result['source']}/{result['external_id']}"
-    facts = [local(result["entry_time"], zone), place, books, result["author"]]
-    found_by = "found by " + ", ".join(result["found_by"])
-    alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
-    told = [plain(fact) for fact in (*facts, found_by, alike) if fact]
-    about = [click.style(line, dim=True) for line in _joined(told, width)]
-    for one in result.get("superseded_by", ()):
-        newer = _joined([plain(told) for told in _newer(one, zone)], width)
-        about += [click.style(line, fg="yellow") for line in newer]
-    text = marked_lines(result["highlights"], result["content"], width)
-    return "\n".join([head, *(f"{_INDENT}{line}" for line in (*about, *text)), ""])
-
-
-def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
-    """Return what a value of a hit is by now, and who says so."""
-    what = f"superseded: {one['parameter']} of {one['device']}"
-    value = f"{one['stated']:g} is {one['value']:g} {one['unit']}".rstrip()
-    place = f"{one['source']}/{one['external_id']}"
-    return [what, value, f"since {local(one['time'], zone)}", place]
-
-
-def _joined(facts: list[str], width: int) -> list[str]:
-    # For whoever reads lines, each hit is one.
-    return joined(facts, width if sys.stdout.isatty() else sys.maxsize)
-
-
-def _closing(answer: dict[str, Any], zone: ZoneInfo) -> str:
-    branches = " · ".join(branch_told(one) for one in answer["branches"])
-    as_of = local(answer["as_of"], zone) if answer["as_of"] else "unknown"
-    lines = [
-        f"shown     {_amount(answer)}",
-        f"branches  {branches or 'none'}",
-        f"as of     {as_of}",
-        f"job       {answer['job_id'] or 'none'}",
-        f"took      {answer['search_duration_ms']:.0f} ms, {answer['method_used']}",
-    ]
-    left_out = answer["suppressed"]["count"]
-    if left_out:
-        lines.append(f"left out  {left_out} that scored too low")
-    if answer.get("hidden_count"):
-        lines.append(f"hidden    {answer['hidden_count']} match that you may not see")
-    lines += [_time(one, zone) for one in answer["time"]["applied"]]
-    said = answer.get("context_answer") or {}
-    lines += [f"asks      {plain(one)}" for one in said.get("questions", ())]
-    if answer["degraded"]:
-        told = "degraded: a part of the search failed"
-        lines.append(click.style(told, fg="yellow"))
-    return "\n".join(lines)
-
-
-def _amount(answer: dict[str, Any]) -> str:
-    """Say how much of what matches this is: a few of all, or the best of some."""
-    shown, total = answer["total_results"], answer["total_candidates"]
-    if total["exact"]:
-        return f"{shown} of all {total['lower_bound']} that match"
-    if answer["complete"]:
-        return f"{shown}, and nothing else was found"
-    return f"the first {shown} of {total['lower_bound']} or more"
-
-
-def _time(one: dict[str, Any], zone: ZoneInfo) -> str:
-    ends = [
-        f"{word} {local(one[end], zone)}"
-        for word, end in (("from", "from"), ("before", "to"))
-        if one[end]
-    ]
-    what = "happened" if one.get("field") == "event_time" else "written"
-    read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
-    return f"{what:<8}  {' '.join(ends)}{read}"
-
-
-def branch_told(one: dict[str, Any]) -> str:
-    """Return how a part of a search fared, and why it did not, in a few words."""
-    status = click.style(one["status"], fg=_COLOURS.get(one["status"]))
-    counted = f" {one['candidates']}" if one["status"] == "ok" else ""
-    # Of one that was skipped there is no error.
-    reason = one["error_code"] or one["reason"]
-    why = f" ({reason})" if reason else ""
-    instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""
-    return f"{one['name']}{instead} {status}{counted}{why}"

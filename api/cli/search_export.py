@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from api.cli import http, output
+from api.cli import asked_jobs, http, output
 from api.cli.output import CommandError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _WHOLE = (b'{"complete": true,', b"complete,true,")
 # Longer than the last record of any file that is whole.
 _END_BYTES = 200
-_WAIT_MS = 30_000
 
 
 def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) -> int:
@@ -48,11 +47,9 @@ def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) ->
 
 def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> int:
     """Print what a job of this search found."""
-    job = http.call(client, "POST", "/v1/search/jobs", json=body)
-    where = f"/v1/search/jobs/{job['job_id']}"
-    ended = http.call(client, "GET", where, params={"wait_ms": _WAIT_MS})
-    if ended["error"]:
-        raise CommandError(ended["error"]["message"], error=ended["error"])
+    job = http.call(client, "POST", asked_jobs.PATH, json=body)
+    where = f"{asked_jobs.PATH}/{job['job_id']}"
+    asked_jobs.response(client, job["job_id"])
     answer = http.fetch(client, "GET", f"{where}/export", params={"format": form})
     sys.stdout.buffer.write(answer.content)
     sys.stdout.buffer.flush()

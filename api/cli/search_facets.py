@@ -9,26 +9,32 @@ from zoneinfo import ZoneInfo
 
 import click
 
+from api.cli.fitting import cut, padded
+from api.cli.hit import Page
 from api.cli.terminal import plain
 
-_BAR = 40
-# Wide enough for most names; a longer one pushes its count aside.
-_NAME = 24
+_BAR, _COUNT, _NAME = 40, 7, 24
+# What stands between and before them.
+_BLANKS = 5
 # From shorter intervals on, the time of day matters.
 _WHOLE_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 
 
-def lines(facets: dict[str, Any], zone: ZoneInfo) -> Iterator[str]:
+def lines(facets: dict[str, Any], page: Page) -> Iterator[str]:
     """Yield what all that match are counted by, to be read in a terminal."""
+    room = page.facts - _COUNT - _BLANKS
+    # The bars give way to the names, and those are cut where they fill the line.
+    longest = max(0, min(_BAR, room - _NAME))
     for name, facet in facets.items():
         exact = "" if facet["exact"] else ", of the newest only"
         interval = f" by {facet['interval']}" if facet.get("interval") else ""
         yield click.style(f"{name}{interval}{exact}", bold=True)
-        rows = [*_rows(facet, zone)]
+        rows = [*_rows(facet, page.zone)]
         most = max((count for _, count in rows), default=0)
         for told, count in rows:
-            bar = "#" * (-(-_BAR * count // most) if most else 0)
-            yield f"  {told:<{_NAME}} {count:>7}  {bar}".rstrip()
+            bar = "#" * (-(-longest * count // most) if most else 0)
+            what = padded(cut(told, max(room - longest, 1)), min(_NAME, room))
+            yield f"  {what} {count:>{_COUNT}}  {bar}".rstrip()
         if not rows:
             yield "  nothing to count"
         if facet.get("more"):

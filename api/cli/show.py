@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-import textwrap
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 
-from api.cli import http, output, refs
-from api.cli.terminal import facility_zone, local, plain, plain_lines
+from api.cli import entry_files, http, output, refs
+from api.cli.fitting import cells, joined, labelled, wrapped
+from api.cli.terminal import (
+    MOST_COLUMNS,
+    columns,
+    facility_zone,
+    fact_width,
+    local,
+    plain,
+    plain_lines,
+    text_width,
+)
 
 _INDENT = "    "
 _MOST_SHOWN, _MOST_INDENTS = 400, 8
+# A level more of indenting for each so many columns.
+_LEAST_TEXT, _WIDE = 12, 60
 
 
 @click.command()
 @click.argument("ref")
 @click.option("--revision", type=click.IntRange(min=1), help="As it was then.")
 @click.option("--diff", is_flag=True, help="What each revision changed, newest first.")
-def show(*, ref: str, revision: int | None, diff: bool) -> None:
+@click.option(
+    "--attachments",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Save its files there; none that is there is replaced.",
+)
+def show(*, ref: str, revision: int | None, diff: bool, folder: Path | None) -> int:
     """Show an entry.
 
     REF is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID, or a bare
@@ -30,9 +50,22 @@ def show(*, ref: str, revision: int | None, diff: bool) -> None:
     with http.open_client(out) as client:
         entry = refs.entry(client, ref, revision)
         revisions = list(_revisions(client, entry["entry_id"])) if diff else []
+        files = [] if folder is None else entry_files.save(client, entry, folder)
     if out.as_json:
-        out.document({**entry, "revisions": revisions} if diff else entry)
-        return
+        more = {"revisions": revisions} if diff else {}
+        more |= {} if folder is None else {"saved": [one.told() for one in files]}
+        out.document({**entry, **more})
+    else:
+        _tell(out, entry, revisions)
+        entry_files.tell(out, files)
+    if folder is not None and not files:
+        out.say("It has no files.")
+    return output.DONE if all(one.path for one in files) else output.FAILED
+
+
+def _tell(
+    out: output.Output, entry: Mapping[str, Any], revisions: list[dict[str, Any]]
+) -> None:
     zone = facility_zone()
     out.data(_whole(entry, zone))
     for one in revisions:
@@ -55,9 +88,11 @@ def thread(*, ref: str) -> None:
     zone = facility_zone()
     entries = {one["entry_id"]: one for one in found["entries"]}
     for node in found["tree"]:
-        indent = _INDENT * min(node["depth"], _MOST_INDENTS)
-        text = _brief(entries[node["entry_id"]], zone)
-        out.data(textwrap.indent(text, indent))
+        # However deep it is, its text has most of the terminal.
+        deepest = min(_MOST_INDENTS, columns() // _LEAST_TEXT)
+        indent = _INDENT * min(node["depth"], deepest)
+        for line in _brief(entries[node["entry_id"]], zone, len(indent)):
+            out.data(f"{indent}{line}".rstrip())
     if not found["complete"]:
         out.say(f"There are more; these are the first {len(entries)}.")
 
@@ -86,22 +121,40 @@ def _whole(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
         ("replies to", entry["reply_to"]),
         ("links", ", ".join(links)),
         ("files", ", ".join(files)),
-        ("at", entry["url"]),
-        ("permalink", entry["permalink"]),
     )
-    told = [f"{name:<12}{plain(value)}" for name, value in facts if value]
-    return "\n".join([_head(entry, zone), "", plain_lines(entry["text"]), "", *told])
+    width = fact_width()
+    # The ids of links are not to be broken, either.
+    column = 12 if width >= _WIDE else len(_INDENT)
+    told = [labelled(name, plain(v), width, column=column) for name, v in facts if v]
+    # An address stays whole, however long: it is there to be clicked or copied.
+    addresses = (("at", entry["url"]), ("permalink", entry["permalink"]))
+    told += [f"{name:<12}{plain(value)}" for name, value in addresses if value]
+    head, text = _head(entry, zone, width), _readable(plain_lines(entry["text"]))
+    return "\n".join([*head, "", *text, "", *told])
 
 
-def _brief(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
+def _readable(text: str) -> Iterator[str]:
+    """Yield the lines of a text, those broken that the terminal would break."""
+    widest = columns()
+    for line in text.split("\n"):
+        if cells(line) <= widest:
+            yield line
+        else:
+            yield from wrapped(line, min(MOST_COLUMNS, widest))
+
+
+def _brief(entry: Mapping[str, Any], zone: ZoneInfo, indent: int) -> Iterator[str]:
     text = plain(entry["text"])
     cut = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + " ..."
-    wrapped = textwrap.fill(cut, 88)
-    return f"{_head(entry, zone)}\n{wrapped}\n"
+    width = fact_width()
+    yield from _head(entry, zone, width if width == sys.maxsize else width - indent)
+    yield from wrapped(cut, text_width() - indent)
+    yield ""
 
 
-def _head(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
-    title = click.style(plain(entry["title"]) or "(no title)", bold=True)
+def _head(entry: Mapping[str, Any], zone: ZoneInfo, width: int) -> Iterator[str]:
+    for line in wrapped(plain(entry["title"]), width) or ["(no title)"]:
+        yield click.style(line, bold=True)
     facts = (
         local(entry["entry_time"], zone),
         f"{entry['source']}/{entry['external_id']}",
@@ -109,5 +162,5 @@ def _head(entry: Mapping[str, Any], zone: ZoneInfo) -> str:
         ", ".join(entry["authors"]),
         f"revision {entry['revision']}" if entry["revision"] > 1 else "",
     )
-    about = " · ".join(plain(fact) for fact in facts if fact)
-    return f"{title}\n{click.style(about, dim=True)}"
+    for line in joined([plain(fact) for fact in facts if fact], width):
+        yield click.style(line, dim=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from api.cli import http, output, refs
-from api.cli.search import shown, width_of
-from api.cli.terminal import facility_zone
+from api.cli.hit import Page, shown
 
 
 @click.command()
@@ -28,8 +27,8 @@ def similar(*, ref: str, limit: int, days: int | None) -> None:
     if out.as_json:
         out.document(found)
         return
-    zone, width = facility_zone(), width_of()
+    page = Page.here()
     for result in found["results"]:
-        out.data(shown(result, zone, width))
+        out.data(shown(result, page))
     if not found["results"]:
         out.data("Nothing is like it.")

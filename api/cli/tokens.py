@@ -8,16 +8,17 @@ from dataclasses import asdict
 import click
 
 from api.cli import output
+from api.cli.fitting import cells, labelled
+from api.cli.question_words import QuestionCommand
+from api.cli.terminal import fact_width
 from shared.settings import Settings
 from shared.text import facility, languages
 from shared.text.analyser import version_of
 from shared.text.explained import Explained, explain
 from shared.text.folding import STEMMED_LANGUAGES
 
-_INDENT = "    "
 
-
-@click.command()
+@click.command(cls=QuestionCommand)
 @click.argument("words", metavar="TEXT", nargs=-1, required=True)
 @click.option(
     "--language",
@@ -47,10 +48,14 @@ def tokens(*, words: tuple[str, ...], language: str | None) -> None:
 
 
 def _as_text(one: Explained) -> str:
+    width = fact_width()
+    about = click.style(f"{one.kind}, written {one.written!r}", dim=True)
     head = f"{one.position:>3} {click.style(one.term, bold=True)}"
-    lines = [f"{head}  {click.style(f'{one.kind}, written {one.written!r}', dim=True)}"]
-    lines += [f"{_INDENT}{reason}" for reason in one.why]
+    column = cells(head) + 2
+    lines = [labelled(head, [about], width, column=min(column, width // 2))]
+    lines += [labelled("", reason, width, column=4) for reason in one.why]
     others = [ident for ident in one.idents if ident != one.term]
     if others:
-        lines.append(f"{_INDENT}also found by: {' '.join(others)}")
+        told = f"also found by: {' '.join(others)}"
+        lines.append(labelled("", told, width, column=4))
     return "\n".join(lines)

@@ -6,9 +6,11 @@ from typing import Any
 from uuid import UUID
 
 import click
+import httpx
 
 from api.cli import http, output
-from api.cli.terminal import plain
+from api.cli.fitting import labelled
+from api.cli.terminal import fact_width, plain
 
 
 @click.command("why-not")
@@ -21,14 +23,25 @@ def why_not(*, job_id: UUID, ref: str) -> None:
     permalink, SOURCE/EXTERNAL_ID, or a bare external id.
     """
     out = output.current()
-    path = f"/v1/search/jobs/{job_id}/why-not"
     with http.open_client(out) as client:
-        said = http.call(client, "GET", path, params={"entry": ref})
+        said = asked(client, job_id, ref)
     if out.as_json:
         out.document(said)
-        return
+    else:
+        tell(out, said)
+
+
+def asked(client: httpx.Client, job_id: UUID | str, ref: str) -> dict[str, Any]:
+    """Return why a job did not return an entry."""
+    path = f"/v1/search/jobs/{job_id}/why-not"
+    said: dict[str, Any] = http.call(client, "GET", path, params={"entry": ref})
+    return said
+
+
+def tell(out: output.Output, said: dict[str, Any]) -> None:
+    """Print the gate, the reason, and what each branch made of the entry."""
     for name, value in _facts(said):
-        out.data(f"{name:<10}{value}")
+        out.data(labelled(name, [value], fact_width()))
 
 
 def _facts(said: dict[str, Any]) -> list[tuple[str, str]]:

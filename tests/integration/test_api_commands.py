@@ -275,3 +275,42 @@ def test_search_shows_results_branches_and_how_fresh_they_are(
     assert document["results"][0]["external_id"] == "OPS-77"
     assert narrowed.stdout.startswith("Nothing was found among 0 entries.")
     assert "api/OPS-77" in either.stdout
+
+
+def test_search_says_why_waits_or_not_and_takes_a_minus_for_not(
+    running: System, tenant: str, client: httpx.Client, tmp_path: Path
+):
+    for number, text in (("1", "Cavity tripped on arc."), ("2", "Cavity injection.")):
+        client.post(
+            "/v1/entries?wait_for=index&wait_ms=30000",
+            json={"external_id": f"OPS-{number}", "title": "", "text": text},
+        )
+    run = runner(running, tmp_path, running.key(tenant=tenant))
+
+    told = run(
+        *("search", "cavity", "-injection", "--mode", "keyword"),
+        *("--explain", "--why", "OPS-2"),
+    )
+    document = json.loads(
+        run("search", "cavity", "-injection", "--why", "OPS-1", "--json").stdout
+    )
+    left = run("search", "cavity", "--mode", "keyword", "--job")
+    job = left.stdout.strip()
+    found = run("search", "--job", job)
+    shown = run("jobs", "show", job)
+    listed = run("search", "--filter", "source=api", "--limit", "1")
+
+    assert told.returncode == 0, told.stderr
+    assert "api/OPS-1" in told.stdout
+    assert "api/OPS-2" not in told.stdout
+    assert "    place     1 of os_bm25" in told.stdout
+    assert "\nreason    " in told.stdout
+    assert "\ngate      no_match\n" in told.stdout
+    assert document["why_not"]["returned"] is True
+    assert (left.returncode, len(left.stdout.split())) == (0, 1)
+    assert f"logchord search --job {job}" in left.stderr
+    assert found.returncode == 0, found.stderr
+    assert {"api/OPS-1", "api/OPS-2"} <= set(found.stdout.split())
+    assert shown.stdout.startswith("state     done\nquery     cavity\n")
+    assert shown.stdout.endswith(found.stdout)
+    assert "shown     " in listed.stdout

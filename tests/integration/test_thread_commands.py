@@ -81,6 +81,31 @@ def test_an_entry_is_read_as_it_is_and_as_it_was(
     assert "+Reset." in changes
 
 
+def test_the_files_of_an_entry_are_saved_and_none_is_replaced(
+    logchord: Run, caller: httpx.Client, tmp_path: Path
+) -> None:
+    push(caller, TRIP)
+    where = f"/v1/entries/{caller.get('/e/api/OPS-77').json()['entry_id']}/attachments"
+    assert logchord("show", "OPS-77", "--attachments", "none").returncode == 0
+    assert not (tmp_path / "none").exists()
+    for name, data in (("../trip.txt", b"one"), ("trip.txt", b"two")):
+        sent = caller.post(where, files={"file": (name, data, "text/plain")})
+        assert sent.status_code == 201, sent.text
+    (tmp_path / "files").mkdir()
+    mine = tmp_path / "files" / "trip.txt"
+    mine.write_bytes(b"mine")
+
+    ended = logchord("show", "OPS-77", "--attachments", "files", "--json")
+
+    assert ended.returncode == 0, ended.stderr
+    saved = [Path(one["path"]) for one in json.loads(ended.stdout)["saved"]]
+    assert [(tmp_path / path).read_bytes() for path in saved] == [b"one", b"two"]
+    assert all(path.parent == Path("files") for path in saved)
+    assert mine.read_bytes() == b"mine"
+    refused = logchord("show", "OPS-77", "--attachments", "files/trip.txt")
+    assert refused.returncode == 2
+
+
 def test_a_thread_is_shown_from_any_of_its_entries(
     logchord: Run, caller: httpx.Client
 ) -> None:

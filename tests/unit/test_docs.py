@@ -12,6 +12,7 @@ import click
 import pytest
 
 from api.cli import main as command_line
+from api.cli.question_words import QuestionCommand
 from shared import settings_names
 from shared.error_codes import CODES
 from shared.settings import Settings
@@ -122,7 +123,8 @@ def misnamed(words: list[str]) -> str | None:
         if word.startswith("-"):
             options = {name for one in command.params for name in one.opts}
             name = word.partition("=")[0].rstrip(",.")
-            if name not in options and word != "-":
+            is_word = isinstance(command, QuestionCommand) and word[:2] != "--"
+            if name not in options and word != "-" and not is_word:
                 return name
         elif isinstance(command, click.Group):
             found = command.get_command(context, word.rstrip(",."))

@@ -8,7 +8,8 @@ import click
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.passages import joined, marked_lines
+from api.cli.fitting import cells, joined
+from api.cli.passages import marked_lines
 
 
 def test_what_was_asked_for_is_bold_also_where_a_line_ends() -> None:
@@ -51,5 +52,5 @@ def test_no_line_is_wider_than_the_terminal_nor_moves_its_cursor(
     ]
     for line in marked_lines(told, "", width):
         shown = click.unstyle(line)
-        assert len(shown) <= width
+        assert cells(shown) <= width
         assert shown.isprintable()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
 import pytest
 
-from api.cli import absent
-from api.cli.search import branch_told, shown
+from api.cli import absent, search_debug, search_facets
+from api.cli.fitting import cells
+from api.cli.hit import Page, shown
+from api.cli.search_answer import branch_told
 
 HIT: dict[str, Any] = {
     "title": "RF",
@@ -27,9 +30,13 @@ HIT: dict[str, Any] = {
 }
 
 
-def lines(**fields: Any) -> list[str]:
-    zone = ZoneInfo("Europe/Berlin")
-    return click.unstyle(shown({**HIT, **fields}, zone, 88)).splitlines()
+def page(width: int = 88, zone: str = "Europe/Berlin") -> Page:
+    return Page(ZoneInfo(zone), width, width)
+
+
+def lines(width: int = 88, *, explain: bool = False, **fields: Any) -> list[str]:
+    told = shown({**HIT, **fields}, page(width), explain=explain)
+    return click.unstyle(told).splitlines()
 
 
 def test_a_value_that_is_not_the_newest_is_told_with_the_newest() -> None:
@@ -45,7 +52,7 @@ def test_a_value_that_is_not_the_newest_is_told_with_the_newest() -> None:
         "external_id": "2",
         "time": "2026-03-04T05:31:00Z",
     }
-    (told,) = [one for one in lines(superseded_by=[other]) if "superseded" in one]
+    (told,) = [one for one in lines(200, superseded_by=[other]) if "superseded" in one]
     assert [part.strip() for part in told.split("\u00b7")] == [
         "superseded: current of qf 1",
         "3.2 is 3.5 A",
@@ -73,7 +80,7 @@ def test_of_nothing_found_the_time_that_each_source_covers_is_told() -> None:
     }
 
     first, last = "2020-01-01 00:00 UTC", "2026-03-01 00:00 UTC"
-    told = list(absent.lines(answer, 88, ZoneInfo("UTC")))
+    told = list(absent.lines(answer, page(zone="UTC")))
 
     assert told[:3] == [
         "Nothing was found.",
@@ -98,3 +105,108 @@ def test_a_part_of_a_search_that_was_not_carried_out_says_why(
     nothing = dict.fromkeys(("error_code", "reason", "fallback_for"))
     one = {"name": "semantic", "candidates": 0, **nothing, **fields}
     assert click.unstyle(branch_told(one)) == told
+
+
+SCORED: dict[str, Any] = {
+    "calibration": "linear_map",
+    "confidence": "medium",
+    "ranks": {"os_bm25": 1, "semantic": 4},
+    "contrib": {"os_bm25": 0.0164, "semantic": 0.0156},
+    "scores": {"bm25": 3.434, "cosine": 0.4994, "rrf": 0.0320},
+    "factors": {"graph_gravity": 1.13861, "origin": 0.7},
+}
+
+
+def test_a_hit_explains_its_place_only_when_asked() -> None:
+    told = lines(explain=True, **SCORED)
+    assert [one.strip() for one in told if one not in lines(**SCORED)] == [
+        "score     0.9000 by linear_map \u00b7 confidence medium",
+        "place     1 of os_bm25 \u00b7 worth 0.0164",
+        "place     4 of semantic \u00b7 worth 0.0156",
+        "raw       bm25 3.434 \u00b7 cosine 0.4994 \u00b7 rrf 0.032",
+        "factors   graph_gravity x 1.139 \u00b7 origin x 0.7",
+    ]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 88])
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Re: " * 30,
+        "\u771f\u7a7a\u8a08\u304c\u4e0a\u304c\u3063\u305f" * 9,
+        "SR:C12-VA:" * 9,
+        "",
+    ],
+)
+def test_no_line_of_a_hit_is_wider_than_the_terminal(width: int, title: str) -> None:
+    hit = {
+        **SCORED,
+        "title": title,
+        "author": title,
+        "logbooks": [title],
+        "content": title,
+        "rank": 100,
+    }
+    told = lines(width, explain=True, **hit)
+    assert [one for one in told if cells(one) > width] == []
+    assert any("0.90" in one for one in told[:12])
+
+
+def test_for_a_program_that_reads_lines_a_title_is_one() -> None:
+    endless = Page(ZoneInfo("UTC"), sys.maxsize, 88)
+    head = click.unstyle(shown({**HIT, "title": "long " * 60}, endless)).splitlines()[0]
+    assert head == f" 1. {'long ' * 59}long  0.90"
+
+
+BRANCH = {
+    "name": "semantic",
+    "status": "ok",
+    "queued_ms": 25.0,
+    "took_ms": 75.0,
+    "attempts": 1,
+}
+DEBUGGED = {
+    "plan": {
+        "context_boosts": {"graph_gravity": 1.2, "origin": 0.7},
+        "query": "q " * 99,
+    },
+    "branches": [BRANCH, {**BRANCH, "name": "os_bm25", "took_ms": 25.0, "attempts": 2}],
+    "search_duration_ms": 100.0,
+    "timings_ms": {"rank": 0.5, "facts": 16.5, "hydrate": 13.5, "total": 100.0},
+    "results": [{"entry_id": "x", "source": "operations", "external_id": "OPS-1"}],
+    "score_trace": [
+        {
+            "entry_id": "x",
+            "calibrated": 0.58,
+            "fused": 0.35,
+            "factors": {"graph_gravity": 1.13861},
+            "steps": ["Filtering: linear_map 0.58, medium"],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 88, sys.maxsize])
+def test_the_plan_the_branches_and_the_factors_fit_the_terminal(width: int) -> None:
+    told = list(search_debug.lines(DEBUGGED, width))
+    assert [one for one in told if cells(one) > width] == []
+    bars = [one.partition("|")[2].partition("|")[0] for one in told if "|" in one]
+    assert len({len(one) for one in bars}) == 1
+    # A quarter of the time in the queue, and the rest of it at work.
+    length = len(bars[0])
+    assert abs(bars[0].count(".") - length / 4) <= 1
+    assert abs(bars[0].count("#") - length * 3 / 4) <= 1
+    assert any("operations/OPS-1" in one for one in told)
+    assert "graph_gravity 1.13861" in " ".join(" ".join(told).split())
+    assert "asked twice" in " ".join(" ".join(told).split())
+
+
+@pytest.mark.parametrize("width", [30, 40, 88])
+def test_counts_of_names_in_any_alphabet_stand_below_each_other(width: int) -> None:
+    names = ["RF", "\u771f\u7a7a" * 20, "a" * 60]
+    values = [{"value": name, "count": 10**n} for n, name in enumerate(names)]
+    facets = {"system": {"exact": True, "values": values, "more": False}}
+    told = [click.unstyle(one) for one in search_facets.lines(facets, page(width))]
+    assert [one for one in told if cells(one) > width] == []
+    for count, line in zip((1, 10, 100), told[1:4], strict=True):
+        assert f" {count}" in line

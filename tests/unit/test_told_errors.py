@@ -1,0 +1,105 @@
+"""What the command line says of answers that are none, and in which colours."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import click
+import httpx
+import pytest
+
+from api.cli import http, output
+
+ERROR = {
+    "id": "1",
+    "code": "validation_failed",
+    "severity": "CRITICAL",
+    "message": "limit: Input should be greater than 0.",
+    "details": {
+        "fields": [
+            {"path": "limit", "message": "Input should be greater than 0"},
+            {"path": "mode", "message": "is no mode"},
+        ]
+    },
+}
+
+
+def answer(status: int, **content: object) -> httpx.Response:
+    request = httpx.Request("POST", "http://there/v1/search/query?secret=1")
+    return httpx.Response(status, request=request, **content)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "code", "told"),
+    [
+        (200, {}, 2, "not as Logchord does"),
+        (404, {}, 2, "--url"),
+        (301, {"location": "https://there/"}, 2, "It points to https://there/."),
+        (500, {}, 2, "not as Logchord does"),
+        (502, {}, 5, "try again"),
+        (503, {}, 5, "try again"),
+    ],
+)
+def test_an_answer_of_somebody_else_is_told_as_that(
+    status: int, headers: dict[str, str], code: int, told: str
+) -> None:
+    error = http.error_of(answer(status, html="<p>hello", headers=headers))
+    assert error.exit_code == code
+    assert told in error.message
+    assert error.message.startswith(f"http://there/v1/search/query answered {status}")
+
+
+def test_of_an_error_each_reason_is_said_once() -> None:
+    error = http.error_of(answer(422, json={"error": ERROR}))
+    assert error.exit_code == 2
+    assert error.message.splitlines() == [
+        "limit: Input should be greater than 0.",
+        "mode: is no mode",
+        "code: validation_failed",
+        "id: 1",
+    ]
+
+
+def test_who_is_there_and_slow_is_not_to_be_started() -> None:
+    with httpx.Client(base_url="http://there") as client:
+        slow = http.no_answer(client, httpx.ReadTimeout("late"))
+        away = http.no_answer(client, httpx.ConnectError("refused"))
+    assert (slow.exit_code, away.exit_code) == (5, 5)
+    assert "logchord up" in away.message
+    assert "logchord up" not in slow.message
+    assert "logchord status" in slow.message
+
+
+class Terminal(io.StringIO):
+    """A stream that takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("variables", "options", "is_coloured"),
+    [
+        ({}, {}, True),
+        ({"NO_COLOR": ""}, {}, True),
+        ({"NO_COLOR": "1"}, {}, False),
+        ({"TERM": "dumb"}, {}, False),
+        ({}, {"color": False}, False),
+    ],
+)
+def test_colour_is_for_terminals_and_for_who_wants_it(
+    variables: dict[str, str],
+    options: dict[str, Any],
+    is_coloured: bool,  # noqa: FBT001 - a column of the table
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    for stream, expected in ((Terminal(), is_coloured), (io.StringIO(), False)):
+        monkeypatch.setattr("sys.stdout", stream)
+        output.Output(**options).data(click.style("trip", bold=True))
+        assert ("\x1b" in stream.getvalue()) is expected
+        assert "trip" in stream.getvalue()
