@@ -36,6 +36,7 @@ FIXED = {
     "stored_fields": "_none_",
     "docvalue_fields": ["entry_id"],
     "track_total_hits": False,
+    "sort": [{"_score": "desc"}, "kind", "source", "external_id"],
 }
 GROUPS = frozenset({"filter", "must", "must_not", "should", "minimum_should_match"})
 
@@ -140,7 +141,7 @@ def test_any_text_is_sent_in_one_shape_and_as_values_alone(text: str) -> None:
     plan = plan_of(f"beam {text}")
     body = body_of(plan)
     assert body.keys() == {"query", "timeout", *FIXED}
-    fixed = {**FIXED, "size": plan.window + 1}
+    fixed = {**FIXED, "size": plan.window}
     assert {name: body[name] for name in FIXED} == fixed
     assert KINDS.issuperset(kinds(body["query"]))
 
