@@ -29,6 +29,7 @@ NAMES = [
     "model_config",
     # named in strings: uvicorn's factory, celery's consumer, entry points
     "create_app", "RecordingConsumer", "get_tool_descriptor",
+    "get_pipeline_descriptor",
     # what __exit__ is given
     "trace", "exc_tb",
     # pytest

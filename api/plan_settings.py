@@ -25,6 +25,9 @@ def config_hash(settings: Settings, own: Facility) -> str:
         "unified_search",
     )
     values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
+    # As long as there are none, their answers and cursors stay what they were.
+    if settings.pipelines.plugins:
+        values["pipelines"] = settings.pipelines.model_dump(mode="json")
     values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
     values["analyser"] = [version_of(own), own.whole_fingerprint]
     text = json.dumps(values, sort_keys=True)

@@ -28,6 +28,7 @@ from shared.jobs import job as jobs
 from shared.jobs.closing import Ending
 from shared.jobs.job import Job, StoredJob
 from shared.log import get_logger
+from shared.pipelines import installed as pipelines
 from shared.postgres import connection
 from shared.query import budget
 from shared.query import plan as planning
@@ -85,6 +86,7 @@ class Searches:
         self._pool = pool
         self._max_wait_ms = settings.max_wait_ms
         self._limits = limits_of(settings)
+        self._pipelines = {one.name: one for one in self._limits.pipelines}
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
         self._config_hash = config_hash(settings, self.facility)
@@ -117,7 +119,11 @@ class Searches:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))
         plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
-        taken = installed.parameters(plan.branches)
+        composed = self._pipelines.get(plan.method)
+        if composed is None:
+            taken = installed.parameters(plan.branches)
+        else:
+            taken = pipelines.parameters(composed)
         return replace(
             plan,
             parameters=checked(question.parameters, taken),
@@ -322,6 +328,7 @@ def limits_of(settings: Settings) -> Limits:
         outside=frozenset(
             name for name, one in settings.search_modules.plugins.items() if one.enabled
         ),
+        pipelines=pipelines.modes_of(settings),
         max_query_chars=settings.max_query_chars,
         max_query_chars_hard=settings.max_query_chars_hard,
         max_window=settings.max_window,

@@ -17,18 +17,18 @@ from pydantic import (
     model_validator,
 )
 
+from shared import registry
 from shared import settings_layers as layers
 from shared import settings_search as searching
 from shared.errors import ConfigurationError
 from shared.settings_names import Name, environment_name
+from shared.settings_plugins import PipelinesSettings, SearchModulesSettings
 from shared.settings_report import Report, origin_of, remarks
 from shared.settings_sections import (
     AgenticSettings,
     ApiSettings,
     AttachmentSettings,
-    PipelinesSettings,
     ReasoningSettings,
-    SearchModulesSettings,
     Section,
     SessionSettings,
     StagesSettings,
@@ -311,12 +311,7 @@ class Settings(Section):
                 " be a loopback address"
             )
             raise ValueError(message)
-        known = {"keyword", "semantic", *self.search_modules.plugins}
-        for leaf in self.pipelines.leaves():
-            if leaf.name[-1] == "retrieval_modules" and set(leaf.value) - known:
-                wrong = ", ".join(sorted(set(leaf.value) - known))
-                message = f"pipelines.{leaf.dotted} names {wrong}, no search module"
-                raise ValueError(message)
+        self.pipelines.check()
         if self.max_query_chars > self.max_query_chars_hard:
             message = "max_query_chars must not exceed max_query_chars_hard"
             raise ValueError(message)
@@ -356,6 +351,7 @@ def load_with_origins(
 
 def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
     """Read every layer once, and keep what an operator should be told."""
+    registry.import_named(environ)
     path = file or layers.config_path(environ)
     read = [layers.from_file(path, Settings)] if path is not None else []
     read.append(layers.from_environment(environ, Settings))

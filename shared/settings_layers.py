@@ -6,18 +6,18 @@ import json
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple, Union, get_args, get_origin
 
 import yaml
 from pydantic import SecretStr
 
-from shared import nearest
+from shared import nearest, registry
 from shared import settings_names as names
 from shared.errors import ConfigurationError
 from shared.settings_names import Name
-from shared.settings_sections import PluginSection, PluginSettings, Section
+from shared.settings_plugins import PluginSection
+from shared.settings_sections import Section
 
 
 class Written(NamedTuple):
@@ -98,7 +98,7 @@ class Layer:
                 annotation = section.model_fields[part].annotation
             elif section is not None and issubclass(section, PluginSection):
                 _check_plugin(section, name[: position + 1], self.where)
-                annotation = PluginSettings
+                annotation = section.plugin_settings
             elif get_origin(_plain(annotation)) is dict:
                 annotation = get_args(_plain(annotation))[1]
             elif annotation is Any:
@@ -318,13 +318,8 @@ def unknown(key: str, allowed: Iterable[str], where: str) -> ConfigurationError:
 
 def _check_plugin(section: type[PluginSection], name: Name, where: str) -> None:
     """Refuse a module that nobody installed: most likely it is a typing error."""
-    points = entry_points(group=section.plugin_group)
     # What Logchord itself registers is switched by the fields of the section.
-    installed = {
-        point.name
-        for point in points
-        if point.dist is not None and point.dist.name != "logchord"
-    }
+    installed = registry.of_others(section.plugin_group)
     if name[-1] not in installed:
         allowed = sorted({*section.model_fields, *installed})
         above = ".".join(name[:-1])

@@ -27,8 +27,11 @@ BARE = frozenset(
     }
 )
 
-# Variables of ours that are no settings: where the file is, and the client's own.
-OTHER_VARIABLES = frozenset({"LOGCHORD_CONFIG", "LOGCHORD_URL", "LOGCHORD_API_KEY"})
+# Variables of ours that are no settings: where the file is, who registers plug-ins,
+# and the client's own.
+OTHER_VARIABLES = frozenset(
+    {"LOGCHORD_CONFIG", "LOGCHORD_REGISTRY", "LOGCHORD_URL", "LOGCHORD_API_KEY"}
+)
 TEST_PREFIX = "LOGCHORD_TEST_"
 
 ENVIRONMENT_ALIASES: Mapping[str, str] = {
@@ -89,7 +92,8 @@ ALIASES: Mapping[str, str] = {
 WITHOUT_EFFECT = (
     "agentic",
     "keyword.algorithm",
-    "pipelines",
+    "pipelines.agent",
+    "pipelines.rag",
     "reasoning",
     "session",
     "synthesis.max_tokens",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from importlib.metadata import entry_points
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import (
     AfterValidator,
@@ -79,86 +79,6 @@ def known_zone(value: str) -> str:
 
 
 Zone = Annotated[str, AfterValidator(known_zone)]
-
-
-class SemanticSettings(Section):
-    """Settings of the semantic search module."""
-
-    similarity_threshold: float | Literal["model"] | None = Field(
-        "model",
-        description="Cosine floor; `model` takes the encoder's own, `null` 0.7.",
-    )
-    embedding_dimension: int | None = Field(
-        None,
-        ge=1,
-        description="The length of its vectors; with another one nothing is embedded, "
-        "and searches warn.",
-    )
-
-
-class ModuleSettings(Section):
-    """One search module."""
-
-    enabled: bool = Field(default=True, description="Off: its use answers 422.")
-
-
-class SemanticModuleSettings(ModuleSettings):
-    """The semantic search module."""
-
-    provider: str | None = Field(
-        None,
-        description="Under `api.providers`, who embeds; none is the built-in encoder.",
-    )
-    settings: SemanticSettings = SemanticSettings()
-
-
-class PluginSettings(Section):
-    """A module or pipeline that another package brings."""
-
-    enabled: bool = Field(default=False, description="Off until asked for.")
-    retrieval_modules: tuple[str, ...] = Field(
-        (), description="The modules it searches; pipelines only."
-    )
-
-
-class PluginSection(Section):
-    """A section that also holds one `PluginSettings` per installed plug-in."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-    __pydantic_extra__: dict[str, PluginSettings]
-    plugin_group: ClassVar[str]
-
-    @property
-    def plugins(self) -> dict[str, PluginSettings]:
-        """Return what the file says about plug-ins, by name."""
-        return dict(self.__pydantic_extra__ or {})
-
-
-class SearchModulesSettings(PluginSection):
-    """The search modules, built in and plugged in."""
-
-    plugin_group = "logchord.search_modules"
-
-    keyword: ModuleSettings = ModuleSettings()
-    semantic: SemanticModuleSettings = SemanticModuleSettings()
-
-
-class PipelineSettings(Section):
-    """One pipeline."""
-
-    enabled: bool = Field(default=True, description="Off: its mode answers 422.")
-    retrieval_modules: tuple[str, ...] = Field(
-        ("keyword", "semantic"), description="The modules it searches."
-    )
-
-
-class PipelinesSettings(PluginSection):
-    """The pipelines, built in and plugged in."""
-
-    plugin_group = "logchord.pipelines"
-
-    rag: PipelineSettings = PipelineSettings()
-    agent: PipelineSettings = PipelineSettings()
 
 
 class ReasoningSettings(Section):

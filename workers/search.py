@@ -19,6 +19,7 @@ from shared.jobs import job as jobs
 from shared.jobs.job import Job
 from shared.jobs.outcome import Kept, Outcome
 from shared.log import get_logger
+from shared.pipelines import running
 from shared.query import budget
 from shared.query.plan import Plan
 from shared.results import finish, reranking
@@ -111,7 +112,7 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         # The plan holds the caller's rights too: who may see less asks another thing.
         found = together.once(
             (job.plan, branch_no),
-            lambda: attempt.carry_out(branch, lambda: _tools(ctx)),
+            lambda: _searched(ctx, branch),
             branch.ends_at - branch.now(),
         )
         outcomes.extend(replace(one, queued_ms=branch.queued_ms) for one in found)
@@ -122,6 +123,13 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         unit = unit_of(branch.name)
         outcomes.append(outcome.failure(branch.name, unit, error))
     return outcomes
+
+
+def _searched(ctx: Context, branch: Branch) -> list[Outcome]:
+    composed = ctx.settings.pipelines.plugins.get(branch.name)
+    if composed is None:
+        return attempt.carry_out(branch, lambda: _tools(ctx))
+    return running.carry_out(branch, lambda: _tools(ctx), composed.retrieval_modules)
 
 
 def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:

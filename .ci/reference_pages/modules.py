@@ -1,4 +1,4 @@
-"""The page of search modules and stages."""
+"""The page of search modules, pipelines and stages."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ def modules_page() -> str:
                 )
             ),
         ),
+        "## Pipelines",
+        "Search modules put together, a mode each, found by entry point"
+        " `logchord.pipelines` or registered"
+        " ([write one](../how-to/write-a-search-module.md))."
+        " Logchord itself brings none in this release.",
         "## Stages",
         "What an entry passes, found by entry point `logchord.enhancers`, in this"
         " order. A new revision makes a stage due, or the end of the one that it comes"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from api.searches import limits_of
 from shared.embedding.encoders import ALIASES
 from shared.errors import ConfigurationError
 from shared.jobs.outcome import FACETS
+from shared.pipelines import installed as pipelines
+from shared.pipelines.descriptor import PipelineDescriptor
 from shared.query import filters, modes
 from shared.query.branching import KEYWORD_MODULES
 from shared.query.plan import Limits
@@ -55,7 +58,10 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     limits = limits_of(settings)
     model = settings.embedding_model
     return {
-        "modes": [_mode(mode, limits) for mode in _modes()],
+        "modes": [
+            *(_mode(mode, limits) for mode in _modes()),
+            *(_pipeline(name, one, limits) for name, one in pipelines.found().items()),
+        ],
         "default_mode": modes.AUTO,
         "shared_parameters": [asdict(one) for one in _shared(settings)],
         "modules": [
@@ -69,6 +75,29 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
 
 
 def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
+    known = installed.modules().values()
+    # Of a family the first: the others stand in for it.
+    named = {one.descriptor.search_mode: one for one in reversed(list(known))}
+    own = [p for family in mode.families for p in named[family].parameters]
+    on = limits.enabled | limits.outside
+    return _told(mode, own, enabled=on.issuperset(mode.families))
+
+
+def _pipeline(
+    name: str, one: PipelineDescriptor | ConfigurationError, limits: Limits
+) -> dict[str, Any]:
+    """Return a pipeline as a mode: as it is switched on, or as it could be."""
+    usable = isinstance(one, PipelineDescriptor)
+    mode = next((m for m in limits.pipelines if m.name == name), None)
+    on = limits.enabled | limits.outside
+    enabled = usable and mode is not None and on.issuperset(mode.families)
+    mode = mode or pipelines.mode_of(name, ())
+    return _told(mode, pipelines.parameters(mode), enabled=enabled)
+
+
+def _told(
+    mode: modes.Mode, own: Iterable[ParameterDescriptor], *, enabled: bool
+) -> dict[str, Any]:
     deadline = ParameterDescriptor(
         "deadline_ms",
         "Deadline",
@@ -79,17 +108,12 @@ def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
         step=100,
         section="Time",
     )
-    known = installed.modules().values()
-    # Of a family the first: the others stand in for it.
-    named = {one.descriptor.search_mode: one for one in reversed(list(known))}
-    own = [p for family in mode.families for p in named[family].parameters]
-    on = limits.enabled | limits.outside
     return {
         "name": mode.name,
         "label": mode.label,
         "description": mode.description,
-        "category": "direct",
-        "enabled": on.issuperset(mode.families),
+        "category": mode.category,
+        "enabled": enabled,
         "deadline_ms": mode.deadline_ms,
         "parameters": [asdict(one) for one in (deadline, *own)],
     }
@@ -119,6 +143,7 @@ def _module(
             "needs_embedder": False,
             "fallback": None,
             "parameters": [],
+            "arguments": {},
         }
     told = one.descriptor
     away = not limits.opensearch and name == KEYWORD_MODULES[0]
@@ -131,6 +156,7 @@ def _module(
         "needs_embedder": told.needs_embedder,
         "fallback": told.fallback,
         "parameters": [asdict(p) for p in one.parameters],
+        "arguments": told.args_schema.model_json_schema(),
     }
 
 

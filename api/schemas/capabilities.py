@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel
 
@@ -45,6 +45,8 @@ class ModuleInfo(BaseModel):
     needs_embedder: bool
     fallback: str | None
     parameters: list[Parameter]
+    # What it takes as a tool, as a schema of JSON.
+    arguments: dict[str, Any]
 
 
 class Capabilities(BaseModel):

@@ -24,8 +24,9 @@ def branches(
     opensearch: bool,
 ) -> tuple[str, ...]:
     """Return the modules to ask, one branch each; refuse what the mode has not."""
-    keyword = KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
-    names = [keyword if one == KEYWORD else one for one in chosen.mode.families]
+    keyword = engine(KEYWORD, opensearch=opensearch)
+    families = (chosen.mode.name,) if chosen.mode.is_one else chosen.mode.families
+    names = [engine(one, opensearch=opensearch) for one in families]
     if chosen.mode.name == HYBRID or chosen.asked == modes.AUTO:
         names += sorted(outside.difference(names))
     if wanted is None:
@@ -41,9 +42,17 @@ def branches(
     return tuple(name for name in dict.fromkeys([*names, *asked]) if name in asked)
 
 
+def engine(family: str, *, opensearch: bool) -> str:
+    """Return the module that searches for a family: for words, one of two."""
+    if family != KEYWORD:
+        return family
+    return KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
+
+
 def is_leg(chosen: Chosen, asked: Sequence[str]) -> bool:
     """Whether words are asked for beside what the mode finds in another way."""
-    return len(chosen.mode.families) > 1 and len(asked) > 1
+    several = len(asked) > 1 or chosen.mode.is_one
+    return len(chosen.mode.families) > 1 and several
 
 
 def _refused(name: str, chosen: Chosen, legal: list[str]) -> ModuleNotEnabledError:

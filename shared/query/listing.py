@@ -70,7 +70,8 @@ def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> No
         return
     said = {name: question.ordering.get(name) for name in _RANKING}
     said["modules"] = question.modules
-    said["mode"] = question.mode if question.mode in limits.outside else None
+    others = {*limits.outside, *(one.name for one in limits.pipelines)}
+    said["mode"] = question.mode if question.mode in others else None
     for name, value in said.items():
         if value is not None and value is not False:
             message = f"{name}: a list by time, or of all that match, heeds words only."

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from shared.errors import ModuleNotEnabledError
+from shared.registry import Category
 
 ALIASES = {"vector": "semantic"}
 LATER = ("rag", "agentic", "agent")
@@ -25,6 +27,10 @@ class Mode:
     deadline_ms: int
     label: str
     description: str
+    # Whether a model reasons in it, or nothing but search does.
+    category: Category = "direct"
+    # Whether one branch of its own name asks the modules, when it likes: a pipeline's.
+    is_one: bool = False
 
 
 MODES = {
@@ -91,16 +97,22 @@ def short_of(chosen: Chosen, later: Later | None) -> Chosen:
 
 
 def choose(
-    asked: str, enabled: frozenset[str], outside: frozenset[str] = frozenset()
+    asked: str,
+    enabled: frozenset[str],
+    outside: frozenset[str] = frozenset(),
+    pipelines: Sequence[Mode] = (),
 ) -> Chosen:
     """Return the mode to use; one that is off or not built in is refused.
 
-    A search module of another package is a mode of its own name, too.
+    A search module of another package is a mode of its own name, too, and a pipeline.
     """
     name = ALIASES.get(asked, asked)
     available = [m.name for m in MODES.values() if enabled.issuperset(m.families)]
     if name in outside:
         return Chosen(asked, alone(name), f"{name} was asked for")
+    others = {one.name: one for one in pipelines if _is_on(one, enabled | outside)}
+    if name in others:
+        return Chosen(asked, others[name], f"{name} was asked for")
     if name == AUTO:
         if not available:
             message = "Every search module is switched off."
@@ -114,15 +126,20 @@ def choose(
         return Chosen(asked, MODES[best], reason)
     if name in available:
         return Chosen(asked, MODES[name], f"{name} was asked for")
-    if name in MODES or name in LATER:
+    legal = [AUTO, *available, *sorted(outside), *sorted(others)]
+    if name in MODES or name in LATER or name in {one.name for one in pipelines}:
         raise ModuleNotEnabledError(
             f"The mode {asked!r} is switched off or not built in.",
             module_name=name,
-            available=[AUTO, *available, *sorted(outside)],
+            available=legal,
         )
     raise ModuleNotEnabledError(
         f"There is no mode {asked!r}.",
         code="unknown_mode",
         module_name=name,
-        available=[AUTO, *available, *sorted(outside)],
+        available=legal,
     )
+
+
+def _is_on(mode: Mode, enabled: frozenset[str]) -> bool:
+    return enabled.issuperset(mode.families)

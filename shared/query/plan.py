@@ -79,6 +79,8 @@ class Limits:
     enabled: frozenset[str] = frozenset({"keyword", "semantic"})
     # Search modules of other packages that are switched on.
     outside: frozenset[str] = frozenset()
+    # Pipelines that are switched on, each a mode of its own name.
+    pipelines: tuple[modes.Mode, ...] = ()
     max_query_chars: int = 1000
     max_query_chars_hard: int = 10_000
     max_window: int = 500
@@ -217,7 +219,9 @@ def make_plan(
     facility: Facility = PLAIN,
 ) -> Plan:
     """Return what is to be done, or refuse what cannot be; the same every time."""
-    chosen = modes.choose(question.mode, limits.enabled, limits.outside)
+    chosen = modes.choose(
+        question.mode, limits.enabled, limits.outside, limits.pipelines
+    )
     text, diagnostics = _bounded(question.query, limits)
     given = question.filters or {}
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)

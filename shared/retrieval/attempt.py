@@ -43,7 +43,13 @@ class Branch:
 
 def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
     """Return what the module came to, and its fallback's outcome after a failure."""
-    one = installed(branch.name)
+    return outcomes_of(installed(branch.name), branch, tools)
+
+
+def outcomes_of(
+    one: Installed, branch: Branch, tools: Callable[[], Tools]
+) -> list[Outcome]:
+    """Return the same of a module that was found already."""
     first = one.descriptor
     if branch.now() >= branch.ends_at:
         late = overdue(first.name, first.unit, "expired_in_queue")

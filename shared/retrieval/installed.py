@@ -8,10 +8,11 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
 from typing import Any
+
+from pydantic import BaseModel
 
 from shared import registry
 from shared.errors import ConfigurationError, LogchordError, ModuleNotEnabledError
@@ -23,16 +24,15 @@ from shared.retrieval.parameters import ParameterDescriptor
 
 log = get_logger()
 
-OURS = "logchord"
 # What somebody else's module may not be called: a mode has that name, or a step.
 RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
 # Raw scores that ranking knows how to weigh: another module's are never taken for them.
 RESERVED_UNITS = frozenset(
     {"bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"}
 )
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 # What importing somebody else's module ends in.
-_BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)
+BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Installed:
     is_ours: bool
 
 
-@cache
+@registry.until_extended
 def found() -> Mapping[str, Installed | ConfigurationError]:
     """Return every installed module by its name, or why it cannot be used."""
     points = registry.points(registry.SEARCH_MODULES)
@@ -100,15 +100,18 @@ def _load(point: EntryPoint) -> Installed | ConfigurationError:
         described, parameters = provide(), _parameters(provide)
     except LogchordError as exc:
         return _unusable(point.name, str(exc))
-    except _BROKEN as exc:
+    except BROKEN as exc:
         log.exception("search_module_not_loaded", module=point.name)
         return _unusable(
             point.name, f"loading {point.value} ended in {type(exc).__name__}"
         )
-    is_ours = point.dist is not None and point.dist.name == OURS
+    is_ours = registry.is_ours(point)
     wrong = next(_flaws(point, described, parameters, is_ours=is_ours), None)
     if wrong:
         return _unusable(point.name, wrong)
+    said = registry.registration(registry.SEARCH_MODULES, point.name)
+    if said and not described.description:
+        described = replace(described, description=said.description)
     return Installed(described, parameters, is_ours)
 
 
@@ -126,16 +129,28 @@ def _flaws(
         return
     if not all(isinstance(one, ParameterDescriptor) for one in parameters):
         yield "get_parameter_descriptors returned what is no ParameterDescriptor"
+    if not _is_model(made.args_schema):
+        yield "its args_schema is no model of pydantic's"
+    if not all(map(callable, _functions(made))):
+        yield "execute and format_result are functions"
     if is_ours:
         return
-    if not _NAME.fullmatch(made.name) or made.name in RESERVED:
+    if not NAME.fullmatch(made.name) or made.name in RESERVED:
         yield "a name is of small letters, digits and underscores, and no mode's"
     if made.search_mode != made.name:
         yield "its search_mode is its own name"
-    if made.unit in RESERVED_UNITS or not _NAME.fullmatch(made.unit):
+    if made.unit in RESERVED_UNITS or not NAME.fullmatch(made.unit):
         yield "its unit is a name of its own, of small letters"
     if made.fallback is not None:
         yield "only what Logchord brings has a fallback"
+
+
+def _functions(made: SearchToolDescriptor) -> tuple[object, ...]:
+    return made.execute, made.format_result
+
+
+def _is_model(schema: object) -> bool:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
 def _unusable(name: str, why: str) -> ConfigurationError:

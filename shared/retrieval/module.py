@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,11 +11,13 @@ from uuid import UUID
 
 from shared.errors import LogchordError
 from shared.jobs.outcome import Candidate, Diagnostic
+from shared.retrieval.as_tool import SearchArguments, as_json
 from shared.retrieval.circuit import Circuit, Circuits
 from shared.text.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
+    from pydantic import BaseModel
 
     from shared.embedding.encoders import Encoder
     from shared.embedding.in_use import InUse
@@ -163,3 +165,7 @@ class SearchToolDescriptor:
     needs_embedder: bool = False
     # Takes over within the same task and budget.
     fallback: str | None = None
+    # As a tool of an agent or of a program: what it is given, and the text of what it
+    # has found, from the results of an answer.
+    args_schema: type[BaseModel] = SearchArguments
+    format_result: Callable[[Sequence[Mapping[str, Any]]], str] = as_json

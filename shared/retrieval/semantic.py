@@ -19,6 +19,7 @@ from shared.jobs.outcome import Candidate, Diagnostic
 from shared.postgres import at_once
 from shared.query.language import wording
 from shared.retrieval import columns, questions
+from shared.retrieval.as_tool import MeaningArguments
 from shared.retrieval.columns import Columns
 from shared.retrieval.module import Ask, Found, SearchToolDescriptor, Tools
 from shared.retrieval.parameters import ParameterDescriptor
@@ -237,6 +238,7 @@ _DESCRIPTOR = SearchToolDescriptor(
     execute=search,
     unit=UNIT,
     needs_embedder=True,
+    args_schema=MeaningArguments,
 )
 
 

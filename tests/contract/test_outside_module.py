@@ -1,4 +1,4 @@
-"""A package outside this repository brings a search module."""
+"""A package outside this repository brings search modules and pipelines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from tests.waiting import until
 
 PACKAGE = Path(__file__).parent / "outside_module"
 PINNED, BROKEN = "pinned", "pinned_later"
+# Of entry points, and of what the package registers itself.
+BY_POINT, REGISTERED, AGAIN = "pinned_first", "words_and_pins", "pinned_again"
 # What is pinned says so in its metadata, which no search by words reads.
 FOR_KLYSTRON = {"pinned": "klystron"}
 ENTRIES: tuple[dict[str, Any], ...] = (
@@ -51,6 +53,12 @@ def system(make_lasting_system: Factory, installed: Path) -> System:
         PYTHONPATH=str(installed),
         LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
         LOGCHORD_SEARCH_MODULES__PINNED_LATER__ENABLED="true",
+        LOGCHORD_REGISTRY="logchord_pinned.registry",
+        LOGCHORD_SEARCH_MODULES__PINNED_AGAIN__ENABLED="true",
+        LOGCHORD_PIPELINES__PINNED_FIRST__ENABLED="true",
+        LOGCHORD_PIPELINES__PINNED_FIRST__RETRIEVAL_MODULES="keyword pinned",
+        LOGCHORD_PIPELINES__WORDS_AND_PINS__ENABLED="true",
+        LOGCHORD_PIPELINES__WORDS_AND_PINS__RETRIEVAL_MODULES="keyword pinned_again",
         LOGCHORD_FAULT_INJECTION="true",
         EMBEDDING_MODEL="hashing-384",
     )
@@ -181,3 +189,92 @@ def test_what_it_takes_is_shown_given_to_it_and_held_to_its_bounds(client):
         assert client.post("/v1/search/query", json=body).status_code == 422, wrong
     body = {"query": "klystron", "mode": "keyword", "parameters": {"pinned_as": "x"}}
     assert client.post("/v1/search/query", json=body).status_code == 422
+
+
+def mode(client: httpx.Client, name: str) -> dict[str, Any]:
+    told = client.get("/v1/capabilities").json()["modes"]
+    (known,) = [one for one in told if one["name"] == name]
+    return known
+
+
+@pytest.mark.requirement("S0-41")
+def test_a_module_that_registers_itself_is_one_like_that_of_an_entry_point(client):
+    told = client.get("/v1/capabilities").json()["modules"]
+    by_name = {one["name"]: one for one in told}
+    assert by_name[AGAIN]["description"] == "What is pinned, again."
+    for name, unit in ((PINNED, "pins"), (AGAIN, "pins_again")):
+        assert by_name[name]["enabled"]
+        assert "query" in by_name[name]["arguments"]["properties"]
+        body = ask(client, "klystron", mode=name)
+        assert names(body) == ["ops", "pin"]
+        assert {one["scores"][unit] for one in body["results"]} == {1.0}
+
+
+@pytest.mark.requirement("S0-08", "S0-77")
+def test_a_pipeline_of_nothing_but_a_descriptor_asks_its_modules_at_once(client):
+    told = mode(client, REGISTERED)
+    assert (told["label"], told["enabled"]) == ("Words and pins", True)
+    assert told["description"] == "What words find, and what is pinned."
+
+    body = ask(client, "klystron", mode=REGISTERED)
+
+    assert names(body) == ["ops", "pin", "words"]
+    assert body["method_used"] == REGISTERED
+    assert [one["name"] for one in body["branches"]] == ["pg_fts", AGAIN]
+    assert {tuple(one["found_by"]) for one in body["results"]} == {
+        ("pg_fts",),
+        (AGAIN,),
+    }
+
+
+@pytest.mark.requirement("S0-07", "S0-77")
+def test_a_pipeline_with_a_function_asks_modules_as_it_likes(client):
+    told = mode(client, BY_POINT)
+    assert (told["category"], told["enabled"], told["deadline_ms"]) == (
+        "direct",
+        True,
+        3000,
+    )
+    taken = [one["name"] for one in told["parameters"]]
+    assert taken == ["deadline_ms", "pinned_as", "then"]
+
+    body = ask(client, "klystron", mode=BY_POINT)
+
+    found = [one["external_id"] for one in body["results"]]
+    assert sorted(found[:2]) == ["ops", "pin"]
+    assert found[2:] == ["words"]
+    scores = [one["relevance_score"] for one in body["results"]]
+    assert scores == pytest.approx([1.0, 0.5, 1 / 3])
+    assert {tuple(one["found_by"]) for one in body["results"]} == {(BY_POINT,)}
+    assert [one["name"] for one in body["branches"]] == [PINNED, "pg_fts", BY_POINT]
+    assert (body["state"], body["degraded"]) == ("done", False)
+
+    given = {"mode": BY_POINT, "parameters": {"then": "drawing", "pinned_as": "none"}}
+    assert names(ask(client, "klystron", **given)) == ["pin"]
+    too_long = {"query": "x", "mode": BY_POINT, "parameters": {"then": "x" * 81}}
+    assert client.post("/v1/search/query", json=too_long).status_code == 422
+
+
+def test_what_a_pipeline_names_passes_rights_filters_and_what_is_excluded(
+    system, client
+):
+    for name in (BY_POINT, REGISTERED):
+        assert "theirs" not in names(ask(client, "klystron", mode=name))
+        one = {"mode": name, "filters": {"logbook": "ops"}}
+        assert names(ask(client, "klystron", **one)) == ["ops"]
+        assert "pin" not in names(ask(client, "klystron -drawing", mode=name))
+        with system.client(system.key(tenant="elsewhere")) as other:
+            assert names(ask(other, "klystron", mode=name)) == []
+
+
+def test_a_pipeline_fails_as_a_search_whose_branches_say_why(system, client):
+    fault = {"X-Logchord-Fault": f"branch={PINNED};error=opensearch_unavailable"}
+    with system.client(system.key(scopes=("admin", "search"))) as admin:
+        asked = {"query": "klystron", "mode": BY_POINT}
+        answer = admin.post("/v1/search/query", json=asked, headers=fault)
+        assert answer.status_code == 503, answer.text
+    failed = answer.json()["error"]["details"]["branches"]
+    assert {one["name"]: one["error_code"] for one in failed} == {
+        PINNED: "opensearch_unavailable",
+        BY_POINT: "opensearch_unavailable",
+    }

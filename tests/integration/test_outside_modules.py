@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import FrozenInstanceError, dataclass, fields, replace
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from shared.access.scope import Scope
 from shared.embedding.encoders import HashingEncoder
@@ -118,6 +120,40 @@ def test_a_coroutine_is_a_module_too(world):
         return world.everything(ask, tools)
 
     assert world.found(execute) == ["ours", "open"]
+
+
+@pytest.mark.requirement("S0-43")
+def test_a_descriptor_is_frozen_and_runs_either_kind_of_function_in_its_time(world):
+    ended = threading.Event()
+    in_time = True
+
+    def function(ask: Ask, tools: Tools) -> Found:
+        assert in_time or ended.wait(30)
+        return world.everything(ask, tools)
+
+    async def coroutine(ask: Ask, tools: Tools) -> Found:
+        return function(ask, tools)
+
+    kinds = (function, coroutine)
+    assert [world.found(one) for one in kinds] == [["ours", "open"]] * 2
+    in_time = False
+    try:
+        for one in kinds:
+            with pytest.raises(LogchordError) as caught:
+                world.found(one, seconds=0.1)
+            assert caught.value.error_code == "branch_timeout"
+    finally:
+        ended.set()
+    told = {one.name for one in fields(SearchToolDescriptor)}
+    named = {"name", "description", "search_mode", "args_schema", "execute"}
+    assert told >= {*named, "format_result", "needs_embedder"}
+    made = SearchToolDescriptor("outside", "", "outside", world.everything, "marks")
+    for name in told:
+        with pytest.raises(FrozenInstanceError):
+            setattr(made, name, None)
+    assert issubclass(made.args_schema, BaseModel)
+    assert made.args_schema(query="beam").model_dump()["limit"] == 10
+    assert json.loads(made.format_result([{"entry_id": "7"}])) == [{"entry_id": "7"}]
 
 
 def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):

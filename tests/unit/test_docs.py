@@ -30,7 +30,7 @@ _VARIABLE = re.compile(r"\bLOGCHORD_[A-Z][A-Z_]*[A-Z]\b")
 # Read by the command line and the tests themselves; they are no settings.
 _NO_SETTINGS = frozenset(
     {
-        *("LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG"),
+        *("LOGCHORD_URL", "LOGCHORD_API_KEY", "LOGCHORD_CONFIG", "LOGCHORD_REGISTRY"),
         *("LOGCHORD_TEST_SEED", "LOGCHORD_TEST_DATABASE_URL"),
         "LOGCHORD_TEST_MODEL_RUNS",
     }

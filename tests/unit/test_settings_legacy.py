@@ -488,12 +488,16 @@ def test_a_plug_in_is_off_until_asked_for_and_its_keys_are_checked(
     assert report_of("", nowhere).settings.search_modules.plugins == {}
     given = report_of("search_modules: {regex: {enabled: true}}", nowhere)
     assert given.settings.search_modules.plugins["regex"].enabled
-    empty = report_of("search_modules: {regex: {retrieval_modules: []}}", nowhere)
-    assert not empty.settings.search_modules.plugins["regex"].enabled
+    off = report_of("search_modules: {regex: {enabled: false}}", nowhere)
+    assert not off.settings.search_modules.plugins["regex"].enabled
     for text, named in (
         ("search_modules: {regexp: {enabled: true}}", "search_modules.regexp"),
         ("search_modules: {pg_fts: {enabled: true}}", "search_modules.pg_fts"),
         ("search_modules: {regex: {enable: true}}", "search_modules.regex.enable"),
+        (
+            "search_modules: {regex: {retrieval_modules: []}}",
+            "search_modules.regex.retrieval_modules",
+        ),
         ("search_modules: {keyword: {enable: true}}", "search_modules.keyword.enable"),
         ("search_module: {keyword: {enabled: true}}", "search_module.keyword.enabled"),
     ):

@@ -1,0 +1,33 @@
+"""A pipeline: what is pinned for the question, and behind it what its words find."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from shared.pipelines.descriptor import PipelineDescriptor
+from shared.pipelines.running import Modules
+from shared.retrieval.module import Ask, Found, Named, Tools
+from shared.retrieval.parameters import ParameterDescriptor
+
+
+async def run(ask: Ask, tools: Tools, modules: Modules) -> Found:
+    """Return both, each entry once, in that order."""
+    pinned = modules.find("pinned")
+    # Where nothing is pinned, its words are all that there is to go by.
+    said = str(ask.plan.parameters["then"]) or ask.plan.query
+    others = modules.find("keyword", said)
+    entries = dict.fromkeys(UUID(hit.entry_id) for hit in (*pinned, *others))
+    return Found(named=tuple(Named(one, 1 / n) for n, one in enumerate(entries, 1)))
+
+
+def get_pipeline_descriptor() -> PipelineDescriptor:
+    """Return what Logchord knows of the pipeline."""
+    then = ParameterDescriptor("then", "Then search for", "text", default="", max=80)
+    return PipelineDescriptor(
+        "pinned_first",
+        label="Pins, then words",
+        description="What is pinned, and behind it what words find.",
+        category="direct",
+        parameters=(then,),
+        execute=run,
+    )

@@ -1,0 +1,10 @@
+"""A pipeline without a function: two search modules, ranked as one list."""
+
+from __future__ import annotations
+
+from shared.pipelines.descriptor import PipelineDescriptor
+
+
+def get_pipeline_descriptor() -> PipelineDescriptor:
+    """Return what Logchord knows of the pipeline."""
+    return PipelineDescriptor("words_and_pins", "Words and pins", "", "direct")
