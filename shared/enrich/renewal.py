@@ -4,7 +4,8 @@ A release or the facility's file may change what a text comes to, and what is kn
 its entry, and so may what its source or tenant says of its texts; each row of
 `entry_text` says which analyser made it, each of `entry_finding` by which rules and
 lists. What an older release read has no place among its like yet.
-A stage that is new, or of another version, looks at what it has not looked at.
+A stage that is new, or of another version, looks at what it has not looked at. What
+nobody could read, and an older release left without words, has a plain split of them.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.broker import DUPLICATES_STAGE, METADATA_STAGE
+from shared.broker import ATTACHMENTS_STAGE, DUPLICATES_STAGE, METADATA_STAGE
 from shared.due import behind
+from shared.due import rows as due
 from shared.due.behind import Named
 from shared.due.maintenance import Progress
-from shared.enrich import facts
+from shared.enrich import facts, plain
 from shared.log import get_logger
 from shared.postgres import Pool, connection
 from shared.settings_texts import expected
+from shared.stages import passing
 from shared.stages.registered import Stage
 from shared.text import analyser
 from shared.text.facility import Facility
@@ -36,11 +39,14 @@ if TYPE_CHECKING:
 log = get_logger()
 
 STEP_ENTRIES = 1000
+# While one of them is due somebody is to read the entry.
+_READERS = [ATTACHMENTS_STAGE, METADATA_STAGE]
 
 # What waits will be read by this analyser, and what was put aside is known.
 _PAGE: LiteralString = """
-    SELECT t.entry_id, t.tenant,
-           (t.analyser_version <> %(version)s
+    SELECT e.id AS entry_id, e.tenant, t.entry_id IS NOT NULL AS has_words,
+           t.entry_id IS NOT NULL
+           AND (t.analyser_version <> %(version)s
             OR NOT EXISTS (SELECT FROM entry_finding f
                             WHERE f.entry_id = t.entry_id AND f.stage = %(stage)s
                               AND f.version = coalesce(
@@ -53,12 +59,23 @@ _PAGE: LiteralString = """
            AND NOT EXISTS (SELECT FROM quarantine q
                             WHERE q.entry_id = t.entry_id
                               AND q.stage = ANY(%(stages)s))
-           AND e.deleted_at IS NULL AS is_older
-      FROM entry_text t
-      JOIN entry e ON e.id = t.entry_id
-     WHERE %(after)s::uuid IS NULL OR t.entry_id > %(after)s
-     ORDER BY t.entry_id
+           AND e.deleted_at IS NULL AS is_older,
+           t.entry_id IS NULL AND e.deleted_at IS NULL
+           AND NOT EXISTS (SELECT FROM work w
+                            WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
+               AS is_given_up
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id
+     WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
+     ORDER BY e.id
      LIMIT %(limit)s"""
+# Asked once more under the lock of its entry: it may have been read meanwhile.
+_IS_READ: LiteralString = """
+    SELECT EXISTS (SELECT FROM entry_text t WHERE t.entry_id = e.id)
+           OR EXISTS (SELECT FROM work w
+                       WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
+      FROM entry e
+     WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
 
 
 # Of this page, what each stage that finds things has not looked at in this version.
@@ -83,7 +100,10 @@ _LACKING: LiteralString = """
 class _Row:
     entry_id: UUID
     tenant: str
+    has_words: bool
     is_older: bool
+    # Nobody will read it: it was put aside, or taken from there and left.
+    is_given_up: bool
 
 
 def prepare(
@@ -101,12 +121,17 @@ def prepare(
         **_facts_versions(settings, facility),
         "stage": METADATA_STAGE,
         "stages": [METADATA_STAGE, DUPLICATES_STAGE],
+        "readers": _READERS,
         "after": came["after"],
         "limit": STEP_ENTRIES,
     }
     with connection(pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
         page = cur.execute(_PAGE, given).fetchall()
-        lacking = _lacking(conn, [row.entry_id for row in page], finders)
+        read = [row.entry_id for row in page if row.has_words]
+        lacking = _lacking(conn, read, finders)
+    for row in page:
+        if row.is_given_up:
+            _stand_in(pool, row, settings, facility)
     older = [(row.tenant, row.entry_id) for row in page if row.is_older]
     wanted = {METADATA_STAGE: older, **lacking}
     # In the order in which a page of new entries makes them due.
@@ -125,6 +150,27 @@ def prepare(
         return Progress(went, done + len(page))
 
     return commit
+
+
+def _stand_in(pool: Pool, row: _Row, settings: Settings, facility: Facility) -> None:
+    """Give an entry that nobody could read a plain split of its words; twice is once.
+
+    Releases before left what they put aside without a word to be found by.
+    """
+    given = {"entry_id": row.entry_id, "tenant": row.tenant, "readers": _READERS}
+    with connection(pool) as conn:
+        plain.lock(conn, row.tenant, row.entry_id)
+        if conn.execute(_IS_READ, given).fetchone() != (False,):
+            return
+        plain.stand_in(
+            conn,
+            row.tenant,
+            row.entry_id,
+            settings,
+            facility,
+            work_class=due.BULK,
+            following=passing.after(settings, METADATA_STAGE),
+        )
 
 
 def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
