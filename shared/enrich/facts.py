@@ -37,15 +37,16 @@ from shared.text.identifiers import hyphenated
 from shared.text.numerals import DecimalMark
 from shared.text.quantities import Quantity
 from shared.text.runs import Token
+from shared.text.said_times import Said
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 9
+_VERSION = 10
 # Of a version: rules and lists, and before them what is expected of texts.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
 
-SHIFT, LEVEL = "shift", "level"
+SHIFT, LEVEL, EVENT = "shift", "level", "event_time"
 # Of longer lists the rest is not filtered by.
 MAX_METADATA = 300
 # Of a fact that the text says, and no list or plan.
@@ -92,6 +93,7 @@ def find(
 ) -> Found:
     """Return what is known of an entry; `text` is as it is read, without marks."""
     metadata = tuple(_metadata(content, declared))
+    happened = _happened(content, text, declared.zone)
     # Places are those of the text, and what stands there is shown.
     written = hyphenated(text)
     things = _things(written, names, facility)
@@ -100,12 +102,15 @@ def find(
         *_typed(metadata),
         *_level(content, text),
         *_shift(content, text, facility),
+        *_placed_event(content, text, happened),
         *_authors(content, facility),
         *_titled(content, facility),
         *_placed(content, text, things),
     ]
     numbers = tuple(quantities.found(written, language, decimal_mark))
     sizes = (*_values(content, written, numbers, things), *_sizes(metadata))
+    if happened is not None:
+        sizes = (*sizes, _moment(happened))
     return Found(tuple(dict.fromkeys(facts)), sizes)
 
 
@@ -201,7 +206,8 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
     said = said_times.shift(whole, facility.shifts)
     happened = content.event_time
     if said is None and happened is None:
-        time = said_times.moment(whole, content.entry_time, facility.shifts)
+        zone = facility.shifts.zone
+        time = said_times.moment(whole, content.entry_time, zone)
         named = time and facility.shifts.at(datetime.fromisoformat(time.value))
         said = time._replace(value=named) if time and named else None
     if said is not None:
@@ -212,6 +218,28 @@ def _shift(content: Content, text: str, facility: Facility) -> Iterator[Fact]:
     found = facility.shifts.at(happened or content.entry_time)
     if found is not None:
         yield Fact(SHIFT, found, "plan")
+
+
+def _happened(content: Content, text: str, zone: str) -> Said | None:
+    """When the text says that it happened; the source knows better."""
+    if content.event_time is not None:
+        return None
+    whole = f"{content.title}\n{text}"
+    return said_times.moment(whole, content.entry_time, zone)
+
+
+def _placed_event(content: Content, text: str, happened: Said | None) -> Iterator[Fact]:
+    if happened is not None:
+        begins = len(content.title) + 1
+        start, end = happened.start - begins, happened.end - begins
+        fact = Fact(EVENT, happened.value, READ, start, end)
+        yield from _read_in(content, text, fact, is_text=start >= 0)
+
+
+def _moment(happened: Said) -> Quantity:
+    """Return it as filters compare it: no name of metadata is called so."""
+    at = datetime.fromisoformat(happened.value).timestamp()
+    return Quantity(dated(EVENT), at, "", 0, 0)
 
 
 def _read_in(

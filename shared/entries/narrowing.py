@@ -13,8 +13,25 @@ _CONDITIONS: Mapping[LiteralString, tuple[LiteralString, LiteralString]] = {
     "only_logbooks": ("text[]", "e.logbooks && %(only_logbooks)s"),
     "only_since": ("timestamptz", "e.entry_time >= %(only_since)s"),
     "only_until": ("timestamptz", "e.entry_time < %(only_until)s"),
-    "only_happened_since": ("timestamptz", "e.event_time >= %(only_happened_since)s"),
-    "only_happened_until": ("timestamptz", "e.event_time < %(only_happened_until)s"),
+    # What its source does not say may be read in the text.
+    "only_happened_since": (
+        "timestamptz",
+        """(e.event_time >= %(only_happened_since)s
+            OR (e.event_time IS NULL AND EXISTS (
+                SELECT FROM entry_quantity sq
+                 WHERE sq.entry_id = e.id AND sq.tenant = %(tenant)s
+                   AND sq.dimension = 'event_time=date'
+                   AND to_timestamp(sq.value) >= %(only_happened_since)s)))""",
+    ),
+    "only_happened_until": (
+        "timestamptz",
+        """(e.event_time < %(only_happened_until)s
+            OR (e.event_time IS NULL AND EXISTS (
+                SELECT FROM entry_quantity uq
+                 WHERE uq.entry_id = e.id AND uq.tenant = %(tenant)s
+                   AND uq.dimension = 'event_time=date'
+                   AND to_timestamp(uq.value) < %(only_happened_until)s)))""",
+    ),
     "only_ids": (
         "text[]",
         """(e.external_id = ANY (%(only_ids)s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, LiteralString
 from uuid import UUID
 
@@ -18,6 +18,7 @@ from shared.errors import InvalidRequestError
 from shared.opensearch import buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
 from shared.postgres import array
+from shared.text.facts import dated
 from shared.text.times import parse_time
 
 # A flat_object takes 32,766 bytes for a value with its path before it; eight keys and
@@ -28,6 +29,8 @@ _MAX_VALUE_BYTES = 4 * MAX_WIDE_VALUE_CHARS
 # is compared as text only.
 MAX_PAIRS = 4000
 _EPOCH_SHIFT = 40
+# What is kept of a time that was read in the text.
+_READ_EVENT = dated("event_time")
 _SHORTEST_TIME = len("2026-11-22T23:30")
 # What readers say that no list can: an empty one is indexed as missing.
 EVERYBODY, NOBODY = "*", "-"
@@ -169,7 +172,7 @@ def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
         "level": row.level,
         "category": row.category,
         "entry_time": _time(row.entry_time),
-        "event_time": _time(row.event_time),
+        "event_time": _time(row.event_time or _read_event(row)),
         "visible_from": _time(row.visible_from),
         "readers": _readers(row.readers),
         "deleted": False,
@@ -183,6 +186,14 @@ def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
         "metadata": flat,
         **pairs,
     }
+
+
+def _read_event(row: _Row) -> datetime | None:
+    """When it happened by its text, where its source does not say."""
+    for one in row.quantities or ():
+        if one["dimension"] == _READ_EVENT:
+            return datetime.fromtimestamp(one["value"], UTC)
+    return None
 
 
 def _groups(one: Alike | None) -> dict[str, Any]:

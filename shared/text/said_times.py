@@ -92,7 +92,7 @@ def shift(text: str, plan: ShiftPlan) -> Said | None:
     return None
 
 
-def moment(text: str, written: datetime, plan: ShiftPlan) -> Said | None:
+def moment(text: str, written: datetime, zone: str) -> Said | None:
     """Return when something happened, of the hours before it was written, or None.
 
     The value is a time in UTC; where clocks change there is none that is sure.
@@ -110,7 +110,7 @@ def moment(text: str, written: datetime, plan: ShiftPlan) -> Said | None:
         term = _term(one)
         if term is None or _ZONE_BEHIND.match(text, one.end()):
             return None
-        at = _latest(term, written, plan.zone)
+        at = _latest(term, written, zone)
         said = at.isoformat(timespec="seconds") if at else None
         return Said(said, *one.span()) if said else None
     return None

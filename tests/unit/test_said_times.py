@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shared.enrich import facts
 from shared.entries.reading import Content
 from shared.text import said_times, severity, shifts
+from shared.text.declared import Declared
 from shared.text.facility import Facility
 from shared.text.facts import Fact
 from shared.text.shifts import NO_SHIFTS, Shift
@@ -59,10 +60,13 @@ CONTENT: dict[str, Any] = {
 }
 
 
-def known(field: str, facility: Facility = FACILITY, **said: object) -> list[Fact]:
+def known(
+    field: str, facility: Facility = FACILITY, zone: str = "UTC", **said: object
+) -> list[Fact]:
     """What is known of an entry's field."""
     content = Content(**{**CONTENT, **said})
-    found = facts.find(content, content.text, (), "en", facility).facts
+    at = Declared((), zone)
+    found = facts.find(content, content.text, (), "en", facility, declared=at).facts
     return [one for one in found if one.field == field]
 
 
@@ -159,23 +163,23 @@ def test_a_shift_is_read_where_a_text_is_of_one(text: str, shift: str | None) ->
     ],
 )
 def test_a_time_is_read_where_one_alone_is_said(text: str, wall: str | None) -> None:
-    found = said_times.moment(text, WRITTEN, PLAN)
+    found = said_times.moment(text, WRITTEN, PLAN.zone)
     assert (found and found.value) == wall
 
 
 def test_where_clocks_change_no_time_is_sure() -> None:
     back = datetime(2024, 11, 3, 12, tzinfo=UTC)
     ahead = datetime(2024, 3, 10, 12, tzinfo=UTC)
-    assert said_times.moment("trip at 01:30", back, PLAN) is None
-    assert said_times.moment("trip at 02:30", ahead, PLAN) is None
-    after = said_times.moment("trip at 03:30", back, PLAN)
+    assert said_times.moment("trip at 01:30", back, PLAN.zone) is None
+    assert said_times.moment("trip at 02:30", ahead, PLAN.zone) is None
+    after = said_times.moment("trip at 03:30", back, PLAN.zone)
     assert after is not None
     assert after.value == "2024-11-03T09:30:00+00:00"
 
 
 @given(st.text(alphabet="owl shift:03129-\nAatLRM*[]!.", max_size=60))
 def test_any_text_is_read_and_what_is_found_stands_there(text: str) -> None:
-    found = said_times.moment(text, WRITTEN, PLAN)
+    found = said_times.moment(text, WRITTEN, PLAN.zone)
     if found:
         at = datetime.fromisoformat(found.value)
         assert WRITTEN - said_times.LATEST <= at <= WRITTEN
@@ -218,3 +222,16 @@ def test_places_are_those_of_the_text_as_it_came() -> None:
     text = "during the owl shift it tripped"
     (said,) = known("shift", text=text, marked=marked)
     assert marked[said.start : said.end] == "owl shift"
+
+
+def test_a_time_of_the_text_is_when_it_happened_unless_the_source_says_one() -> None:
+    text = "lost at 03:12"
+    assert known("event_time", zone="America/Chicago", text=text) == [
+        Fact("event_time", "2024-06-11T08:12:00+00:00", "read", 8, 13)
+    ]
+    # Without a plan of shifts, too: clocks are those of the source.
+    assert known("event_time", Facility(), text=text) == [
+        Fact("event_time", "2024-06-11T03:12:00+00:00", "read", 8, 13)
+    ]
+    assert known("event_time", text=text, event_time=WRITTEN) == []
+    assert known("event_time", text="lost at 03:12 yesterday") == []
