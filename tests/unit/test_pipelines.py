@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ from shared.retrieval.parameters import ParameterDescriptor
 from shared.settings import Settings
 from shared.text.facility import PLAIN
 
+ROOT = Path(__file__).parents[2]
 ANNA = Scope("default", "anna")
 MODULE = """
 from shared.retrieval.module import Found, SearchToolDescriptor
@@ -168,6 +170,18 @@ def test_what_the_environment_names_registers_itself_before_settings_are_read(
     assert known.search_modules.plugins["lattice"].enabled
     wrong = refused("", tmp_path, LOGCHORD_REGISTRY="outside_registri")
     assert "outside_registri, which cannot be imported" in wrong.message
+
+
+@pytest.mark.requirement("S0-01")
+def test_search_modules_are_a_layer_below_pipelines_and_know_none():
+    contract = (ROOT / ".importlinter").read_text("utf-8")
+    (layers,) = re.findall(r"^layers =\n((?: +\S.*\n)+)", contract, re.MULTILINE)
+    rooms = [line.strip("() ") for line in layers.splitlines()]
+    assert rooms.index("pipelines") < rooms.index("retrieval") < rooms.index("query")
+    # What make check holds, seen here for the room that it is about.
+    files = sorted((ROOT / "shared" / "retrieval").rglob("*.py"))
+    assert len(files) > 20
+    assert not [one for one in files if "shared.pipelines" in one.read_text("utf-8")]
 
 
 @pytest.mark.requirement("S0-75")
