@@ -37,3 +37,8 @@ def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
 def answered(client: httpx.Client, reply: dict[str, Any]) -> dict[str, Any]:
     """Return an answer; where the search goes on as a job, wait for its end."""
     return reply if "results" in reply else response(client, reply["job_id"])
+
+
+def is_degraded(answer: dict[str, Any]) -> bool:
+    """Tell whether a part of a search failed, or was late."""
+    return bool(answer["degraded"]) or answer["state"] == "partial"

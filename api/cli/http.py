@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ import click
 import httpx
 
 from api.cli import output
+from shared.nearest import hint
 
 if TYPE_CHECKING:
     from shared.settings import Settings
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS, _SLOW_SECONDS = 10.0, 3.0
 # What a proxy says as long as what it stands before is not there.
 _FOR_A_WHILE = frozenset({429, 502, 503, 504})
+_NAMED = re.compile(r"'([^']{1,100})'")
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never bound
 
@@ -157,8 +160,18 @@ def error_of(answer: httpx.Response) -> output.CommandError:
         # Of one field alone the message says it already.
         if field["message"] not in error["message"]
     ]
-    told = [error["message"], *reasons, f"code: {error['code']}", f"id: {error['id']}"]
+    ids = [f"code: {error['code']}", f"id: {error['id']}"]
+    told = [error["message"] + _meant(error), *reasons, *ids]
     return output.CommandError("\n".join(told), exit_code=code, error=error)
+
+
+def _meant(error: Mapping[str, Any]) -> str:
+    """Return what there is instead of what was named, the nearest of it before all."""
+    there = [str(one) for one in error.get("details", {}).get("available", ())]
+    named = _NAMED.search(error["message"])
+    if not there or not named:
+        return ""
+    return f"{hint(named[1], there)} There are: {', '.join(there)}."
 
 
 def _kept_key(home: Path) -> str | None:

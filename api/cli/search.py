@@ -8,6 +8,7 @@ from uuid import UUID
 
 import click
 import httpx
+from click.core import ParameterSource
 
 from api.cli import asked_jobs, http, output, search_answer, search_export, why_not
 from api.cli.output import CommandError
@@ -16,6 +17,13 @@ from api.cli.question_words import QuestionCommand
 # The filter that takes a list, be it of one.
 _OF_MANY = "exclude_entry_ids"
 _QUERY = "/v1/search/query"
+# What may be said of a job that was asked for earlier; and of every command.
+_OF_A_JOB = frozenset(
+    {
+        *("words", "as_job", "explain", "why", "fail_on_degraded"),
+        *("url", "key", "as_json", "quiet", "color"),
+    }
+)
 
 
 @click.command(cls=QuestionCommand)
@@ -99,7 +107,10 @@ def search(  # noqa: PLR0913 - one for each option
     if fields is not None and not out.as_json:
         message = "--fields: add --json, there is no other way to print some fields."
         raise CommandError(message, exit_code=output.USAGE)
-    if (as_job or export) and (why or (as_job and export)):
+    earlier = _job_of(words) if as_job else None
+    if earlier is not None:
+        _refuse_others()
+    elif sum(map(bool, (as_job, export, why))) > 1:
         message = "--job, --export and --why: ask for one of them."
         raise CommandError(message, exit_code=output.USAGE)
     body = {
@@ -121,8 +132,9 @@ def search(  # noqa: PLR0913 - one for each option
     }
     with http.open_client(out) as client:
         if export:
-            return search_export.write(out, client, export, body)
-        earlier = _job_of(words) if as_job else None
+            return search_export.write(
+                out, client, export, body, fail_on_degraded=fail_on_degraded
+            )
         if as_job and earlier is None:
             return _submit(out, client, body)
         answer = (
@@ -131,9 +143,8 @@ def search(  # noqa: PLR0913 - one for each option
             else asked_jobs.response(client, earlier)
         )
         _tell(out, client, answer, explain=explain, why=why)
-    if fail_on_degraded and (answer["degraded"] or answer["state"] == "partial"):
-        return output.DEGRADED
-    return output.DONE
+    is_degraded = fail_on_degraded and asked_jobs.is_degraded(answer)
+    return output.DEGRADED if is_degraded else output.DONE
 
 
 def _tell(
@@ -176,6 +187,16 @@ def _job_of(words: tuple[str, ...]) -> UUID | None:
     with suppress(ValueError):
         return UUID(" ".join(words))
     return None
+
+
+def _refuse_others() -> None:
+    """Refuse what would have had to be said when the job was asked for."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if source is ParameterSource.COMMANDLINE and param.name not in _OF_A_JOB:
+            message = f"{param.opts[0]}: a job is shown as it was asked for."
+            raise CommandError(message, exit_code=output.USAGE)
 
 
 def _listed(given: str | None) -> list[str]:

@@ -19,10 +19,18 @@ _WHOLE = (b'{"complete": true,', b"complete,true,")
 _END_BYTES = 200
 
 
-def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) -> int:
+def write(
+    out: Output,
+    client: httpx.Client,
+    form: str,
+    body: dict[str, Any],
+    *,
+    fail_on_degraded: bool,
+) -> int:
     """Print a file as it arrives; one of all that match, broken off, ends with 1."""
     if not body["exhaustive"]:
-        return _window(client, form, body)
+        is_degraded = _window(client, form, body)
+        return output.DEGRADED if fail_on_degraded and is_degraded else output.DONE
     if form == "md":
         message = "--export md is a list to be read: leave --exhaustive out."
         raise CommandError(message, exit_code=output.USAGE)
@@ -45,15 +53,15 @@ def write(out: Output, client: httpx.Client, form: str, body: dict[str, Any]) ->
     return output.FAILED
 
 
-def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> int:
-    """Print what a job of this search found."""
+def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> bool:
+    """Print what a job of this search found; tell whether a part of it failed."""
     job = http.call(client, "POST", asked_jobs.PATH, json=body)
     where = f"{asked_jobs.PATH}/{job['job_id']}"
-    asked_jobs.response(client, job["job_id"])
+    found = asked_jobs.response(client, job["job_id"])
     answer = http.fetch(client, "GET", f"{where}/export", params={"format": form})
     sys.stdout.buffer.write(answer.content)
     sys.stdout.buffer.flush()
-    return output.DONE
+    return asked_jobs.is_degraded(found)
 
 
 def _parts(client: httpx.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:

@@ -12,6 +12,9 @@ from tests.unit.typed import ending
 pytestmark = pytest.mark.usefixtures("folder")
 
 
+JOB = "019d0000-0000-7000-8000-000000000001"
+
+
 def parsed(*arguments: str) -> dict[str, object]:
     """What the command takes from a line as it is typed."""
     context = click.Context(cli, obj=Output())
@@ -60,6 +63,7 @@ def test_a_value_may_begin_with_a_minus() -> None:
         (("search",), "what to search for"),
         (("search", "x", "--job", "--export", "csv"), "one of them"),
         (("search", "x", "--job", "--why", "OPS-1"), "one of them"),
+        (("search", JOB, "--job", "--limit", "3"), "--limit: a job is shown as"),
         (("search", "x", "--url", "nonsense"), "http://HOST:PORT"),
         (("search", "x", "--url", "ftp://there"), "http://HOST:PORT"),
         (("search", "x", "--key", "\u00e4"), "no key has"),

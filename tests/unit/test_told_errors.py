@@ -61,6 +61,19 @@ def test_of_an_error_each_reason_is_said_once() -> None:
     ]
 
 
+def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
+    error = {
+        **ERROR,
+        "message": "There is no mode 'keywrd'.",
+        "details": {"available": ["auto", "keyword", "semantic"]},
+    }
+    told = http.error_of(answer(422, json={"error": error})).message.splitlines()[0]
+    assert told == (
+        "There is no mode 'keywrd'. Did you mean keyword?"
+        " There are: auto, keyword, semantic."
+    )
+
+
 def test_who_is_there_and_slow_is_not_to_be_started() -> None:
     with httpx.Client(base_url="http://there") as client:
         slow = http.no_answer(client, httpx.ReadTimeout("late"))
