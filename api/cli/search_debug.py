@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from api.cli import search_words
 from api.cli.fitting import labelled, padded
 
 _BAR, _LEAST_BAR = 40, 12
@@ -16,7 +17,10 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     yield "plan"
     column = _PLAN if width >= _NARROW else _NAME
     for name, value in sorted(answer["plan"].items()):
+        if name in search_words.APART:
+            continue
         yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
+    yield from search_words.lines(answer["plan"], width)
     yield "branches"
     yield from _timeline(answer["branches"], answer["search_duration_ms"], width)
     took = [f"{name} {ms:.1f} ms" for name, ms in sorted(answer["timings_ms"].items())]

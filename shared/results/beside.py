@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.query.compiled.question import NOTHING_ASKED, compiled
 from shared.query.plan import Plan
-from shared.results import absence, highlights, near_misses
+from shared.results import absence, as_sent, became, highlights, near_misses
 from shared.results.absence import PRESENT, Absence
+from shared.results.became import Became
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
 from shared.results.near_misses import NearMisses
@@ -38,6 +40,9 @@ class Beside(NamedTuple):
     absence: Absence = PRESENT
     # How many match that the caller may not see; None: not counted.
     hidden: int | None = None
+    # What words of the question were taken for, and with `debug` what was sent.
+    became: Became = became.NOTHING
+    sent: Mapping[str, object] = MappingProxyType({})
 
 
 def read(
@@ -56,12 +61,35 @@ def read(
         told = conclusion.branches
         texts = highlights.reader(pool, plan, told, facility, languages)
     unseen = _hidden(pool, plan, facility, timeout_ms)
+    taken = _became(pool, plan, conclusion, page, texts, facility)
+    sent: Mapping[str, object] = {}
+    if plan.debug:
+        known = taken.known(texts.known)
+        sent = as_sent.read(pool(), plan, conclusion, known, facility, left.ms)
     if page:
-        return Beside(texts, hidden=unseen)
+        return Beside(texts, hidden=unseen, became=taken, sent=sent)
     if not plan.branches or left.ms < LEAST_MS:
-        return unread(plan, conclusion)._replace(hidden=unseen)
+        return unread(plan, conclusion)._replace(hidden=unseen, sent=sent)
     said = absence.read(pool, plan, conclusion, texts.question, left.ms)
-    return Beside(texts, said, unseen)
+    return Beside(texts, said, unseen, sent=sent)
+
+
+def _became(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    conclusion: Conclusion,
+    page: Page,
+    texts: Reader,
+    facility: Facility,
+) -> Became:
+    """Return what the question's words were taken for: of most there is nothing."""
+    if not page or not (texts.known or facility.glossary):
+        return became.NOTHING
+    ways = became.ways_of(texts.question, texts.known, facility)
+    hits = [shown.item.entry_id for shown in page]
+    if plan.debug:
+        hits = [item.entry_id for item in conclusion.ranked]
+    return became.read(pool, plan.scope, ways, hits)
 
 
 def _hidden(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from shared.query.ordering import Ordering
@@ -12,10 +13,12 @@ from shared.results.conclusion import Conclusion
 from shared.results.page import Page, Shown
 
 
-def told(plan: Plan, conclusion: Conclusion, page: Page) -> dict[str, Any]:
-    """Return the plan, and for each hit the steps that its score took."""
+def told(
+    plan: Plan, conclusion: Conclusion, page: Page, sent: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the plan with what was sent, and the steps that each hit's score took."""
     return {
-        "plan": _plan(plan),
+        "plan": {**_plan(plan), **sent},
         "score_trace": [
             _trace(shown, place, conclusion, plan)
             for place, shown in enumerate(page, 1)

@@ -19,6 +19,7 @@ from shared.log import get_logger
 from shared.postgres import connection
 from shared.query.compiled import expanding
 from shared.query.compiled.question import Question, compiled
+from shared.query.compiled.words import Known
 from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
@@ -54,8 +55,15 @@ class Told(NamedTuple):
 class Reader:
     """Reads the texts of one page for one question; languages are prepared once."""
 
-    def __init__(self, question: Question, facility: Facility = PLAIN) -> None:
+    def __init__(
+        self,
+        question: Question,
+        facility: Facility = PLAIN,
+        known: Known | None = None,
+    ) -> None:
         self.question = question
+        # What its patterns and misspelt words stand for, as far as that was asked.
+        self.known: Known = known or {}
         self._facility = facility
         self._wanted: dict[str, Wanted] = {}
         self._until: float | None = None
@@ -127,7 +135,7 @@ def reader(
         log.warning("marks_not_looked_up", code=exc.error_code)
         return Reader(asked, facility)
     known = dict(zip(wanted, found, strict=True))
-    return Reader(make(known=known), facility)
+    return Reader(make(known=known), facility, known)
 
 
 def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:

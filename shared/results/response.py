@@ -19,6 +19,7 @@ from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.ranked import Order, Ranked
 from shared.results import absence, beside, explained
+from shared.results.became import Became
 from shared.results.beside import Beside
 from shared.results.conclusion import Conclusion
 from shared.results.highlights import Reader
@@ -43,10 +44,13 @@ def render(
     heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
     searched = [b for b in heard if b.name != FACETS]
     families = [family_of(outcome.name) for outcome in searched]
-    texts, absent, hidden = told or beside.unread(plan, conclusion)
+    told = told or beside.unread(plan, conclusion)
+    texts, absent = told.texts, told.absence
     results, cut = amount.told(hits(plan, page, texts), plan.amount)
     order = conclusion.order
     runs = fold.runs(order.items)
+    times = {"applied": _times(plan), "inferred": plan.is_inferred}
+    sent = {**told.sent, "time": times}
     whole = len(page) == len(runs) and under(plan, searched)
     return {
         "job_id": None if job_id is None else str(job_id),
@@ -64,13 +68,13 @@ def render(
         "next_cursor": next_cursor,
         "sub_queries": [plan.query],
         "decomposed": False,
-        "time": {"applied": _times(plan), "inferred": plan.is_inferred},
+        "time": times,
         "time_range_applied": bool(plan.times or plan.happened),
         "branches": [_branch(plan, outcome) for outcome in conclusion.branches],
         "degraded": conclusion.degraded,
         "as_of": min((b.as_of for b in heard if b.as_of), default=None),
         "reasoning": plan.reasoning,
-        "diagnostics": _diagnostics(plan, conclusion),
+        "diagnostics": _diagnostics(plan, conclusion, told.became),
         "suppressed": asdict(order.suppressed),
         "thresholds_applied": _thresholds(plan, searched, order),
         "timings_ms": took_ms,
@@ -87,8 +91,8 @@ def render(
         "facets": next((b.counts for b in heard if b.counts), {}),
         "answer": None,
         "citations": [],
-        **({"hidden_count": hidden} if plan.acl_honesty else {}),
-        **(explained.told(plan, conclusion, page) if plan.debug else {}),
+        **({"hidden_count": told.hidden} if plan.acl_honesty else {}),
+        **(explained.told(plan, conclusion, page, sent) if plan.debug else {}),
     }
 
 
@@ -172,10 +176,12 @@ def _branch(plan: Plan, outcome: Outcome) -> dict[str, object]:
     return {**outcome.summary(), "sub_query": plan.query}
 
 
-def _diagnostics(plan: Plan, conclusion: Conclusion) -> list[dict[str, str]]:
+def _diagnostics(
+    plan: Plan, conclusion: Conclusion, became: Became
+) -> list[dict[str, str]]:
     of_branches = (note for b in conclusion.branches for note in b.diagnostics)
     told = [*plan.diagnostics, *of_branches, *conclusion.order.notes]
-    return [asdict(note) for note in dict.fromkeys(told)]
+    return [asdict(note) for note in became.notes([*dict.fromkeys(told)])]
 
 
 def _thresholds(

@@ -104,6 +104,18 @@ def read(
     return Asked(ask.plan, lexicon, compiled, known, tuple(notes), languages)
 
 
+def of_known(
+    ask: Ask, lexicon: Lexicon, known: Known, languages: tuple[str, ...] = ()
+) -> Asked:
+    """Return a branch's question of what was looked up already: nobody is asked."""
+    spelt = {want: found for want, found in known.items() if want.kind == "typo"}
+    patterns = {want: found for want, found in known.items() if want not in spelt}
+    compiled = _compiled(ask.plan, lexicon, patterns, languages)
+    return Asked(
+        ask.plan, lexicon, compiled, patterns, languages=languages, spelt=spelt
+    )
+
+
 def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
     """Return the question as it is counted: what has one word of many only ranks."""
     counted = replace(ask, plan=replace(ask.plan, any_word=False))

@@ -17,7 +17,7 @@ from shared.query.language import tree
 from shared.query.language.tree import And, Field, Node, Not, Or
 from shared.query.plan import Plan
 from shared.retrieval import columns
-from shared.retrieval.module import Ask, Tools
+from shared.retrieval.module import Ask, Lexicon
 
 # Of more the index is not asked: Postgres, which takes over, has no such limit.
 MAX_MEMBERS = 10_000
@@ -30,7 +30,7 @@ _MEMBERS: LiteralString = """
      LIMIT %(most)s"""
 
 
-def resolved(ask: Ask, tools: Tools) -> Plan:
+def resolved(ask: Ask, tools: Lexicon) -> Plan:
     """Return the plan with the entries of every thread in its filters."""
     plan = ask.plan
     wanted = sorted({UUID(one) for named in _filters(plan) for one in _named(named)})

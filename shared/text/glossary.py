@@ -18,6 +18,9 @@ class Form:
     others: tuple[tuple[str, ...], ...]
     # Of the others, those of one word: it may stand in a name, too.
     idents: tuple[str, ...]
+    # As the glossary writes it, and the others in their order.
+    text: str = ""
+    called: tuple[str, ...] = ()
 
 
 Forms = Mapping[str, Sequence[Form]]
@@ -28,12 +31,17 @@ def forms(language: str, facility: Facility) -> Forms:
     """Return the forms of a language by the term that each begins with."""
     found: dict[str, list[Form]] = {}
     for group in facility.glossary:
-        read = [_lexemes(text, language, facility) for text in group]
-        for lexemes in dict.fromkeys(read):
-            others = tuple(dict.fromkeys(x for x in read if x and x != lexemes))
-            if lexemes and others:
+        read: dict[tuple[str, ...], str] = {}
+        for text in group:
+            read.setdefault(_lexemes(text, language, facility), text)
+        read.pop((), None)
+        for lexemes, text in read.items():
+            others = tuple(other for other in read if other != lexemes)
+            if others:
                 idents = tuple(other[0] for other in others if len(other) == 1)
-                found.setdefault(lexemes[0], []).append(Form(lexemes, others, idents))
+                called = tuple(read[other] for other in others)
+                form = Form(lexemes, others, idents, text, called)
+                found.setdefault(lexemes[0], []).append(form)
     return found
 
 

@@ -210,3 +210,34 @@ def test_counts_of_names_in_any_alphabet_stand_below_each_other(width: int) -> N
     assert [one for one in told if cells(one) > width] == []
     for count, line in zip((1, 10, 100), told[1:4], strict=True):
         assert f" {count}" in line
+
+
+@pytest.mark.parametrize("width", [30, 60, sys.maxsize])
+def test_what_each_word_became_fits_the_terminal(width: int) -> None:
+    of_all = {"languages": ["en", "de"], "negated": False}
+    term = {"word": "inj*", "how": "pattern", "idents": [], **of_all}
+    body = {"query": {"bool": {"should": [{"terms": {"stream": ["inject"] * 9}}]}}}
+    plan = {
+        "time": {
+            "inferred": True,
+            "applied": [
+                {
+                    "expression": "since June",
+                    "field": "entry_time",
+                    "from": "2024-05-31T22:00:00Z",
+                    "to": None,
+                }
+            ],
+        },
+        "terms": [{**term, "terms": [f"inject{n}" for n in range(25)]}],
+        "phrases": [{**of_all, "places": [["beam"], ["dump", "dumps"]]}],
+        "tsquery": [{"languages": ["en", "de"], "query": "'inject' & 'beam' " * 9}],
+        "opensearch_query": body,
+    }
+    told = list(search_debug.lines({**DEBUGGED, "plan": plan}, width))
+    assert [one for one in told if cells(one) > width] == []
+    said = " ".join(" ".join(told).split())
+    assert "read from since June: entry_time 2024-05-31T22:00:00Z to ..." in said
+    assert "inj* (pattern) -> inject0 | inject1 |" in said
+    assert "| inject19 | 5 more" in said
+    assert "phrase -> beam (dump | dumps)" in said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeGuard
 
 from shared.query import naming
@@ -36,6 +36,8 @@ class OneOf:
 
     terms: tuple[str, ...] = ()
     idents: tuple[str, ...] = ()
+    # As it was typed; what two patterns stand for may be the same.
+    pattern: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class Words:
         """Return what a pattern stands for in this language."""
         # Of nothing it finds nothing, and is a part that is asked for all the same.
         found = self.known.get(Want("wildcard", text), _NOTHING_KNOWN)
-        return OneOf(found.stems.get(self.language, ()), found.idents)
+        return OneOf(found.stems.get(self.language, ()), found.idents, text)
 
     def joins(self, condition: Condition) -> bool:
         """Whether it only joins what stands beside it."""

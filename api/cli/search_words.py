@@ -1,0 +1,66 @@
+"""`logchord search --debug`: what each word of the question became."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from api.cli.fitting import labelled
+
+# What stands in the plan and is told here.
+APART = frozenset({"time", "terms", "phrases", "tsquery", "opensearch_query"})
+# Of a pattern's terms; `--json` has all.
+_MOST_TERMS = 20
+_INDENT = 6
+
+
+def lines(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield times, words and both engines' queries, by language."""
+    for label, text in _told(plan):
+        if text is None:
+            yield label
+        else:
+            yield from labelled(f"  {label}", text, width, column=_INDENT).split("\n")
+
+
+def _told(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    time = plan.get("time") or {"applied": []}
+    for one in time["applied"]:
+        whose = "read from" if time["inferred"] else "given as"
+        ends = f"{one['from'] or '...'} to {one['to'] or '...'}"
+        yield "time", f"{whose} {one['expression']}: {one['field']} {ends}"
+    if "terms" not in plan:
+        return
+    yield "words", None
+    for one in plan["terms"]:
+        found = _first([*dict.fromkeys([*one["terms"], *one["idents"]])])
+        yield _languages(one), f"{_sign(one)}{one['word']} ({one['how']}) -> {found}"
+    for one in plan["phrases"]:
+        places = " ".join(_either(place) for place in one["places"])
+        yield _languages(one), f"{_sign(one)}phrase -> {places}"
+    yield "tsquery", None
+    for one in plan["tsquery"]:
+        yield _languages(one), one["query"]
+    if plan["opensearch_query"]:
+        yield "opensearch_query", None
+        for guard in plan["opensearch_query"]["query"]["bool"]["should"]:
+            yield "", json.dumps(guard, ensure_ascii=False)
+
+
+def _languages(one: dict[str, Any]) -> str:
+    return ", ".join(one["languages"])
+
+
+def _sign(one: dict[str, Any]) -> str:
+    return "-" if one["negated"] else ""
+
+
+def _first(terms: list[str]) -> str:
+    more = len(terms) - _MOST_TERMS
+    told = " | ".join(terms[:_MOST_TERMS]) or "nothing"
+    return f"{told} | {more} more" if more > 0 else told
+
+
+def _either(place: list[str]) -> str:
+    return place[0] if len(place) == 1 else f"({_first(place)})"

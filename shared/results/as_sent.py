@@ -1,0 +1,130 @@
+"""What a search asked of its engines, for whoever asks with `debug`.
+
+Compiled once more of what was looked up, without the words that no hit has which the
+caller may see: these are named to nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.query.compiled import tsquery
+from shared.query.compiled.question import Question
+from shared.query.compiled.terms import Clause, Leaf, OneOf, Places, leaves
+from shared.query.compiled.words import Known
+from shared.query.plan import Plan
+from shared.results.conclusion import Conclusion
+from shared.retrieval import os_bm25, questions, threads
+from shared.retrieval.module import Ask, Ground
+from shared.retrieval.written_in import WrittenIn
+from shared.text import glossary
+from shared.text.facility import Facility
+from shared.vocabulary.expand import LANGUAGES
+
+if TYPE_CHECKING:
+    from shared.postgres import Pool
+
+log = get_logger()
+
+# Of what is left, for the little that it asks.
+_MOST_MS = 200
+
+
+def read(
+    pool: Pool,
+    plan: Plan,
+    conclusion: Conclusion,
+    known: Known,
+    facility: Facility,
+    left_ms: int,
+) -> Mapping[str, object]:
+    """Return terms, phrases and what both engines were given; nothing if too late."""
+    ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
+    ground = Ground(pool, facility)
+    try:
+        languages = WrittenIn().of(pool, plan.scope.tenant, ask.budget_ms)
+        ask = replace(ask, plan=threads.resolved(ask, ground))
+    except LogchordError as exc:
+        log.warning("plan_not_compiled", code=exc.error_code)
+        return {}
+    asked = questions.of_known(ask, ground, known, languages)
+    codes = {note.code for one in conclusion.branches for note in one.diagnostics}
+    ways = {code: way for code, way in questions.wider(ask, asked) if code in codes}
+    question = next(iter(ways.values()), asked.question)
+    by_index = any(
+        one.name == "os_bm25" and one.status != "skipped" for one in conclusion.branches
+    )
+    return {
+        **_parts(question, known, facility),
+        "tsquery": [
+            {
+                "languages": list(guard.languages),
+                "query": tsquery.written(guard.condition),
+            }
+            for guard in question.guards
+        ],
+        "opensearch_query": _body(ask, question) if by_index else None,
+    }
+
+
+def _body(ask: Ask, question: Question) -> dict[str, Any]:
+    body = os_bm25.body(ask, question)
+    # Of this moment, and not of the branch.
+    del body["timeout"]
+    found: dict[str, Any] = json.loads(json.dumps(body, default=str))
+    return found
+
+
+def _parts(question: Question, known: Known, facility: Facility) -> dict[str, object]:
+    """Return what is asked for and excluded, language by language."""
+    spelt = {
+        spelling: want.text
+        for want, found in known.items()
+        for spelling in found.spellings
+    }
+    told: dict[str, list[dict[str, object]]] = {"terms": [], "phrases": []}
+    for guard in question.guards:
+        language = next(one for one in LANGUAGES if one in guard.languages)
+        forms = glossary.forms(language, facility)
+        for leaf, is_wanted in dict.fromkeys(leaves(guard.condition)):
+            for kind, one in _part(leaf, spelt, forms):
+                beside = {"negated": not is_wanted, "languages": list(guard.languages)}
+                told[kind].append({**one, **beside})
+    return dict(told)
+
+
+def _part(
+    leaf: Leaf, spelt: Mapping[str, str], forms: glossary.Forms
+) -> Iterator[tuple[str, dict[str, object]]]:
+    match leaf:
+        case Clause(lexemes, is_exact=True) if len(lexemes) > 1:
+            yield "phrases", {"places": [[one] for one in lexemes]}
+        case Places(places):
+            yield "phrases", {"places": [list(one) for one in places]}
+        case OneOf(terms, idents, pattern):
+            yield "terms", _term(pattern, "pattern", terms, idents)
+        case Clause(lexemes, idents):
+            typed = next((spelt[one] for one in idents if one in spelt), None)
+            how = "name" if leaf.is_exact else "word"
+            if typed is not None and leaf.word is None:
+                how = "spelling"
+            elif any(set(form.others) <= {*leaf.also} for form in _begun(leaf, forms)):
+                how = "glossary"
+            word = typed if how == "spelling" else leaf.word
+            phrases = tuple(" ".join(one) for one in (lexemes, *leaf.also))
+            yield "terms", _term(word or phrases[0], how, phrases, idents)
+
+
+def _begun(leaf: Clause, forms: glossary.Forms) -> tuple[glossary.Form, ...]:
+    return tuple(forms.get(leaf.lexemes[0], ()))
+
+
+def _term(
+    word: str | None, how: str, terms: tuple[str, ...], idents: tuple[str, ...]
+) -> dict[str, object]:
+    return {"word": word, "how": how, "terms": list(terms), "idents": list(idents)}
