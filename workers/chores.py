@@ -114,24 +114,30 @@ def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
         found = chore.cursor["found"]
         return versions.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done, found)
     if chore.cursor is not None and "embedded_to" in chore.cursor:
+        by = chore.cursor.get(renewal.READ_BY)
         return _then_versions(
-            ctx, skipping.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done)
+            ctx, skipping.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done), by
         )
     finders = registered.finders(ctx.settings, ctx.facility)
     effect = renewal.prepare(
         ctx.pool, ctx.settings, chore.cursor, chore.done, ctx.facility, finders
     )
 
+    # Of its first page: with another file since then it is not done for that one.
+    first = {renewal.READ_BY: renewal.read_by(ctx.facility)}
+    by = (chore.cursor or first).get(renewal.READ_BY)
+
     def then_vectors(conn: Connection[TupleRow]) -> Progress:
         read = effect(conn)
         if read.cursor is not None:
             return read
-        return replace(read, cursor=_READ_TO_THE_END | {"embedded_to": None})
+        went = {**_READ_TO_THE_END, "embedded_to": None, renewal.READ_BY: by}
+        return replace(read, cursor=went)
 
     return then_vectors
 
 
-def _then_versions(ctx: Context, effect: Effect) -> Effect:
+def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
     """Have the last walk begin where this one ends."""
 
     def commit(conn: Connection[TupleRow]) -> Progress:
@@ -141,7 +147,8 @@ def _then_versions(ctx: Context, effect: Effect) -> Effect:
         begun = versions.begin(conn, ctx.settings)
         # A worker of the release before ends with these two.
         known = {**_READ_TO_THE_END, **_EMBEDDED_TO_THE_END, **(judged.result or {})}
-        cursor = {**known, **begun, "found": judged.result or {}}
+        found = {**(judged.result or {}), renewal.READ_BY: read_by}
+        cursor = {**known, **begun, "found": found}
         return replace(judged, cursor=cursor, result=None)
 
     return commit

@@ -24,6 +24,7 @@ from shared.due import maintenance, outcomes, processes, quarantine, rows, sched
 from shared.due.outcomes import Budget
 from shared.due.processes import Identity, Reporter
 from shared.due.rows import Claim
+from shared.enrich import renewal
 from shared.errors import (
     CapacityError,
     ConfigurationError,
@@ -130,6 +131,20 @@ def arrange_chores(conn: Connection[TupleRow]) -> None:
         schedule.arrange(conn, schedule.INSTALLATION, kind, every_seconds)
 
 
+def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
+    """Have entries read anew now, not within the hour, where the file has changed.
+
+    Until they are due, no answer can say that they may be found by older terms.
+    """
+    last = maintenance.last_done(conn, maintenance.RENEW_TEXTS)
+    by = (last.result or {}).get(renewal.READ_BY) if last else None
+    if by is None or by == renewal.read_by(facility):
+        return
+    kind = maintenance.RENEW_TEXTS
+    every = CHORES[kind]
+    schedule.bring_forward(conn, schedule.INSTALLATION, kind, every_seconds=every)
+
+
 def schedule_chores(conn: Connection[TupleRow]) -> None:
     """Make a row of each chore whose time has come, and say when it comes next."""
     for kind in CHORES.keys() & set(schedule.due(conn, schedule.INSTALLATION)):
@@ -233,6 +248,7 @@ def loops(settings: Settings) -> list[Loop]:
         # Whoever had the lock until now listens no more than we did.
         listeners.stop()
         arrange_chores(conn)
+        renew_at_once(conn, facility())
         arrange_sources(conn, settings)
 
     def keep(conn: Connection[TupleRow]) -> None:

@@ -41,6 +41,8 @@ log = get_logger()
 STEP_ENTRIES = 1000
 # While one of them is due somebody is to read the entry.
 _READERS = [ATTACHMENTS_STAGE, METADATA_STAGE]
+# In the cursor of the chore and in its result: by what all entries were looked at.
+READ_BY = "read_by"
 
 # What waits will be read by this analyser, and what was put aside is known.
 _PAGE: LiteralString = """
@@ -106,6 +108,11 @@ class _Row:
     is_given_up: bool
 
 
+def read_by(facility: Facility) -> str:
+    """Return what tells the analyser and the facility's lists from any other."""
+    return f"{analyser.version_of(facility)}.{facts.version_of(facility)}"
+
+
 def prepare(
     pool: Pool,
     settings: Settings,
@@ -115,7 +122,7 @@ def prepare(
     finders: Sequence[Stage] = (),
 ) -> Callable[[Connection[TupleRow]], Progress]:
     """Look at one page, and return what makes due the rest of what is older there."""
-    came = cursor or {"after": None, "made_due": 0}
+    came = cursor or {"after": None, "made_due": 0, READ_BY: read_by(facility)}
     given = {
         "version": analyser.version_of(facility),
         **_facts_versions(settings, facility),
@@ -146,7 +153,7 @@ def prepare(
         if len(page) < STEP_ENTRIES:
             log.info("texts_renewed", entries=done + len(page), made_due=made_due)
             return Progress(None, done + len(page), total=done + len(page))
-        went = {"after": str(page[-1].entry_id), "made_due": made_due}
+        went = {**came, "after": str(page[-1].entry_id), "made_due": made_due}
         return Progress(went, done + len(page))
 
     return commit

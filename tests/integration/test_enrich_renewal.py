@@ -9,11 +9,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.due import maintenance, rows
+from shared.due import maintenance, rows, schedule
 from shared.enrich import renewal
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
-from workers import chores
+from shared.text.facility import Facility, load
+from workers import chores, upkeep
 from workers.context import Context
 from workers.duplicates import place_entries
 from workers.enhance import extract_metadata
@@ -160,3 +161,28 @@ def read(conn: Connection[TupleRow]) -> dict[str, tuple[str, str]]:
         " JOIN entry e ON e.id = t.entry_id"
     ).fetchall()
     return {source: (language, stream) for source, language, stream in found}
+
+
+def test_a_file_that_changed_has_entries_read_anew_at_the_next_start(
+    make_context, committing, tmp_path: Path, monkeypatch
+):
+    # Two steps: how far it has come says by which file it began.
+    monkeypatch.setattr(renewal, "STEP_ENTRIES", 1)
+    draft = EntryDraft("api", "1", "lifted RSR 001")
+    save_page(committing, "default", [draft], stages=[METADATA_STAGE], editor="test")
+    ctx = make_context()
+    extract_metadata(ctx)
+    file = tmp_path / "facility.yaml"
+    file.write_text(NAMED, "utf-8")
+    other = load(file)
+
+    def due(facility: Facility) -> list[str]:
+        upkeep.renew_at_once(committing, facility)
+        return schedule.due(committing, schedule.INSTALLATION)
+
+    upkeep.arrange_chores(committing)
+    # Nobody knows yet by what they were read; the hour's chore finds out.
+    assert due(other) == []
+    renewed(ctx, committing)
+    assert due(ctx.facility) == []
+    assert due(other) == [maintenance.RENEW_TEXTS]
