@@ -17,7 +17,7 @@ JOB = "019d0000-0000-7000-8000-000000000001"
 
 def parsed(*arguments: str) -> dict[str, object]:
     """What the command takes from a line as it is typed."""
-    context = click.Context(cli, obj=Output())
+    context = click.Context(cli, obj=Output(), **cli.context_settings)
     command = cli.get_command(context, "search")
     assert command is not None
     return command.make_context("search", list(arguments), parent=context).params
