@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report.relevant_cosines[name] = _cuts(cosines)
         report.relevant_scores[name] = _cuts(scores)
         report.seconds[name] = round(time.perf_counter() - began, 1)
-    _show(report)
+        _show(report, name)
     failures = report.failures()
     if asked.keep:
         _keep(report, failures)
@@ -294,23 +294,23 @@ def _measured(collection: Collection, run: Run) -> dict[str, float]:
     }
 
 
-def _show(report: Report) -> None:
-    for name, seconds in report.seconds.items():
-        lost = 100 * report.lost_by_floor[name]
-        title = (
-            f"{name}: {seconds:.0f} s; the floor loses {lost:.1f} % of what is relevant"
-        )
-        table = Table(title=title, title_justify="left")
-        table.add_column("way")
-        for heading in HEADINGS:
-            table.add_column(heading, justify="right")
-        for one in report.found:
-            if one.collection == name:
-                cells = [f"{one.measures[measure]:.4f}" for measure in MEASURES]
-                table.add_row(one.way, *cells)
-        Console().print(table)
-        _show_cuts("cosines", report.relevant_cosines[name])
-        _show_cuts("linear scores", report.relevant_scores[name])
+def _show(report: Report, name: str) -> None:
+    lost = 100 * report.lost_by_floor[name]
+    title = (
+        f"{name}: {report.seconds[name]:.0f} s;"
+        f" the floor loses {lost:.1f} % of what is relevant"
+    )
+    table = Table(title=title, title_justify="left")
+    table.add_column("way")
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right")
+    for one in report.found:
+        if one.collection == name:
+            cells = [f"{one.measures[measure]:.4f}" for measure in MEASURES]
+            table.add_row(one.way, *cells)
+    Console().print(table)
+    _show_cuts("cosines", report.relevant_cosines[name])
+    _show_cuts("linear scores", report.relevant_scores[name])
 
 
 def _show_cuts(of: str, values: Sequence[float]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tenacity
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
@@ -26,6 +27,7 @@ from shared.enrich import metadata
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
+from shared.errors import OpenSearchError
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres import Pool, connection, make_pool
@@ -40,6 +42,12 @@ TENANT, PAGE = "default", 500
 ENGLISH = "bare-english"
 # Nobody waits for the bench, and its machine may be busy.
 PATIENT = {"request_timeout": 60}
+# A page written twice is written once.
+AGAIN = tenacity.Retrying(
+    retry=tenacity.retry_if_exception_type(OpenSearchError),
+    stop=tenacity.stop_after_attempt(6),
+    reraise=True,
+)
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,8 @@ def _page(
         loaded = documents.load(conn, TENANT, list(names))
         # Of tables that it takes for empty Postgres makes plans for empty tables.
         conn.execute("ANALYZE")
-    assert not bulk.write(client, mapping.write_alias(index), loaded)
+    refused = AGAIN(bulk.write, client, mapping.write_alias(index), loaded)
+    assert not refused
     return {str(entry_id): key for entry_id, key in names.items()}
 
 
