@@ -100,6 +100,11 @@ class Resources:
             nudger.stop()
         if pool := made.get("pool"):
             pool.close()
+        if client := made.get("redis"):
+            client.close()
+        [engine] = made.get("opensearch", (None,))
+        if engine is not None:
+            engine.close()
 
 
 class Context:

@@ -128,3 +128,4 @@ def test_the_index_drifts_by_each_document_that_is_not_as_postgres_has_it(
     conn.execute("DELETE FROM entry WHERE id = %s", (ids[2],))
     assert drift() == 1
     client.indices.delete(index=f"{base}-v*")
+    client.close()

@@ -150,3 +150,4 @@ def logbook(database: str, opensearch: Server) -> Iterator[Logbook]:
     yield made
     made.pool.close()
     client.indices.delete(index=f"{made.index}-v*")
+    client.close()

@@ -253,3 +253,4 @@ def test_the_command_removes_document_and_file_too_and_prints_the_proof(
         assert missing.returncode == 3
     finally:
         client.indices.delete(index=f"{base}-v*")
+        client.close()

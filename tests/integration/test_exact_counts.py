@@ -195,6 +195,7 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
     yield Shelf(pool, tools, written)
     pool.close()
     client.indices.delete(index=f"{index}-v*")
+    client.close()
 
 
 ENGINES = ("opensearch", "postgres")

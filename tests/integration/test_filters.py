@@ -192,6 +192,7 @@ def found(
 
     yield found
     client.indices.delete(index=f"{index}-v*")
+    client.close()
 
 
 # Stands for the id of the thread that one entry begins and another answers in.
@@ -544,3 +545,4 @@ def test_an_index_of_before_learns_the_fields_of_this_release(
     )
     assert known["mappings"]["_meta"] == {"version": mapping.MAPPING_VERSION}
     client.indices.delete(index=f"{base}-v*")
+    client.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import permutations
 from typing import Any
 from uuid import UUID
@@ -25,8 +26,11 @@ ORDERS = list(permutations(range(3)))
 
 
 @pytest.fixture
-def client(opensearch) -> Any:
-    return make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+def client(opensearch) -> Iterator[Any]:
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    with closing(client):
+        yield client
 
 
 @pytest.fixture

@@ -281,6 +281,7 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
         began = time.monotonic()
         closing.finish_overdue_jobs(conn, hanging)
         took = time.monotonic() - began
+        hanging.close()
     states = {jobs.own(conn, SCOPE, job.job_id).state for job in overdue}
     assert states == {"failed"}
     assert took < 2.5

@@ -548,12 +548,12 @@ def test_what_reads_all_that_match_keeps_no_other_search_waiting(
 
 
 def _one_is_in(broker_url: str) -> bool:
-    client = broker.jobs_redis(Settings.load({"BROKER_URL": broker_url}))
-    names = list(client.scan_iter("job:*"))
-    return any(
-        client.hexists(name, "outcome:0") and not client.hexists(name, "outcome:1")
-        for name in names
-    )
+    with broker.jobs_redis(Settings.load({"BROKER_URL": broker_url})) as client:
+        names = list(client.scan_iter("job:*"))
+        return any(
+            client.hexists(name, "outcome:0") and not client.hexists(name, "outcome:1")
+            for name in names
+        )
 
 
 @pytest.mark.requirement("F27", "P8")
@@ -574,6 +574,7 @@ def test_searches_end_when_redis_is_emptied_under_them(
         with ThreadPoolExecutor(5) as pool:
             asked = [pool.submit(search, admin, fault, **body) for _ in range(5)]
             client.flushall()
+            client.close()
             answers = [one.result(timeout=10) for one in asked]
         jobs = [
             admin.get(job["links"]["self"], params={"wait_ms": 6000}).json()

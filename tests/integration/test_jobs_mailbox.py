@@ -143,6 +143,7 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
         took = time.monotonic() - began
         await searches.stop()
         pool.close()
+        client.close()
         return list(answers), took
 
     with socket.create_server(("127.0.0.1", 0), backlog=100) as deaf:

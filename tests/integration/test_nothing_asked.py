@@ -86,6 +86,7 @@ def watched(database: str) -> Iterator[Watched]:
         yield Watched(searches, pool, deaf)
         asyncio.run(searches.stop())
         pool.close()
+        client.close()
 
 
 @pytest.mark.requirement("S0-19")

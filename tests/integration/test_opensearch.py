@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -28,7 +29,10 @@ TENANT = "default"
 
 @pytest.fixture
 def client(opensearch):
-    return make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    with closing(client):
+        yield client
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -40,7 +41,8 @@ def indices(system: System) -> aliases.Indices:
     url = system.environment["OPENSEARCH_URL"]
     client = make_client(Settings.load({"OPENSEARCH_URL": url}))
     assert client is not None
-    return aliases.look(client, system.environment["OPENSEARCH_INDEX"])
+    with closing(client):
+        return aliases.look(client, system.environment["OPENSEARCH_INDEX"])
 
 
 @pytest.mark.requirement("S4-63", "C47")

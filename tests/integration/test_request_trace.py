@@ -25,8 +25,8 @@ def test_request_id_and_traceparent_are_echoed_and_travel_with_every_branch(
     assert answer.status_code == 202
     assert answer.headers["x-request-id"] == "shift-7.42"
     assert answer.headers["traceparent"] == PARENT
-    queue = redis.Redis.from_url(system.environment["BROKER_URL"])
-    messages = [json.loads(raw) for raw in queue.lrange("search", 0, -1)]
+    with redis.Redis.from_url(system.environment["BROKER_URL"]) as queue:
+        messages = [json.loads(raw) for raw in queue.lrange("search", 0, -1)]
     assert len(messages) == 2
     for message in messages:
         assert message["headers"]["request_id"] == "shift-7.42"

@@ -159,6 +159,7 @@ def both(database: str, opensearch: Server) -> Iterator[World]:
     yield made
     made.pool.close()
     client.indices.delete(index=f"{index}-v*")
+    client.close()
 
 
 QUESTIONS = (
