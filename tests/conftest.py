@@ -9,6 +9,7 @@ from hypothesis import settings
 
 pytest_plugins = (
     "tests.lanes",
+    "tests.open_sockets",
     "tests.fix_servers",
     "tests.fix_system",
     "tests.fix_api",
