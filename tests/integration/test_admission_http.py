@@ -13,6 +13,7 @@ import psutil
 import psycopg
 import pytest
 
+from tests.faults import size
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -23,6 +24,8 @@ OWN_PLACES = 4
 # One that leaves its answer behind takes a place as one that waits for it does.
 WAYS: list[tuple[str, dict[str, Any]]] = [(JOBS, {}), (QUERY, {"wait_ms": 0})]
 FANOUT_CAP = 24
+# As many as SEC13 has it by `make faults-all`.
+ASKED = size.times(600, 10_000)
 MIB = 2**20
 
 
@@ -35,7 +38,7 @@ def ask(
 
 
 @pytest.mark.requirement("SEC13", "S1-101")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(size.times(120, 600))
 def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks(
     make_system: Callable[..., System],
 ) -> None:
@@ -56,7 +59,7 @@ def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks
         jobs = [greedy.get(one.headers["Location"]).json() for one in first]
         assert [one["queue_position"] for one in jobs] == [*range(OWN_PLACES)]
         with ThreadPoolExecutor(8) as pool:
-            asked = [pool.submit(ask, greedy, WAYS[n % 2]) for n in range(600)]
+            asked = [pool.submit(ask, greedy, WAYS[n % 2]) for n in range(ASKED)]
             answers = [one.result() for one in asked]
         seconds = time.monotonic() - began
         statuses = Counter(one.status_code for one in answers)

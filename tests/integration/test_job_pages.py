@@ -95,6 +95,7 @@ def test_what_is_deleted_meanwhile_is_counted_and_not_shown(
     assert sum(page["removed"] for page in read) == 1
 
 
+@pytest.mark.requirement("SEC9")
 @pytest.mark.parametrize("change", ["size", "job", "key", "garbage"])
 def test_a_cursor_opens_nothing_else(
     logbook: httpx.Client, running: System, tenant: str, change: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import zlib
 from dataclasses import replace
 
@@ -82,3 +83,24 @@ def test_a_second_spelling_of_a_cursor_is_refused():
     for other in (cursor + "=", cursor + "==", cursor.replace("-", "+") + "\n"):
         with pytest.raises(InvalidRequestError):
             signer.open(other, BINDING)
+
+
+@pytest.mark.requirement("SEC9")
+def test_how_much_of_a_signature_is_right_takes_no_time_to_tell(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    compared: list[tuple[int, int]] = []
+
+    def compare(ours: bytes, given: bytes) -> bool:
+        compared.append((len(ours), len(given)))
+        return ours == given
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    signer = Signer(b"s" * 32, 60)
+    cursor = signer.make(PLACE, BINDING)
+    signer.open(cursor, BINDING)
+    with pytest.raises(InvalidRequestError):
+        Signer(b"x" * 32, 60).open(cursor, BINDING)
+
+    assert len(compared) == 2
+    assert all(ours == given for ours, given in compared)
