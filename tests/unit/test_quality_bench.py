@@ -76,6 +76,16 @@ def test_the_gate_wants_both_together_to_find_no_less_than_each_alone() -> None:
     assert told == ["cranfield: nDCG@10 0.4000, semantic alone 0.4100"]
 
 
+def test_the_gate_lets_the_floor_hide_one_of_twenty_relevant_pairs() -> None:
+    found = [
+        Found("cranfield", way, {"ndcg_cut_10": value})
+        for way, value in ((OURS, 0.40), (BASE, 0.39))
+    ]
+    hidden = {"cranfield": 0.05, "vaswani": 0.051}
+    told = Report(found, hidden, {}, {}, {}).failures()
+    assert told == ["vaswani: the floor loses 5.1 % of what is relevant"]
+
+
 def test_a_collection_is_read_with_its_first_questions(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "corpus.jsonl.gz", "wt") as lines:
         lines.write(json.dumps({"id": 1, "text": "beam"}) + "\n")
