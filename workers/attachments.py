@@ -60,7 +60,13 @@ def _fetch(ctx: Context, claim: Claim) -> None:
     started = time.monotonic()
     with connection(ctx.pool) as conn:
         due = rows.due(conn, claim.tenant, claim.entry_id)
+        before = rows.stored_before(conn, claim.tenant, claim.entry_id)
     outcome = _outcome(ctx, due, started) if due else Outcome()
+    if before and outcome == Outcome():
+        # A newer reader may find more in them: that is what the stage is due for, too.
+        outcome = fetching.read_all_anew(
+            _means(ctx, before[0].source), before, begin_until=started + BEGIN_SECONDS
+        )
     ctx.checkpoint("after_fetch", claim.entry_id)
     error = outcome.error
     if error is not None and _is_of_store(error):
@@ -81,13 +87,7 @@ def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
     until, error = resting.get(name, (0.0, None))
     if started < until:
         return Outcome(error=error)
-    means = Means(
-        ctx.pool,
-        _store(ctx),
-        keeping.bounds_of(ctx.settings),
-        max_bytes=_max_bytes(ctx, name),
-        max_per_entry=ctx.settings.max_attachments_per_entry,
-    )
+    means = _means(ctx, name)
     with ExitStack() as opened:
         try:
             fetch = opened.enter_context(_opened(ctx, name, started + FETCH_SECONDS))
@@ -99,6 +99,16 @@ def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
     if outcome.is_everywhere and outcome.error is not None:
         resting[name] = (time.monotonic() + REST_SECONDS, outcome.error)
     return outcome
+
+
+def _means(ctx: Context, name: str) -> Means:
+    return Means(
+        ctx.pool,
+        _store(ctx),
+        keeping.bounds_of(ctx.settings),
+        max_bytes=_max_bytes(ctx, name),
+        max_per_entry=ctx.settings.max_attachments_per_entry,
+    )
 
 
 def _again(ctx: Context, claim: Claim, error: LogchordError) -> None:

@@ -16,7 +16,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.broker import INDEX_STAGE
+from shared.broker import ATTACHMENTS_STAGE, INDEX_STAGE
 from shared.due import behind, maintenance
 from shared.due.behind import Named
 from shared.due.maintenance import Progress
@@ -56,6 +56,9 @@ _PAGE: LiteralString = """
                                      AND w.claim IS NULL)
                   AND NOT EXISTS (SELECT FROM quarantine q
                                    WHERE q.entry_id = e.id AND q.stage = s.stage)
+                  AND (s.stage <> %(of_files)s
+                       OR EXISTS (SELECT FROM attachment a
+                                   WHERE a.entry_id = e.id AND a.state = 'stored'))
                ) AS stages
       FROM entry e
      WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s) AND e.id <= %(until)s
@@ -92,7 +95,7 @@ def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
     now = {
         one.name: one.version
         for one in registered.enabled(settings)
-        if one.find is None and not one.on_demand
+        if one.find is None
     }
     last = maintenance.last_done(conn, maintenance.RENEW_TEXTS)
     told: dict[str, int] = (last.result or {}).get(VERSIONS, {}) if last else now
@@ -166,6 +169,7 @@ def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Row]
     with connection(pool) as conn:
         given = {
             "stages": row_names(conn, settings, changed),
+            "of_files": ATTACHMENTS_STAGE,
             "after": walk["after"],
             "until": walk["until"],
             "limit": STEP_ENTRIES,

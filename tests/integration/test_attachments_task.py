@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import tempfile
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -24,6 +25,8 @@ from shared.entries.entry import save_page, tombstone
 from shared.entries.incoming import AttachmentRef
 from shared.errors import SourceUnreachableError
 from shared.settings import Settings
+from shared.stages import registered
+from shared.stages.descriptor import StageDescriptor
 from shared.uuid7 import uuid7
 from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.integration import attached
@@ -426,6 +429,44 @@ def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
 
     assert due_stages(conn) == [ATTACHMENTS_STAGE]
     assert found(conn, entry_id)["a.txt"].state == "due"
+
+
+def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
+    conn, ctx, server, monkeypatch
+):
+    def renew() -> list[str]:
+        maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+        conn.commit()
+        chores.renew_texts(ctx)
+        return [one for one in due_stages(conn) if one == ATTACHMENTS_STAGE]
+
+    entry_id = save(conn, ref(server, "a.docx", attached.docx()), ref(server, "b", PNG))
+    attachments.extract_attachment(ctx, [entry_id])
+    gone = found(conn, entry_id)["b"].sha256
+    assert gone is not None
+    open_store(ctx.settings).delete(gone)
+    extract_metadata(ctx, [entry_id])
+    conn.execute("UPDATE attachment SET text = 'as an older one read it'")
+    conn.execute("DELETE FROM work")
+    assert renew() == []
+
+    known = dict(registered.descriptors())
+    old = known[ATTACHMENTS_STAGE]
+    assert isinstance(old, StageDescriptor)
+    known[ATTACHMENTS_STAGE] = replace(old, version=old.version + 1)
+    monkeypatch.setattr(registered, "descriptors", lambda: known)
+    assert renew() == [ATTACHMENTS_STAGE]
+    attachments.extract_attachment(ctx)
+
+    assert ATTACHMENTS_STAGE not in due_stages(conn)
+    texts = conn.execute("SELECT filename, text FROM attachment ORDER BY filename")
+    (_, read), (_, kept) = texts.fetchall()
+    assert "IPM4A07" in read
+    assert kept == "as an older one read it"
+    assert len(server.requests()) == 2
+    stages = conn.execute("SELECT stage FROM work").fetchall()
+    assert (METADATA_STAGE,) in stages
+    assert renew() == []
 
 
 def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.enrich.attachments import keeping, rows
 from shared.enrich.attachments.extract import Bounds
-from shared.enrich.attachments.rows import Due
+from shared.enrich.attachments.rows import Before, Due, Stored
 from shared.enrich.attachments.store import FileStore
 from shared.entries.incoming import AttachmentRef
 from shared.errors import (
@@ -32,6 +32,7 @@ log = get_logger()
 
 _PASSWORD = re.compile(rb"(?i)\btype\s{0,9}=\s{0,9}[\"']?password\b")
 _PAGE_BYTES = 65_536
+_PIECE_BYTES = 1_048_576
 # It stays where it is, and readers are told where.
 _LINKED = frozenset({"address_refused", keeping.TOO_LARGE})
 # The source refuses everything: these say nothing of the one file.
@@ -92,6 +93,40 @@ def fetch_all(
                 return Outcome(error=error, is_everywhere=True)
             later = later or error
     return Outcome(error=later)
+
+
+def read_all_anew(
+    means: Means, before: Sequence[Before], *, begin_until: float
+) -> Outcome:
+    """Read stored files once more until the time is over; their source is not asked.
+
+    What is not in the store any more keeps what was read in it.
+    """
+    for place, one in enumerate(before):
+        if place and time.monotonic() >= begin_until:
+            return Outcome(unfinished=True)
+        if means.store.has(one.sha256, one.bytes):
+            _read_anew(means, one)
+    return Outcome()
+
+
+def _read_anew(means: Means, one: Before) -> None:
+    opened = means.store.open(one.sha256)
+    found: Stored | None = None
+    refused: LogchordError | None = None
+    with keeping.received(_pieces(opened), one.filename, max_bytes=one.bytes) as got:
+        try:
+            found = keeping.read(got, means.bounds)
+        except InvalidRequestError as exc:
+            refused = exc
+    with connection(means.pool) as conn:
+        rows.read_anew(conn, one, found, refused)
+
+
+@contextmanager
+def _pieces(opened: AbstractContextManager[BinaryIO]) -> Iterator[Iterator[bytes]]:
+    with opened as file:
+        yield iter(lambda: file.read(_PIECE_BYTES), b"")
 
 
 def give_up(

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow, class_row, dict_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.broker import ATTACHMENTS_STAGE
 from shared.entries.attachments import COLUMNS, Attached
 from shared.entries.incoming import AttachmentRef
 from shared.errors import LogchordError
@@ -42,6 +43,25 @@ _ENDED: LiteralString = """
 _NOTE: LiteralString = """
     UPDATE attachment SET error = %(error)s::jsonb
      WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'due'"""
+
+# What was stored before its stage was made due: by an older reader, maybe.
+_STORED_BEFORE: LiteralString = """
+    SELECT a.id, a.tenant, e.source, a.filename, a.sha256, a.bytes
+      FROM attachment a
+      JOIN entry e ON e.id = a.entry_id AND e.tenant = %(tenant)s
+      JOIN work w ON w.entry_id = a.entry_id AND w.stage = %(stage)s
+     WHERE a.tenant = %(tenant)s AND a.entry_id = %(entry_id)s AND a.state = 'stored'
+       AND a.sha256 IS NOT NULL AND a.stored_at < w.created_at
+       AND e.deleted_at IS NULL
+     ORDER BY a.position, a.id
+     LIMIT 1000"""
+_READ_ANEW: LiteralString = """
+    UPDATE attachment
+       SET state = %(state)s, error = %(error)s::jsonb, media_type = %(media_type)s,
+           sha256 = %(sha256)s, text = %(text)s,
+           stored_at = CASE WHEN %(state)s = 'stored' THEN now() END
+     WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'stored'
+       AND sha256 = %(of)s"""
 
 _ONE: LiteralString = (
     COLUMNS
@@ -113,6 +133,18 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """A file that is here, and was read some time ago."""
+
+    id: UUID
+    tenant: str
+    source: str
+    filename: str
+    sha256: bytes
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
     """What is known of a file once it has been looked at."""
 
@@ -154,6 +186,36 @@ def end(
         "text": stored.text if stored else None,
     }
     return conn.execute(_ENDED, values).rowcount > 0
+
+
+def stored_before(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+) -> list[Before]:
+    """Return the stored files of an entry that were read before its stage was due."""
+    values = {"tenant": tenant, "entry_id": entry_id, "stage": ATTACHMENTS_STAGE}
+    with conn.cursor(row_factory=class_row(Before)) as cur:
+        return cur.execute(_STORED_BEFORE, values).fetchall()
+
+
+def read_anew(
+    conn: Connection[TupleRow],
+    one: Before,
+    stored: Stored | None,
+    error: LogchordError | None = None,
+) -> None:
+    """Keep what is read in a file by now; None: it is not to be kept any more."""
+    error = error or (stored.error if stored else None)
+    values = {
+        "id": one.id,
+        "tenant": one.tenant,
+        "of": one.sha256,
+        "state": "stored" if stored else "failed",
+        "error": None if error is None else error.as_json(),
+        "media_type": stored.media_type if stored else None,
+        "sha256": stored.sha256 if stored else None,
+        "text": stored.text if stored else None,
+    }
+    conn.execute(_READ_ANEW, values)
 
 
 def note(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
