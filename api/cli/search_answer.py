@@ -13,6 +13,8 @@ from api.cli.fitting import LABEL, labelled, wrapped
 from api.cli.hit import Page, shown
 from api.cli.terminal import local, plain
 
+# So many are counted of what a time among the words keeps out.
+_MOST_OUTSIDE = 1000
 _COLOURS = {
     "ok": "green",
     "empty": "green",
@@ -65,6 +67,9 @@ def _closing(answer: dict[str, Any], page: Page) -> Iterator[str]:
         yield told("hidden", f"{answer['hidden_count']} match that you may not see")
     for one in answer["time"]["applied"]:
         yield _time(one, page)
+    outside = answer["time"]["inferred"] and answer.get("relaxation")
+    if outside and outside["count_outside"]:
+        yield _outside(outside, page)
     said = answer.get("context_answer") or {}
     for question in said.get("questions", ()):
         yield told("asks", plain(question))
@@ -88,14 +93,25 @@ def _amount(answer: dict[str, Any]) -> str:
 
 
 def _time(one: dict[str, Any], page: Page) -> str:
-    ends = [
+    what = "happened" if one.get("field") == "event_time" else "written"
+    read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
+    return labelled(what, f"{_ends(one, page)}{read}", page.facts)
+
+
+def _outside(relaxation: dict[str, Any], page: Page) -> str:
+    """Say how many a time among the words keeps out, and where the nearest is."""
+    count, wider = relaxation["count_outside"], relaxation["widen_to"]
+    told = f"{count} or more" if count >= _MOST_OUTSIDE else f"{count}"
+    near = f"; {_ends(wider, page)} takes the nearest in" if wider else ""
+    return labelled("outside", f"{told} match at other times{near}", page.facts)
+
+
+def _ends(one: dict[str, Any], page: Page) -> str:
+    return " ".join(
         f"{word} {local(one[end], page.zone)}"
         for word, end in (("from", "from"), ("before", "to"))
         if one[end]
-    ]
-    what = "happened" if one.get("field") == "event_time" else "written"
-    read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
-    return labelled(what, f"{' '.join(ends)}{read}", page.facts)
+    )
 
 
 def branch_told(one: dict[str, Any]) -> str:

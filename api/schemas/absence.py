@@ -66,11 +66,15 @@ class Coverage(BaseModel):
 
 
 class Relaxation(BaseModel):
-    """What the filters kept out, of what answers the question."""
+    """What answers the question and is kept out: by a time among its words alone.
+
+    Where no time was read out of the words and nothing was found, by all filters.
+    """
 
     count_outside: int = Field(description="1000: as many at least.")
-    widen_to: dict[str, str] | None = Field(
-        description="`from`, and before `to`: the nearest of these lies within."
+    widen_to: dict[str, str | None] | None = Field(
+        description="`from`, and before `to`: the nearest of these lies within; null:"
+        " that end stays open."
     )
 
 

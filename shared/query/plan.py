@@ -23,6 +23,7 @@ from shared.query import (
 )
 from shared.query.amount import WHOLE, Amount
 from shared.query.counting import Counting
+from shared.query.elsewhen import Elsewhen
 from shared.query.fault import Fault
 from shared.query.filters import Filters
 from shared.query.language import grammar, lifting, tree, wording
@@ -127,6 +128,8 @@ class Plan:
     happened: tuple[Applied, ...] = ()
     is_inferred: bool = False
     asks: tuple[str, ...] = ()
+    # What those words keep out is found by this.
+    elsewhen: Elsewhen | None = None
     # Of the facility's clocks, for what is said of times.
     zone: str = "UTC"
     # Of the settings that an order depends on.
@@ -179,6 +182,7 @@ class Plan:
         """Return the plan as it travels and is stored."""
         values = told(self)
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
+        values["elsewhen"] = self.elsewhen and self.elsewhen.to_values()
         return json.dumps(values, separators=(",", ":"), default=told)
 
     @classmethod
@@ -191,7 +195,7 @@ class Plan:
         """Read a plan that was parsed already."""
         raw = dict(values)
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
-        counted = raw.pop("counting", None)
+        counted, elsewhen = raw.pop("counting", None), raw.pop("elsewhen", None)
         # A job planned by the release before has none.
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         return cls(
@@ -204,6 +208,7 @@ class Plan:
             ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
             fault=Fault(**fault) if fault else None,
             counting=Counting.from_values(counted) if counted else None,
+            elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
             amount=Amount.from_values(raw.pop("amount", {})),
             branches=tuple(raw.pop("branches")),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
@@ -267,6 +272,7 @@ def make_plan(
         happened=timed.happened,
         is_inferred=timed.inferred,
         asks=timed.questions,
+        elsewhen=timed.elsewhen,
         zone=clock.zone,
         by_thread=question.by_thread,
         amount=question.amount,

@@ -9,8 +9,9 @@ from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
 from shared.query import filters, period
+from shared.query.elsewhen import Elsewhen
 from shared.query.filters import Filters
-from shared.query.language import dates, fields, heard, spoken
+from shared.query.language import dates, fields, heard, spoken, wording
 from shared.query.language.calendar import Clock, Span
 from shared.query.language.heard import Heard, Taken
 from shared.query.language.lifting import Lifted
@@ -36,6 +37,8 @@ class Timed:
     inferred: bool = False
     # What to ask back where a wall time is two moments.
     questions: tuple[str, ...] = ()
+    # What is asked for without those words; None: there are none, or nothing else.
+    elsewhen: Elsewhen | None = None
 
 
 def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -> Timed:
@@ -53,15 +56,15 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
         for one in lifted.fields
         if (span := _typed(one, clock)) is not None and span.again
     ]
-    windows += [span.each for _, span in typed]
     said = " ".join([*_said(lifted, given), *(one.words for one in written)])
-    narrowed = lifted.filters
-    for window in windows:
-        narrowed = narrowed.both(_all_of(window)) or narrowed
-    tree = found.tree
-    several = [window for window in windows if len(window) > 1]
-    for window in several:
-        tree = _beside(tree, [_field(span, said) for span in window])
+    # What is typed holds whatever was read beside it.
+    given_ones = [span.each for _, span in typed]
+    tree, narrowed = _narrowed(found.tree, lifted.filters, given_ones, said)
+    elsewhen = None
+    if tree is not None and found.times and wording.wants(tree):
+        elsewhen = Elsewhen(tree, narrowed)
+    tree, narrowed = _narrowed(tree, narrowed, windows, said)
+    several = [one for one in (*given_ones, *windows) if len(one) > 1]
     for one in happened:
         tree = _beside(tree, _event(one))
     sure = [one.reading.confidence for one in written]
@@ -77,7 +80,19 @@ def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -
         tuple(_question(*one, clock.zone) for one in asked if one[1].again)[
             :_MAX_QUESTIONS
         ],
+        elsewhen,
     )
+
+
+def _narrowed(
+    tree: Node | None, narrowed: Filters, windows: Sequence[_Window], said: str
+) -> tuple[Node | None, Filters]:
+    """Return what is to be found in all of these, and what else a hit must be."""
+    for window in windows:
+        narrowed = narrowed.both(_all_of(window)) or narrowed
+        if len(window) > 1:
+            tree = _beside(tree, [_field(span, said) for span in window])
+    return tree, narrowed
 
 
 def _is_doubtful(times: Sequence[Taken], *, is_dated: bool) -> bool:

@@ -42,7 +42,7 @@ _MOST_SENTENCES = 6
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What is known of a search that found nothing; nothing of one that did."""
+    """What is known of a search that found nothing; of one that did, little."""
 
     coverage: dict[str, Any] | None = None
     relaxation: dict[str, Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +11,14 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.query.compiled.question import NOTHING_ASKED, compiled
 from shared.query.plan import Plan
-from shared.results import absence, as_sent, became, highlights, near_misses
+from shared.results import (
+    absence,
+    as_sent,
+    became,
+    highlights,
+    near_misses,
+    other_times,
+)
 from shared.results.absence import PRESENT, Absence
 from shared.results.became import Became
 from shared.results.conclusion import Conclusion
@@ -66,11 +74,16 @@ def read(
     if plan.debug:
         known = taken.known(texts.known)
         sent = as_sent.read(pool(), plan, conclusion, known, facility, left.ms)
+    elsewhen = other_times.read(pool, plan, facility, left.ms)
     if page:
-        return Beside(texts, hidden=unseen, became=taken, sent=sent)
+        found = Absence(relaxation=elsewhen)
+        return Beside(texts, found, unseen, became=taken, sent=sent)
     if not plan.branches or left.ms < LEAST_MS:
         return unread(plan, conclusion)._replace(hidden=unseen, sent=sent)
     said = absence.read(pool, plan, conclusion, texts.question, left.ms)
+    if elsewhen is not None:
+        # Filters are meant: what they keep out stands in the summary.
+        said = replace(said, relaxation=elsewhen)
     return Beside(texts, said, unseen, sent=sent)
 
 
