@@ -83,7 +83,7 @@ def events_after(seen: Seen, after: int) -> list[Event]:
     is_lost = seen.told is None or len(seen.told) < _heard_until(seen.stored, after)
     position = seen.position() if after < _ACCEPTED else None
     begun = _begun(seen.stored, position)
-    events = [] if is_lost else [*begun, *_told(seen.told or ())]
+    events = [] if is_lost else [*begun, *_told(seen.stored, seen.told or ())]
     job_id = str(seen.stored.id)
     if is_lost and after < _SNAPSHOT:
         events.append(Event(_SNAPSHOT, "snapshot", seen.body()))
@@ -128,8 +128,10 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
     ]
 
 
-def _told(told: Sequence[Told]) -> list[Event]:
+def _told(stored: StoredJob, told: Sequence[Told]) -> list[Event]:
+    """Return what workers told, which is all of branches, each with its question."""
+    asked = {"sub_query": stored.plan["query"]}
     return [
-        Event(_PLANNED + 1 + number, one.name, one.says)
+        Event(_PLANNED + 1 + number, one.name, {**one.says, **asked})
         for number, one in enumerate(told)
     ]

@@ -29,7 +29,7 @@ log = get_logger()
 # Fields of a search that mean nothing to a file of all that match.
 _UNHEARD = (
     *("limit", "modules", "collapse", "rerank", "min_relevance_score", "strict"),
-    *("similarity_threshold", "debug", "wait_ms", "deadline_ms"),
+    *("similarity_threshold", "fuzzy_threshold", "debug", "wait_ms", "deadline_ms"),
     *("detail", "fields", "max_chars"),
 )
 

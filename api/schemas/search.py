@@ -36,7 +36,6 @@ _NEUTRAL: dict[str, tuple[object, ...]] = {
     "ambient": (None, {}),
     "session_id": (None,),
     "validation_threshold": (None,),
-    "fuzzy_threshold": (None,),
     "synthesize": (None, False),
     "include_citations": (None, True),
     "citation_style": (None, "id"),
@@ -120,6 +119,11 @@ class SearchRequest(BaseModel):
     similarity_threshold: Share | None = Field(
         None, description="Lowest cosine of the search by meaning."
     )
+    fuzzy_threshold: Share | None = Field(
+        None,
+        description="How alike a word must be to one that nobody has written, 0.3"
+        " unless set otherwise.",
+    )
     rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
         None,
         description="False: the fused order stands; `model`: a cross-encoder; `late`: "
@@ -196,6 +200,7 @@ class SearchRequest(BaseModel):
             deadline_ms=self.deadline_ms,
             fault=fault,
             ordering=self._ordering(),
+            fuzzy_threshold=self.fuzzy_threshold,
             debug=bool(self.debug),
             sort=self.sort or "relevance",
             exhaustive=bool(self.exhaustive),

@@ -51,6 +51,8 @@ class Question:
     fault: Fault | None = None
     # Fields of `Ordering` that this request sets itself.
     ordering: Mapping[str, object] = field(default_factory=dict)
+    # How alike a word must be to one that nobody has written; None: the setting's.
+    fuzzy_threshold: float | None = None
     debug: bool = False
     sort: Sort = "relevance"
     # By what all that match are counted, too.
@@ -278,7 +280,7 @@ def make_plan(
         amount=question.amount,
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
-        fuzzy_threshold=limits.fuzzy_threshold,
+        fuzzy_threshold=_alike(question, limits),
         any_word=limits.any_word
         and (question.any_word or branching.is_leg(chosen, branches)),
         by_field=any(naming.is_named(one.filters) for one in lifted.fields),
@@ -323,6 +325,20 @@ def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
         by_model = False
     ordering = replace(ours, by_model=by_model)
     return replace(ordering, **asked)  # type: ignore[arg-type]
+
+
+def _alike(question: Question, limits: Limits) -> float | None:
+    """Return how alike a word must be to stand in for another; None: none does."""
+    asked = question.fuzzy_threshold
+    if asked is None:
+        return limits.fuzzy_threshold
+    if limits.fuzzy_threshold is None:
+        message = "Misspelt words are not looked up here (`keyword.fuzzy`)."
+        raise ModuleNotEnabledError(message, module_name="fuzzy_threshold")
+    if question.exhaustive:
+        message = "fuzzy_threshold: all that match is never widened to other words."
+        raise InvalidRequestError.field("fuzzy_threshold", "not_exhaustive", message)
+    return asked
 
 
 def _planned_before(query: str) -> Mapping[str, Any] | None:

@@ -70,7 +70,10 @@ def job_body(
     branches = branches_of(stored) if stored.ended_at else list(running)
     return {
         **job_line(stored, is_running=bool(running)),
-        "branches": [branch.summary() for branch in branches],
+        "branches": [
+            {**branch.summary(), "sub_query": stored.plan["query"]}
+            for branch in branches
+        ],
         "response": response(reader, stored),
         "replay": None,
     }

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pydantic import ValidationError
 
+from api.schemas.search import SearchRequest
 from api.searches import limits_of
 from shared.entries.draft import EntryDraft
-from shared.query.plan import Limits, Plan
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.query.plan import Limits, Plan, make_plan
 from shared.settings import Settings
+from tests.integration.fix_asking import ANNA
 
 
 @pytest.mark.requirement("S0-29")
@@ -46,3 +50,32 @@ def test_a_misspelt_word_stands_for_no_other_where_that_is_switched_off(asking):
     (outcome,) = asking.carried_out(alone)[0]
     # Patterns stand for words all the same.
     assert len(outcome.hits) == 1
+
+
+@pytest.mark.requirement("S0-29")
+def test_a_request_says_how_alike_a_word_must_be(asking):
+    asking.write(EntryDraft("api", "one", "corrector magnet quenched"))
+
+    def told(alike: float, **fields: object) -> str:
+        body = {"query": "corector quenched", "mode": "keyword", **fields}
+        asked = SearchRequest(**body, fuzzy_threshold=alike).question(None)
+        plan = make_plan(asked, ANNA, Limits(opensearch=False))
+        answer = asking.answer(plan, asking.carried_out(plan))
+        applied = answer["thresholds_applied"].get("fuzzy_threshold")
+        (code,) = [one["code"] for one in answer["diagnostics"]]
+        assert applied == (alike if code == "fuzzy_fallback" else None)
+        return code
+
+    assert (told(0.3), told(0.9)) == ("fuzzy_fallback", "relaxed_to_any_term")
+    assert told(0.4, sort="newest") == "fuzzy_fallback"
+
+
+def test_how_alike_a_word_must_be_is_refused_where_none_stands_in():
+    for no_share in (-0.1, 1.1, "0.3", True):
+        with pytest.raises(ValidationError):
+            SearchRequest(query="corector", fuzzy_threshold=no_share)
+    asked = SearchRequest(query="corector", fuzzy_threshold=0.5).question(None)
+    with pytest.raises(ModuleNotEnabledError, match="not looked up here"):
+        make_plan(asked, ANNA, Limits(fuzzy_threshold=None))
+    with pytest.raises(InvalidRequestError, match="never widened"):
+        make_plan(replace(asked, exhaustive=True), ANNA, Limits())

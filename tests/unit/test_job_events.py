@@ -13,9 +13,13 @@ import pytest
 
 from api import job_events
 from api.job_events import Event, Seen, events_after
+from api.schemas.branches import BranchOutcome
+from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError
 from shared.jobs.job import StoredJob
+from shared.jobs.outcome import Outcome
 from shared.jobs.progress import Told
+from shared.results.stored import Reader, job_body
 
 NOW = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 JOB = StoredJob(
@@ -78,6 +82,20 @@ def test_a_job_is_told_from_its_acceptance_to_its_end() -> None:
         "stability_hash": "9f2c",
         "error": None,
     }
+
+
+def test_each_part_of_a_job_is_told_with_the_question_that_it_searches() -> None:
+    events = events_after(seen(ENDED, TOLD), 0)
+    told = [one.data for one in events if one.name.startswith("branch_")]
+    assert [one["sub_query"] for one in told] == ["beam"] * len(TOLD)
+    assert [one["name"] for one in told] == [one.says["name"] for one in TOLD]
+
+
+def test_a_job_names_of_each_part_the_question_that_it_searches() -> None:
+    reader = Reader(pytest.fail, Scope("default", "anna"), pytest.fail)
+    (one,) = job_body(reader, JOB, [Outcome("semantic", "empty", "cosine")])["branches"]
+    assert (one["name"], one["sub_query"]) == ("semantic", "beam")
+    assert one.keys() == BranchOutcome.model_fields.keys()
 
 
 def test_whoever_resumes_anywhere_gets_the_rest_and_nothing_twice() -> None:
