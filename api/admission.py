@@ -1,4 +1,4 @@
-"""Admission: so many searches at once, a short queue, a share for each key."""
+"""Admission: so many searches or files at once, a queue, a share for each key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from shared.access.scope import Scope
 from shared.errors import CapacityError
 
-RETRY_AFTER_SECONDS = 1
 TOO_MANY = "too_many_searches"
 
 
@@ -23,6 +22,17 @@ def caller_of(scope: Scope) -> str:
 def own_share(places: int, share: float) -> int:
     """Return how many of some places one key may hold; one, however few they are."""
     return min(places, max(1, int(places * share)))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is said where no place gets free, and when one may be."""
+
+    message: str
+    retry_after_seconds: int
+
+
+OF_SEARCHES = Refusal("Too many searches at once; try again in a second.", 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -50,17 +60,24 @@ class Place:
 class Admission:
     """Lets searches in by turns; who waits too long is told to come again.
 
-    No key holds more than its share, so that another always finds a place.
+    No key holds more than its share, so that another always finds a place. All of it
+    belongs to the event loop: a thread gives a place back through that.
     """
 
     def __init__(
-        self, at_once: int, may_wait: int, wait_seconds: float, share: float = 1.0
+        self,
+        at_once: int,
+        may_wait: int,
+        wait_seconds: float,
+        share: float = 1.0,
+        refusal: Refusal = OF_SEARCHES,
     ) -> None:
         self._free = at_once
         self._own_places = own_share(at_once, share)
         self._may_wait = may_wait
         self._own_waiting = own_share(may_wait, share)
         self._wait_seconds = wait_seconds
+        self._refusal = refusal
         self._held: Counter[str] = Counter()
         # In the order in which they came.
         self._queue: list[_Waiting] = []
@@ -81,7 +98,7 @@ class Admission:
             return Place(self, who)
         own = sum(one.who == who for one in self._queue)
         if len(self._queue) >= self._may_wait or own >= self._own_waiting:
-            raise _refusal()
+            raise self._refused()
         one = _Waiting(who, asyncio.get_running_loop().create_future())
         self._queue.append(one)
         await self._waited(one)
@@ -113,7 +130,7 @@ class Admission:
                 # Its caller is gone, and it was let in at that very moment.
                 self.leave(one.who)
         if not is_in:
-            raise _refusal()
+            raise self._refused()
 
     def _may_begin(self, who: str) -> bool:
         return self._free > 0 and self._held[who] < self._own_places
@@ -122,10 +139,9 @@ class Admission:
         self._free -= 1
         self._held[who] += 1
 
-
-def _refusal() -> CapacityError:
-    return CapacityError(
-        "Too many searches at once; try again in a second.",
-        code=TOO_MANY,
-        retry_after_seconds=RETRY_AFTER_SECONDS,
-    )
+    def _refused(self) -> CapacityError:
+        return CapacityError(
+            self._refusal.message,
+            code=TOO_MANY,
+            retry_after_seconds=self._refusal.retry_after_seconds,
+        )

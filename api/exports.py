@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -13,8 +11,7 @@ from typing import TYPE_CHECKING
 from fastapi.responses import StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from api.admission import caller_of, own_share
-from shared.errors import CapacityError
+from api.admission import Admission, Refusal, caller_of
 from shared.log import get_logger
 from shared.postgres import connect
 from shared.results.export import Export
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-RETRY_AFTER_SECONDS = 10
+_REFUSED = Refusal("Too many exports at once; try again when one has ended.", 10)
 
 
 class Exports:
@@ -41,59 +38,30 @@ class Exports:
         self._url = url
         self._scan_seconds = settings.search.export_scan_seconds
         self._stalled_seconds = settings.search.export_stalled_seconds
-        self._at_once = settings.search.max_exports
-        self._own = own_share(self._at_once, settings.search.share_per_key)
-        # How many each key has on their way; threads give them back.
-        self._held: Counter[str] = Counter()
-        self._turn = threading.Lock()
-        self._wait_seconds = settings.search_queue_wait_ms / 1000
-        self._given_back = asyncio.Event()
+        # Who has read a file to its end may ask for the next, and waits for a moment.
+        self._admission = Admission(
+            settings.search.max_exports,
+            settings.search_queue_limit,
+            settings.search_queue_wait_ms / 1000,
+            settings.search.share_per_key,
+            _REFUSED,
+        )
 
     async def begin(self, plan: Plan, form: Format, lexicon: Lexicon) -> ExportResponse:
         """Return a file once all that match are found; 429 when none may begin."""
-        who = caller_of(plan.scope)
-        if not await self._taken(who):
-            raise CapacityError(
-                "Too many exports at once; try again when one has ended.",
-                code="too_many_searches",
-                retry_after_seconds=RETRY_AFTER_SECONDS,
-            )
+        place = await self._admission.enter(caller_of(plan.scope))
         with ExitStack() as undo:
-            undo.callback(self._give_back, who)
+            undo.callback(place.give_back)
             export = await asyncio.to_thread(self._found, plan, form, lexicon)
             undo.pop_all()
         loop = asyncio.get_running_loop()
 
         def release() -> None:
-            self._give_back(who)
+            # By a thread; where the loop has ended nobody waits for a place.
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._given_back.set)
+                loop.call_soon_threadsafe(place.give_back)
 
         return ExportResponse(export, release, form, self._stalled_seconds)
-
-    async def _taken(self, who: str) -> bool:
-        """Wait for a moment: who has read a file to its end may ask for the next."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(self._wait_seconds):
-                while True:
-                    self._given_back.clear()
-                    if self._take(who):
-                        return True
-                    await self._given_back.wait()
-        return False
-
-    def _take(self, who: str) -> bool:
-        with self._turn:
-            if self._held.total() >= self._at_once or self._held[who] >= self._own:
-                return False
-            self._held[who] += 1
-        return True
-
-    def _give_back(self, who: str) -> None:
-        with self._turn:
-            self._held[who] -= 1
-            if not self._held[who]:
-                del self._held[who]
 
     def _found(self, plan: Plan, form: Format, lexicon: Lexicon) -> Export:
         # All of it is wanted, not the first rows soon.

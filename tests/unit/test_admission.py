@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from api.admission import Admission
+from api.admission import TOO_MANY, Admission
+from api.exports import Exports
 from shared.errors import CapacityError
 from shared.settings import Settings
 
@@ -159,3 +160,27 @@ def test_a_caller_who_is_gone_when_its_turn_comes_holds_no_place() -> None:
         (await waits_too).give_back()
 
     asyncio.run(story())
+
+
+def test_a_file_gives_its_place_back_from_a_thread_and_refuses_in_its_own_words() -> (
+    None
+):
+    async def story() -> CapacityError:
+        exports = Exports(Settings(search={"max_exports": 1}), "")
+        admission = exports._admission
+        place = await admission.enter("a")
+        loop = asyncio.get_running_loop()
+        waiting = asyncio.create_task(admission.enter("a"))
+        await asyncio.to_thread(loop.call_soon_threadsafe, place.give_back)
+        next_one = await waiting
+        next_one.give_back()
+        bounds = Settings(search={"max_exports": 1}, search_queue_limit=0)
+        full = Exports(bounds, "")._admission
+        await full.enter("a")
+        with pytest.raises(CapacityError) as caught:
+            await full.enter("b")
+        return caught.value
+
+    refused = asyncio.run(story())
+    assert "exports" in refused.message
+    assert (refused.error_code, refused.retry_after_seconds) == (TOO_MANY, 10)
