@@ -28,6 +28,7 @@ from local.server import HOST, free_port
 from shared.broker import make_app
 from shared.settings import Settings
 from tests.fix_servers import Reap
+from tests.fix_workers import close_pools
 from tests.waiting import until
 
 
@@ -188,10 +189,12 @@ def celery_backend_cluster() -> None:
 @pytest.fixture
 def celery_setup_app(
     celery_broker_cluster: CeleryBrokerCluster, database: str
-) -> Celery:
-    """Our own application over that broker."""
+) -> Iterator[Celery]:
+    """Our own application over that broker, which it lets go of at the end."""
     (url,) = celery_broker_cluster.config()["urls"]
-    return make_app(Settings.load({"BROKER_URL": url, "DATABASE_URL": database}))
+    app = make_app(Settings.load({"BROKER_URL": url, "DATABASE_URL": database}))
+    yield app
+    close_pools(app)
 
 
 @pytest.fixture

@@ -254,7 +254,6 @@ def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
         waiting = link.default_channel.client.lrange("chores", 0, -1)
     assert len(waiting) == 1
     assert ctx.steps == 1
-    celery_setup_app.pool.force_close_all()
 
 
 def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(

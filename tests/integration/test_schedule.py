@@ -18,7 +18,6 @@ from shared.due.maintenance import EXPIRE, RECONCILE_INDEX
 from shared.due.rows import MAX_STRIKES
 from shared.due.schedule import INSTALLATION
 from shared.errors import OpenSearchError
-from tests.fix_workers import close_pools
 from tests.waiting import until
 from workers import upkeep
 
@@ -28,8 +27,7 @@ SOURCE, TAIL, HOUR = "olog", "tail", 3600.0
 @pytest.fixture
 def app(celery_setup_app):
     """Our application over a broker that no worker reads from."""
-    yield celery_setup_app
-    close_pools(celery_setup_app)
+    return celery_setup_app
 
 
 @pytest.fixture

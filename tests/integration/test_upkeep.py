@@ -14,7 +14,6 @@ from shared.broker import EMBED_ENTRIES, EXTRACT_METADATA, METADATA_STAGE, embed
 from shared.due import rows
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
-from tests.fix_workers import close_pools
 from tests.waiting import until
 from workers.upkeep import sweep_due_work
 
@@ -53,8 +52,7 @@ def alive(committing):
 @pytest.fixture
 def app(celery_setup_app):
     """Our application over a broker that no worker reads from."""
-    yield celery_setup_app
-    close_pools(celery_setup_app)
+    return celery_setup_app
 
 
 @pytest.fixture
