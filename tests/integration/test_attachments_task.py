@@ -437,11 +437,23 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
     def renew() -> list[str]:
         maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
         conn.commit()
-        chores.renew_texts(ctx)
+        for _ in range(10):
+            chores.renew_texts(ctx)
+            conn.rollback()
+            if not maintenance.unfinished(conn):
+                break
         return [one for one in due_stages(conn) if one == ATTACHMENTS_STAGE]
 
+    def fetch_and_read() -> None:
+        # On a busy machine one turn ends between two files, or two pages.
+        for _ in range(10):
+            attachments.extract_attachment(ctx)
+            if ATTACHMENTS_STAGE not in due_stages(conn):
+                break
+            make_due_now(conn)
+
     entry_id = save(conn, ref(server, "a.docx", attached.docx()), ref(server, "b", PNG))
-    attachments.extract_attachment(ctx, [entry_id])
+    fetch_and_read()
     gone = found(conn, entry_id)["b"].sha256
     assert gone is not None
     open_store(ctx.settings).delete(gone)
@@ -456,7 +468,7 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
     known[ATTACHMENTS_STAGE] = replace(old, version=old.version + 1)
     monkeypatch.setattr(registered, "descriptors", lambda: known)
     assert renew() == [ATTACHMENTS_STAGE]
-    attachments.extract_attachment(ctx)
+    fetch_and_read()
 
     assert ATTACHMENTS_STAGE not in due_stages(conn)
     texts = conn.execute("SELECT filename, text FROM attachment ORDER BY filename")
