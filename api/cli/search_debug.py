@@ -33,6 +33,8 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     }
     for place, one in enumerate(answer["score_trace"], start=1):
         yield from _score(place, one, whose.get(one["entry_id"], ""), width)
+    # Last, for it is the longest.
+    yield from search_words.queries(answer["plan"], width)
 
 
 def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:

@@ -16,8 +16,17 @@ _INDENT = 6
 
 
 def lines(plan: dict[str, Any], width: int) -> Iterator[str]:
-    """Yield times, words and both engines' queries, by language."""
-    for label, text in _told(plan):
+    """Yield the time that was read and what each word became, by language."""
+    yield from _fitting(_told(plan), width)
+
+
+def queries(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield what both engines were asked, by language; of OpenSearch it is long."""
+    yield from _fitting(_asked(plan), width)
+
+
+def _fitting(told: Iterator[tuple[str, str | None]], width: int) -> Iterator[str]:
+    for label, text in told:
         if text is None:
             yield label
         else:
@@ -39,6 +48,11 @@ def _told(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     for one in plan["phrases"]:
         places = " ".join(_either(place) for place in one["places"])
         yield _languages(one), f"{_sign(one)}phrase -> {places}"
+
+
+def _asked(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
+    if "tsquery" not in plan:
+        return
     yield "tsquery", None
     for one in plan["tsquery"]:
         yield _languages(one), one["query"]
