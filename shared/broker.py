@@ -285,20 +285,28 @@ class Nudger:
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Say that these entries are due; never raises, never waits."""
+        for start in range(0, len(entry_ids), NUDGE_IDS):
+            if not self._put(stage, list(entry_ids[start : start + NUDGE_IDS])):
+                return
+
+    def again(self, stage: str) -> None:
+        """Say that more of a stage is due, behind all that is said already."""
+        self._put(stage, [])
+
+    def _put(self, stage: str, entry_ids: list[UUID]) -> bool:
         with self._start:
             if self._thread is None:
                 self._thread = threading.Thread(
                     target=self._run, name="nudger", daemon=True
                 )
                 self._thread.start()
-        for start in range(0, len(entry_ids), NUDGE_IDS):
-            try:
-                chunk = list(entry_ids[start : start + NUDGE_IDS])
-                self._waiting.put_nowait((stage, chunk))
-            except queue.Full:
-                # The rows are due all the same: the sweeper will find them.
-                log.warning("nudge_dropped", stage=stage, waiting=_NUDGE_BACKLOG)
-                return
+        try:
+            self._waiting.put_nowait((stage, entry_ids))
+        except queue.Full:
+            # The rows are due all the same: the sweeper will find them.
+            log.warning("nudge_dropped", stage=stage, waiting=_NUDGE_BACKLOG)
+            return False
+        return True
 
     def stop(self) -> None:
         """Publish what waits, for two seconds at most."""

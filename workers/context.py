@@ -13,7 +13,7 @@ from shared import broker
 from shared.access.cursors import Signer
 from shared.access.secret import installation_secret
 from shared.broker import BrokerClock, Nudger
-from shared.due.batches import Timing, batches
+from shared.due.batches import GivesWay, Timing, batches
 from shared.due.outcomes import Budget
 from shared.due.rows import Claim
 from shared.embedding import cross_encoders
@@ -199,8 +199,11 @@ class Context:
 
     def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
         """Say that rows are due; from a thread, never in the way, may be lost."""
-        nudger: Nudger = self._resources.once("nudger", lambda: Nudger(self.app))
-        nudger.nudge(stage, entry_ids)
+        self._nudger.nudge(stage, entry_ids)
+
+    @property
+    def _nudger(self) -> Nudger:
+        return self._resources.once("nudger", lambda: Nudger(self.app))  # type: ignore[no-any-return]
 
     def kept(self, name: str, make: Callable[[], Any]) -> Any:
         """Return what a room keeps for as long as this process lives."""
@@ -225,15 +228,20 @@ class Context:
     ) -> Iterator[list[Claim]]:
         """Yield batches of due work, as long and as surely ours as settings say.
 
-        A stage that entries are found without gives way to those they are found by.
+        A stage that entries are found without gives way to those they are found by, and
+        comes back behind them: left to the sweep, what makes such work itself, as the
+        search for copies does, would get on by a batch a second. Only what names no
+        entries does: of such nudges there are a few, and none is added by coming back.
         """
+        again = None if entry_ids else functools.partial(self._nudger.again, stage)
+        way = GivesWay(broker.FOUND_BY, again) if gives_way else None
         return batches(
             self.pool,
             stage,
             entry_ids,
             limit=limit,
             most=most,
-            gives_way_to=broker.FOUND_BY if gives_way else (),
+            gives_way=way,
             timing=self.timing,
             on_hung=self._resources.on_hung,
         )

@@ -43,6 +43,22 @@ class Timing:
     hard_seconds: float = 60.0
 
 
+@dataclass(frozen=True, slots=True)
+class GivesWay:
+    """To which stages another does, once their live work waits, and who is told so."""
+
+    to: Sequence[str]
+    told: Callable[[], None] | None = None
+
+    def now(self, pool: Pool) -> bool:
+        """Tell whether the next batch is to wait, and whoever wants to know."""
+        with connection(pool) as conn:
+            is_waited_for = behind.any_live(conn, self.to)
+        if is_waited_for and self.told is not None:
+            self.told()
+        return is_waited_for
+
+
 class Renew(Protocol):
     """Extends a lease of one table and returns how many rows are still ours."""
 
@@ -116,15 +132,15 @@ def batches(
     *,
     limit: int,
     most: int | None = None,
-    gives_way_to: Sequence[str] = (),
+    gives_way: GivesWay | None = None,
     timing: Timing | None = None,
     on_hung: Callable[[], None] | None = None,
 ) -> Iterator[list[Claim]]:
     """Yield the rows named, then whatever is due, live before bulk, for a while.
 
     Where `most` is given, a batch after a full one may be twice as large, up to that.
-    There is no next one while live work waits of a stage that it gives way to: the
-    sweep nudges for what is left.
+    There is no next one while live work waits of a stage that it gives way to: who is
+    told so may come back for what is left, or the sweep nudges for it.
     In a worker that is to end there is no next batch: what is due stays due.
     """
     timing = timing or Timing()
@@ -168,19 +184,12 @@ def batches(
                 if taken[0].is_probe:
                     with connection(pool) as conn:
                         stages.probe_succeeded(conn, stage)
-                if _is_waited_for(pool, gives_way_to):
+                if gives_way is not None and gives_way.now(pool):
                     return
             elif named is None and bound == Bound():
                 return
             else:
                 named, bound = None, Bound()
-
-
-def _is_waited_for(pool: Pool, by_stages: Sequence[str]) -> bool:
-    if not by_stages:
-        return False
-    with connection(pool) as conn:
-        return behind.any_live(conn, by_stages)
 
 
 def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:

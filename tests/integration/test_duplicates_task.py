@@ -6,7 +6,15 @@ import secrets
 
 import pytest
 
-from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE, make_app
+from shared import broker
+from shared.broker import (
+    DUPLICATES_STAGE,
+    INDEX_STAGE,
+    METADATA_STAGE,
+    PLACE_ENTRIES,
+    QUEUE_OF,
+    make_app,
+)
 from shared.enrich.duplicates import placing
 from shared.entries import alike
 from shared.entries.draft import EntryDraft
@@ -130,3 +138,23 @@ def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
     finally:
         client.indices.delete(index=f"{base}-v*")
         ctx._resources.close()
+
+
+def test_what_gave_way_comes_back_behind_all_else_unless_it_was_named(ctx, save):
+    queue = QUEUE_OF[PLACE_ENTRIES]
+
+    def published() -> int:
+        ctx._nudger.stop()
+        return broker.waiting(ctx.app, [queue])[queue]
+
+    first, _ = save("1"), save("2")
+    extract_metadata(ctx)
+    before = published()
+
+    # Both are to be indexed, and nobody does so here.
+    place_entries(ctx, (first,))
+    after_named = published()
+    place_entries(ctx)
+
+    assert after_named == before
+    assert published() == before + 1

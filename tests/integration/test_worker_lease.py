@@ -9,7 +9,7 @@ import pytest
 
 from shared.broker import METADATA_STAGE
 from shared.due import batches, rows, stages
-from shared.due.batches import Lease, Timing
+from shared.due.batches import GivesWay, Lease, Timing
 from shared.due.turn import RESTS
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
@@ -169,20 +169,22 @@ def test_what_entries_are_found_without_gives_way_to_what_they_are_found_by(
     first, second, third, late = sorted(make_due(4))
     conn.execute("UPDATE work SET stage = 'duplicates' WHERE entry_id <> %s", [late])
     conn.commit()
+    told: list[str] = []
+    way = GivesWay([METADATA_STAGE], lambda: told.append("gave way"))
 
     def taken() -> list[list]:
-        found = batches.batches(
-            pool, "duplicates", (), limit=1, gives_way_to=[METADATA_STAGE]
-        )
+        found = batches.batches(pool, "duplicates", (), limit=1, gives_way=way)
         return [[one.entry_id for one in batch] for batch in found]
 
     # However much is due elsewhere, each task gets on by a batch.
     begun = taken()
+    told_at_first = list(told)
     with connection(pool) as other:
         stages.pause(other, METADATA_STAGE, CapacityError("away"))
     while_paused = taken()
 
     assert len(begun) == 1
+    assert told_at_first == told == ["gave way"]
     assert sorted([*begun, *while_paused]) == [[first], [second], [third]]
 
 
@@ -202,7 +204,7 @@ def test_nothing_gives_way_to_what_waits_for_no_worker(pool, conn, make_due, cha
     conn.commit()
 
     found = batches.batches(
-        pool, "duplicates", (), limit=1, gives_way_to=[METADATA_STAGE]
+        pool, "duplicates", (), limit=1, gives_way=GivesWay([METADATA_STAGE])
     )
 
     assert sorted(one.entry_id for (one,) in found) == others
