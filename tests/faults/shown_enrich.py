@@ -25,6 +25,7 @@ from local.opensearch import EmbeddedOpenSearch
 from local.place import Place
 from local.server import free_port
 from shared.embedding.encoders import DEFAULT_MODEL
+from shared.query.modes import MODES
 from tests.faults import counting, shown_logbook
 from tests.faults.asking import Searching, has_ended
 from tests.faults.fix_ledger import Line
@@ -51,8 +52,8 @@ CONVERGE_SECONDS = 60.0
 # Every entry takes two cores some milliseconds; far more is a run that hangs.
 MOST_SECONDS = 600.0 + 0.3 * (ENTRIES + REAL)
 INDEX_READY_SECONDS = 150.0
-# Searches share two cores with whatever makes vectors; these words are in many entries.
-PATIENT = {"deadline_ms": 15_000, "query": "cooling water flow"}
+# These words are in many entries.
+QUESTION = "cooling water flow"
 
 
 @dataclass
@@ -183,7 +184,9 @@ def _made_anew(system: System) -> dict[str, Any]:
             ("rebuild", "keyword", "/v1/search/index/rebuild", {"full": True}),
         ):
             began = time.monotonic()
-            with Searching(asking, mode, **PATIENT) as searching:
+            # Searches share two cores with whatever makes vectors.
+            patient = {"deadline_ms": 2 * MODES[mode].deadline_ms, "query": QUESTION}
+            with Searching(asking, mode, **patient) as searching:
                 ended = _chore(admin, path, body)
             told[name] = {
                 "state": ended["state"],
