@@ -13,7 +13,7 @@ from functools import _lru_cache_wrapper, cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Literal, TypeVar, get_args
 
-from shared.errors import ConfigurationError
+from shared.errors import ConfigurationError, ModuleNotEnabledError
 
 SEARCH_MODULES = "logchord.search_modules"
 PIPELINES = "logchord.pipelines"
@@ -29,7 +29,8 @@ PROVIDERS = {
     SEARCH_MODULES: "get_tool_descriptor",
     PIPELINES: "get_pipeline_descriptor",
 }
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+# Of what another package brings.
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _MODULE_PATH = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 T = TypeVar("T")
@@ -98,6 +99,17 @@ def points(group: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)} | added
 
 
+def usable(found: Mapping[str, T | ConfigurationError], name: str, kind: str) -> T:
+    """Return one of what was found, or raise why it cannot be used."""
+    one = found.get(name)
+    if one is None:
+        message = f"No {kind} is called {name!r}."
+        raise ModuleNotEnabledError(message, module_name=name, available=sorted(found))
+    if isinstance(one, ConfigurationError):
+        raise one
+    return one
+
+
 def of_others(group: str) -> set[str]:
     """Return the names in a group that did not come with Logchord."""
     return {name for name, point in points(group).items() if not is_ours(point)}
@@ -134,7 +146,7 @@ def check_category(name: str, category: str) -> None:
 def _register(group: str, one: Registration) -> None:
     key = f"{group.removeprefix('logchord.')}.{one.name}"
     known = _registered.setdefault(group, {})
-    if not _NAME.fullmatch(one.name) or not _MODULE_PATH.fullmatch(one.module_path):
+    if not NAME.fullmatch(one.name) or not _MODULE_PATH.fullmatch(one.module_path):
         message = (
             f"{one.name!r} in {one.module_path!r} cannot be registered: a name has"
             " small letters, digits and underscores, and a module its dotted path."

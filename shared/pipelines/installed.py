@@ -11,7 +11,7 @@ from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
 
 from shared import registry
-from shared.errors import ConfigurationError, LogchordError, ModuleNotEnabledError
+from shared.errors import ConfigurationError, LogchordError
 from shared.log import get_logger
 from shared.pipelines.descriptor import DEADLINE_MS, PipelineDescriptor
 from shared.query.modes import MIN_DEADLINE_MS, Mode
@@ -37,15 +37,7 @@ def found() -> Mapping[str, PipelineDescriptor | ConfigurationError]:
 
 def pipeline(name: str) -> PipelineDescriptor:
     """Return what is known of a pipeline, or raise why it cannot be used."""
-    one = found().get(name)
-    if one is None:
-        message = f"No pipeline is called {name!r}."
-        raise ModuleNotEnabledError(
-            message, module_name=name, available=sorted(found())
-        )
-    if isinstance(one, ConfigurationError):
-        raise one
-    return one
+    return registry.usable(found(), name, "pipeline")
 
 
 def modes_of(settings: Settings) -> tuple[Mode, ...]:
@@ -109,7 +101,7 @@ def _flaws(point: EntryPoint, made: object) -> Iterator[str]:
     said = registry.registration(registry.PIPELINES, point.name)
     if isinstance(said, PipelineRegistration) and said.category != made.category:
         yield f"it was registered as {said.category} and calls itself {made.category}"
-    if not modules.NAME.fullmatch(made.name) or made.name in modules.RESERVED:
+    if not registry.NAME.fullmatch(made.name) or made.name in modules.RESERVED:
         yield "a name is of small letters, digits and underscores, and no mode's"
     if made.name in modules.RESERVED_UNITS or made.name in modules.found():
         yield "a search module, or what scores are called, has its name"

@@ -55,8 +55,10 @@ def read(
     facility: Facility,
 ) -> Facts:
     """Return the facts with what a model says of the best hits, or why it does not."""
+    if not plan.ordering.by_model or plan.is_listing:
+        return known
     query = wording.wanted_text(plan.tree).strip()
-    if not plan.ordering.by_model or plan.is_listing or not query:
+    if not query:
         return known
     unit = LIKENESS if plan.ordering.late else LOGIT
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)

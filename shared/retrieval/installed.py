@@ -6,7 +6,6 @@ A module that cannot be loaded costs its own branch alone: the others go on.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import EntryPoint
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from shared import registry
-from shared.errors import ConfigurationError, LogchordError, ModuleNotEnabledError
+from shared.errors import ConfigurationError, LogchordError
 from shared.jobs.outcome import RERANK
 from shared.log import get_logger
 from shared.query import modes
@@ -30,7 +29,6 @@ RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.L
 RESERVED_UNITS = frozenset(
     {"bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"}
 )
-NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 # What importing somebody else's module ends in.
 BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)
 
@@ -59,15 +57,7 @@ def modules() -> Mapping[str, Installed]:
 
 def installed(name: str) -> Installed:
     """Return a module, or raise why it cannot be used; none is not enabled."""
-    one = found().get(name)
-    if one is None:
-        message = f"No search module is called {name!r}."
-        raise ModuleNotEnabledError(
-            message, module_name=name, available=sorted(found())
-        )
-    if isinstance(one, ConfigurationError):
-        raise one
-    return one
+    return registry.usable(found(), name, "search module")
 
 
 def module(name: str) -> SearchToolDescriptor:
@@ -135,11 +125,11 @@ def _flaws(
         yield "execute and format_result are functions"
     if is_ours:
         return
-    if not NAME.fullmatch(made.name) or made.name in RESERVED:
+    if not registry.NAME.fullmatch(made.name) or made.name in RESERVED:
         yield "a name is of small letters, digits and underscores, and no mode's"
     if made.search_mode != made.name:
         yield "its search_mode is its own name"
-    if made.unit in RESERVED_UNITS or not NAME.fullmatch(made.unit):
+    if made.unit in RESERVED_UNITS or not registry.NAME.fullmatch(made.unit):
         yield "its unit is a name of its own, of small letters"
     if made.fallback is not None:
         yield "only what Logchord brings has a fallback"

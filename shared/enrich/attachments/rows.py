@@ -171,7 +171,6 @@ def end(
     stored: Stored | None = None,
 ) -> bool:
     """Say what became of a file; false where an edit has made it another one."""
-    error = error or (stored.error if stored else None)
     values = {
         "id": one.id,
         "tenant": one.tenant,
@@ -179,11 +178,8 @@ def end(
         "url": one.url,
         "declared_bytes": one.declared_bytes,
         "state": state,
-        "error": None if error is None else error.as_json(),
-        "media_type": stored.media_type if stored else None,
         "bytes": stored.bytes if stored else None,
-        "sha256": stored.sha256 if stored else None,
-        "text": stored.text if stored else None,
+        **_found_in(stored, error),
     }
     return conn.execute(_ENDED, values).rowcount > 0
 
@@ -204,18 +200,25 @@ def read_anew(
     error: LogchordError | None = None,
 ) -> None:
     """Keep what is read in a file by now; None: it is not to be kept any more."""
-    error = error or (stored.error if stored else None)
     values = {
         "id": one.id,
         "tenant": one.tenant,
         "of": one.sha256,
         "state": "stored" if stored else "failed",
+        **_found_in(stored, error),
+    }
+    conn.execute(_READ_ANEW, values)
+
+
+def _found_in(stored: Stored | None, error: LogchordError | None) -> dict[str, object]:
+    """Return the columns of what was found in a file, and of what was wrong with it."""
+    error = error or (stored.error if stored else None)
+    return {
         "error": None if error is None else error.as_json(),
         "media_type": stored.media_type if stored else None,
         "sha256": stored.sha256 if stored else None,
         "text": stored.text if stored else None,
     }
-    conn.execute(_READ_ANEW, values)
 
 
 def note(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
