@@ -23,7 +23,7 @@ from rich.table import Table
 
 from bench import logbook, rig
 from shared.enrich import metadata
-from shared.enrich.duplicates import placing, unlike
+from shared.enrich.duplicates import groups, placing, unlike
 from shared.enrich.duplicates.likeness import Shape, alike, shape_of
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
@@ -37,6 +37,8 @@ TENANT = "default"
 TEXTS, QUICK_TEXTS = 1000, 200
 # What people do with a text that they write a second time.
 _MISTYPED = 0.03
+# Entries that are there before: what a search for copies is slower by.
+_BEFORE = 20
 _MORE = "Update of the day shift: seen again, the group is informed and looks at it."
 
 
@@ -167,11 +169,27 @@ def _rates(count: int) -> list[Rate]:
     unlike = [one["text"] for one in logbook.entries(count, seed=3)]
     copies = [f"{_MORE} {_MORE[::-1]} {number % 20}" for number in range(count)]
     with rig.servers() as ground, psycopg.connect(ground.url) as conn:
+        first = _rate(conn, "unlike one another", unlike, "human")
+        before = _add_shapes(conn, count * _BEFORE, but=unlike)
+        later = [one["text"] for one in logbook.entries(count, seed=4)]
         return [
-            _rate(conn, "unlike one another", unlike, "human"),
+            first,
+            _rate(conn, f"the same, {before:,} shapes later", later, "human"),
             _rate(conn, "twenty groups of copies", copies, "human"),
             _rate(conn, "one series of a machine", copies, "machine"),
         ]
+
+
+def _add_shapes(conn: psycopg.Connection, count: int, but: Sequence[str]) -> int:
+    made = (one["text"] for one in logbook.entries(count, seed=5))
+    texts = dict.fromkeys(made)
+    for text in but:
+        texts.pop(text, None)
+    found = filter(None, (_shape(text.split()) for text in texts))
+    shapes = list({shape.digest: shape for shape in found}.values())
+    groups.add_alone(conn, TENANT, shapes)
+    conn.commit()
+    return len(shapes)
 
 
 def _rate(

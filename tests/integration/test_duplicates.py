@@ -16,7 +16,7 @@ import pytest
 
 from shared.due import rows as due
 from shared.enrich import metadata
-from shared.enrich.duplicates import groups, likeness, placing, unlike
+from shared.enrich.duplicates import candidates, groups, likeness, placing, unlike
 from shared.enrich.duplicates.likeness import Shape, pattern_of, shape_of
 from shared.enrich.duplicates.placing import Placed
 from shared.enrich.duplicates.series import GAP
@@ -328,10 +328,9 @@ def test_a_shape_that_is_kept_has_the_bands_that_it_would_be_given(conn):
     said = conn.execute(_SAID, {"tenant": TENANT}).fetchall()
     shapes = [shape for row in said if (shape := shape_of(row[1]))]
 
-    kept_shapes = groups.may_be_alike(conn, TENANT, shapes)
+    kept = candidates.read(conn, TENANT, shapes, limit=9)
 
-    assert kept_shapes is not None
-    found = {one.digest: one.bands for one in kept_shapes}
+    found = {one.shape.digest: one.bands for some in kept for one in some}
     assert found == {one.digest: one.bands for one in shapes}
     assert len(found) == len(texts)
 
@@ -367,6 +366,49 @@ def test_a_copy_of_one_of_many_filled_in_forms_is_found_among_them(conn):
             (list(pair),),
         ).fetchone()
         assert together == (1, 2)
+
+
+def test_whoever_is_alike_is_among_those_that_may_be_however_much_it_names(conn):
+    rng = random.Random(8)
+    shapes = []
+    for _ in range(30):
+        plain = rng.choices(WORDS, k=rng.choice([20, 120]))
+        named = [f"n{rng.randrange(10**6)}" for _ in range(rng.choice([0, 1, 5, 70]))]
+        text = [*plain, *named]
+        rng.shuffle(text)
+        less, more = copy_of(rng, text), [*text, "again", "2nd"]
+        without = [one for one in text if one not in named]
+        shapes += [shaped(terms) for terms in (text, less, more, without)]
+    unique = list({one.digest: one for one in shapes}.values())
+    groups.add_alone(conn, TENANT, unique)
+
+    found = candidates.read(conn, TENANT, unique, limit=len(unique))
+
+    pairs = 0
+    for one, near in zip(unique, found, strict=True):
+        may_be = {other.shape.digest for other in near}
+        copies = {
+            other.digest
+            for other in unique
+            if likeness.alike(one, other) and set(one.bands) & set(other.bands)
+        }
+        assert copies <= may_be
+        pairs += len(copies - {one.digest})
+    assert pairs > len(unique)
+
+
+def test_forms_that_are_filled_in_for_one_device_each_are_not_each_others_candidates(
+    conn,
+):
+    form = random.Random(9).sample(WORDS, k=40)
+    shapes = [shaped([*form, f"ps{n}", f"at{n}", f"{n}.5"]) for n in range(300)]
+    groups.add_alone(conn, TENANT, shapes)
+
+    found = candidates.read(conn, TENANT, shapes[:50], limit=300)
+
+    assert [[one.shape.digest for one in near] for near in found] == [
+        [shape.digest] for shape in shapes[:50]
+    ]
 
 
 def test_what_an_older_version_has_placed_is_placed_anew(conn, monkeypatch):

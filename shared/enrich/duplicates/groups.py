@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.enrich.duplicates import likeness
+from shared.enrich.duplicates import candidates, likeness
+from shared.enrich.duplicates.candidates import Known
 from shared.enrich.duplicates.likeness import Shape
 from shared.log import get_logger
 from shared.postgres import array
@@ -25,28 +25,14 @@ from shared.uuid7 import uuid7
 log = get_logger()
 
 # A thousand copies that differ a little would each be compared with all others: once
-# one is found nobody looks further. Forms that are filled in for one device each are
-# like none of the others, and gone through until the copy of this one is found.
+# one is found nobody looks further.
 _CANDIDATES, _MAX_CANDIDATES, _MAX_LINKS = 256, 4096, 16
-_MAX_OF_MANY = 1000
 # A larger group stays together when one of its shapes goes.
 _MAX_REGROUPED = 2000
 
 _KNOWN: LiteralString = """
     SELECT id, group_id, runs, marks, bands FROM shape
      WHERE tenant = %(tenant)s AND digest = %(digest)s"""
-_SHARES_A_BAND: LiteralString = """
-    SELECT id, group_id, runs, marks, bands FROM shape
-     WHERE tenant = %(tenant)s AND bands && %(bands)s::bigint[]
-     LIMIT %(limit)s"""
-# Whoever shares more of them is more likely a copy.
-_SHARES_MOST: LiteralString = """
-    SELECT id, group_id, runs, marks, bands FROM shape
-     WHERE tenant = %(tenant)s AND bands && %(bands)s::bigint[] AND id <> %(but)s
-     ORDER BY (SELECT count(*) FROM unnest(bands) AS b (band)
-                WHERE b.band = ANY(%(bands)s::bigint[])) DESC, id
-    OFFSET %(from)s
-     LIMIT %(limit)s"""
 _SIZES: LiteralString = """
     SELECT group_id FROM shape
      WHERE tenant = %(tenant)s AND group_id = ANY(%(groups)s)
@@ -97,19 +83,6 @@ _LINKS: LiteralString = """
      LIMIT 100000"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    id: UUID
-    group_id: UUID
-    runs: list[int]
-    marks: list[int]
-    bands: list[int]
-
-    @property
-    def shape(self) -> Shape:
-        return Shape(tuple(self.runs), tuple(self.marks), tuple(self.bands))
-
-
 def join(
     conn: Connection[TupleRow], tenant: str, shape: Shape
 ) -> tuple[UUID, list[UUID]]:
@@ -123,16 +96,6 @@ def join(
     conn.execute(_INSERT, _row(tenant, new, group_id, shape))
     _link(conn, tenant, new, alike)
     return new, moved
-
-
-def may_be_alike(
-    conn: Connection[TupleRow], tenant: str, shapes: Iterable[Shape]
-) -> list[Shape] | None:
-    """Return all that share a band with any of these; None if they are too many."""
-    bands = sorted({band for shape in shapes for band in shape.bands})
-    given = {"tenant": tenant, "bands": array(bands), "limit": _MAX_OF_MANY}
-    found = _read(conn, _SHARES_A_BAND, given)
-    return None if len(found) == _MAX_OF_MANY else [one.shape for one in found]
 
 
 def add_alone(
@@ -180,11 +143,11 @@ def leave(conn: Connection[TupleRow], tenant: str, shape_id: UUID) -> list[UUID]
 
 def _alike(
     conn: Connection[TupleRow], tenant: str, shape_id: UUID, shape: Shape
-) -> list[_Known]:
-    given = {"tenant": tenant, "bands": array(shape.bands), "but": shape_id}
-    for first in range(0, _MAX_CANDIDATES, _CANDIDATES):
-        page = _read(conn, _SHARES_MOST, {**given, "from": first, "limit": _CANDIDATES})
-        found = [one for one in page if likeness.alike(shape, one.shape)]
+) -> list[Known]:
+    for skip in range(0, _MAX_CANDIDATES, _CANDIDATES):
+        (page,) = candidates.read(conn, tenant, [shape], limit=_CANDIDATES, skip=skip)
+        others = [one for one in page if one.id != shape_id]
+        found = [one for one in others if likeness.alike(shape, one.shape)]
         if found or len(page) < _CANDIDATES:
             return found
     log.warning("shape_like_too_many", shape_id=str(shape_id), tenant=tenant)
@@ -210,7 +173,7 @@ def _joined(
 
 
 def _link(
-    conn: Connection[TupleRow], tenant: str, shape_id: UUID, alike: Sequence[_Known]
+    conn: Connection[TupleRow], tenant: str, shape_id: UUID, alike: Sequence[Known]
 ) -> None:
     """Link a shape to some of those alike, and to one of each group among them."""
     of_groups = {one.group_id: one.id for one in alike}
@@ -256,7 +219,7 @@ def _parts(
 
 def _read(
     conn: Connection[TupleRow], query: LiteralString, given: dict[str, Any]
-) -> list[_Known]:
+) -> list[Known]:
     # In the wire's own form lists of numbers are read in half the time.
-    with conn.cursor(row_factory=class_row(_Known), binary=True) as cur:
+    with conn.cursor(row_factory=class_row(Known), binary=True) as cur:
         return cur.execute(query, given).fetchall()

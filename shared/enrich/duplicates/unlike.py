@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, LiteralString
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.enrich.duplicates import groups, likeness, standing
+from shared.enrich.duplicates import candidates, groups, likeness, standing
+from shared.enrich.duplicates.candidates import Known
 from shared.enrich.duplicates.likeness import Shape, shape_of
 from shared.entries import alike
 
@@ -27,6 +29,8 @@ _LOCK_ENTRIES: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.id = ANY(%(ids)s)
      ORDER BY e.id
        FOR NO KEY UPDATE OF e"""
+# Whoever may be like so many is placed by itself.
+_CANDIDATES = 32
 _HAVE_A_PLACE: LiteralString = """
     SELECT entry_id FROM likeness
      WHERE tenant = %(tenant)s AND entry_id = ANY(%(ids)s)"""
@@ -77,25 +81,25 @@ def _alone(
 ) -> list[tuple[_Entry, Shape | None]]:
     """Return those surely alike to none, nor to one another."""
     shapes = [shape for _, shape in new if shape is not None]
-    others = groups.may_be_alike(conn, tenant, shapes) if shapes else []
+    kept = iter(candidates.read(conn, tenant, shapes, limit=_CANDIDATES))
     near: defaultdict[int, list[Shape]] = defaultdict(list)
-    for other in others or ():
-        _note(near, other)
     found: list[tuple[_Entry, Shape | None]] = []
     for one, shape in new:
         if shape is None:
             found.append((one, shape))
-        elif others is not None and not _has_its_like(near, shape):
-            found.append((one, shape))
-            _note(near, shape)
+            continue
+        others = next(kept)
+        if len(others) == _CANDIDATES or _has_its_like(near, others, shape):
+            continue
+        found.append((one, shape))
+        for band in shape.bands:
+            near[band].append(shape)
     return found
 
 
-def _note(near: defaultdict[int, list[Shape]], shape: Shape) -> None:
-    for band in shape.bands:
-        near[band].append(shape)
-
-
-def _has_its_like(near: Mapping[int, list[Shape]], shape: Shape) -> bool:
+def _has_its_like(
+    near: Mapping[int, list[Shape]], kept: Sequence[Known], shape: Shape
+) -> bool:
     beside = {id(one): one for band in shape.bands for one in near.get(band, ())}
-    return any(likeness.alike(shape, one) for one in beside.values())
+    others = chain(beside.values(), (one.shape for one in kept))
+    return any(likeness.alike(shape, one) for one in others)
