@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from api.cli import entry_files, http, output, refs
+from api.cli import entry_files, http, output, refs, timeline
 from api.cli.fitting import cells, joined, labelled, wrapped
 from api.cli.terminal import (
     MOST_COLUMNS,
@@ -76,7 +76,7 @@ def _tell(
 @click.command()
 @click.argument("ref")
 def thread(*, ref: str) -> None:
-    """Show the thread of an entry: what it answers, and what answers it."""
+    """Show the thread of an entry: what came to pass, and what answers what."""
     out = output.current()
     with http.open_client(out) as client:
         entry = refs.entry(client, ref)
@@ -86,6 +86,8 @@ def thread(*, ref: str) -> None:
         out.document(found)
         return
     zone = facility_zone()
+    for line in timeline.told(found, zone):
+        out.data(line)
     entries = {one["entry_id"]: one for one in found["entries"]}
     for node in found["tree"]:
         # However deep it is, its text has most of the terminal.
@@ -95,6 +97,8 @@ def thread(*, ref: str) -> None:
             out.data(f"{indent}{line}".rstrip())
     if not found["complete"]:
         out.say(f"There are more; these are the first {len(entries)}.")
+    if not found["timeline_complete"]:
+        out.say("It is too long for its steps to be read out of all of it.")
 
 
 def _revisions(client: Any, entry_id: str) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Response
@@ -12,13 +12,15 @@ from api.context import ApiContext, Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.entry_bodies import bodies
 from api.errors import documented
+from api.schemas.entries import timestamp
 from api.schemas.threads import ThreadOut
 from shared.access.scope import Scope
-from shared.entries import reading
+from shared.entries import incident, links, reading
 from shared.entries.reading import Entry
-from shared.entries.trees import tree
+from shared.entries.trees import Node, tree
 from shared.errors import NotFoundError
 from shared.postgres import connection
+from shared.settings_texts import expected
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -37,7 +39,10 @@ MAX_ENTRIES = 1000
     dependencies=[Depends(needs("read"))],
 )
 def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
-    """Its members that the caller may see, oldest first; an entry alone is one."""
+    """Its members that the caller may see, oldest first; an entry alone is one.
+
+    Beside them, how things stand and the steps of the incident, as their texts say.
+    """
     with connection(ctx.pool) as conn:
         entry = reading.present(reading.current(conn, caller.scope, entry_id))
         found = [entry]
@@ -54,7 +59,7 @@ def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     dependencies=[Depends(needs("read"))],
 )
 def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
-    """Its members that the caller may see, oldest first."""
+    """Its members that the caller may see, oldest first, with state and timeline."""
     with connection(ctx.pool) as conn:
         found = _members(conn, caller.scope, thread_id)
         if not found:
@@ -74,11 +79,35 @@ def _answer(
     found: list[Entry],
 ) -> Response:
     entries = found[:MAX_ENTRIES]
+    shown = bodies(ctx, conn, scope, entries)
+    replaced = links.replaced(conn, scope, thread_id) if thread_id else {}
+    told = incident.of_thread(
+        conn,
+        scope,
+        thread_id,
+        entries[0].entry_id,
+        lambda source: expected(ctx.settings, source, scope.tenant).zone,
+        ctx.searches.facility.incidents,
+    )
     body = {
         "thread_id": str(thread_id) if thread_id else None,
         "title": next((one.title for one in entries if one.title), ""),
-        "entries": bodies(ctx, conn, scope, entries),
-        "tree": [node._asdict() for node in tree(entries)],
+        "state": told.state,
+        "entries": shown,
+        "tree": _with_links(tree(entries, replaced), shown),
+        "timeline": [
+            {**step._asdict(), "time": timestamp(step.time)} for step in told.timeline
+        ],
+        "timeline_complete": told.is_complete,
         "complete": len(found) <= MAX_ENTRIES,
     }
     return Response(json.dumps(body, default=str), media_type="application/json")
+
+
+def _with_links(nodes: list[Node], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tree; what else an entry names is said beside its place."""
+    named = {
+        one["entry_id"]: [link for link in one["links"] if link["kind"] != "reply"]
+        for one in shown
+    }
+    return [{**one._asdict(), "links": named[str(one.entry_id)]} for one in nodes]

@@ -78,7 +78,21 @@ _OF_ENTRIES: LiteralString = (
      ORDER BY l.entry_id, l.kind, t.id
      LIMIT 10000"""
 )
-
+# Both ends may be gone by now: an edit of an edit.
+_REPLACED: LiteralString = (
+    """
+    SELECT t.source, t.external_id, n.external_id
+      FROM entry n
+      JOIN entry_link l ON l.entry_id = n.id AND l.kind = 'supersedes'
+      JOIN entry t ON t.tenant = l.tenant AND t.source = l.source
+                  AND t.external_id = l.target
+     WHERE n.tenant = %(tenant)s AND n.thread_id = %(thread_id)s"""
+    + rights.seen("n")
+    + rights.seen("t")
+    + """
+     ORDER BY t.source, t.external_id, n.id
+     LIMIT 1000"""
+)
 _VISIBLE: LiteralString = (
     """
     SELECT t.source, t.external_id
@@ -210,6 +224,15 @@ def of_entries(
     for entry_id, kind, target in conn.execute(_OF_ENTRIES, values):
         found.setdefault(entry_id, []).append((kind, target))
     return found
+
+
+def replaced(
+    conn: Connection[TupleRow], scope: Scope, thread_id: UUID
+) -> dict[tuple[str, str], str]:
+    """Return what took the place of entries of a thread, by their names."""
+    values = {**scope.params, "thread_id": thread_id}
+    rows = conn.execute(_REPLACED, values).fetchall()
+    return {(source, old): new for source, old, new in rows}
 
 
 def visible(

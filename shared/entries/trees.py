@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,16 +19,22 @@ class Node(NamedTuple):
     depth: int
 
 
-def tree(entries: Sequence[Entry]) -> list[Node]:
+# Names within a source: of what was superseded, and of what took its place.
+Replaced = Mapping[tuple[str, str], str]
+_NOTHING: Replaced = MappingProxyType({})
+
+
+def tree(entries: Sequence[Entry], replaced: Replaced = _NOTHING) -> list[Node]:
     """Return each entry behind what it answers, replies in the order given.
 
-    Whose parent is not among them, or answers it in a circle, begins a branch.
+    Whose parent is not among them, or answers it in a circle, begins a branch; in the
+    place of a parent stands what has superseded it.
     """
     ids = {(one.source, one.external_id): one.entry_id for one in entries}
     parents: dict[UUID, UUID] = {}
     replies: dict[UUID | None, list[UUID]] = defaultdict(list)
     for one in entries:
-        parent = ids.get((one.source, one.reply_to or ""))
+        parent = ids.get(_standing(ids, replaced, (one.source, one.reply_to or "")))
         if parent is not None and not _answers(parents, parent, one.entry_id):
             parents[one.entry_id] = parent
         replies[parents.get(one.entry_id)].append(one.entry_id)
@@ -39,6 +46,17 @@ def tree(entries: Sequence[Entry]) -> list[Node]:
         below = reversed(replies[node.entry_id])
         waiting += [Node(one, node.entry_id, node.depth + 1) for one in below]
     return found
+
+
+def _standing(
+    ids: Mapping[tuple[str, str], UUID], replaced: Replaced, name: tuple[str, str]
+) -> tuple[str, str]:
+    """Return what stands in the place of an entry, or where its traces end."""
+    for _ in replaced:
+        if name in ids or name not in replaced:
+            break
+        name = (name[0], replaced[name])
+    return name
 
 
 def _answers(parents: dict[UUID, UUID], one: UUID, other: UUID) -> bool:

@@ -8,14 +8,14 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Self, TypeVar
+from typing import Annotated, NamedTuple, Self, TypeVar
 from urllib.parse import quote
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from shared.errors import ConfigurationError
-from shared.text import people, shifts, things
+from shared.text import incident_words, people, shifts, things
 from shared.text.folding import GERMAN, MAX_TOKEN_CHARS, fold, surface
 from shared.text.german_parts import PARTS
 from shared.text.people import NOBODY, People
@@ -63,6 +63,9 @@ class TicketPattern(NamePattern):
     url: str | None = Field(None, pattern=r"^https?://[!-~]*\{ticket\}[!-~]*$")
 
 
+Phrase = Annotated[str, Field(pattern=r"^\w[\w *.'-]{1,60}$")]
+
+
 class _File(_Strict):
     names: tuple[NamePattern, ...] = Field((), max_length=100)
     tickets: tuple[TicketPattern, ...] = Field((), max_length=100)
@@ -74,6 +77,8 @@ class _File(_Strict):
     people: str | None = None
     shifts: tuple[Shift, ...] = Field((), max_length=24)
     calendar: tuple[Period, ...] = Field((), max_length=1000)
+    # By what they say, as the table of `incident_words` has them.
+    incidents: dict[incident_words.Kind, tuple[Phrase, ...]] = {}
 
 
 class TicketName(NamedTuple):
@@ -119,6 +124,8 @@ class Facility:
     # Of all that its file says; 0 without a file.
     whole_fingerprint: int = 0
     tickets: tuple[tuple[TicketPattern, re.Pattern[str]], ...] = ()
+    # What tells of incidents, beside the words that all use; read with each thread.
+    incidents: incident_words.Own = ()
 
     def named(self, text: str) -> Iterator[Name]:
         """Yield the names that patterns find, in order; none runs into another."""
@@ -175,7 +182,7 @@ def load(path: Path | None, zone: str = "UTC") -> Facility:
 
 def _facility(said: _File, path: Path, zone: str) -> Facility:
     about_facts = {"things", "people", "shifts"}
-    no_terms = {"glossary", "tickets", "calendar", *about_facts}
+    no_terms = {"glossary", "tickets", "calendar", "incidents", *about_facts}
     own_words = said.model_dump(exclude=no_terms)
     text = json.dumps(own_words, sort_keys=True)
     fingerprint = zlib.crc32(text.encode()) % (1 << _FINGERPRINT_BITS)
@@ -186,6 +193,8 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
     except ValueError as exc:
         raise _refused(path, f"shifts: {exc}") from exc
     known = repr((register_text, staff_text, turns))
+    # No stage reads those of incidents.
+    whole = said.model_dump_json(exclude={"incidents"})
     return Facility(
         names=tuple((one, _compiled(one)) for one in said.names),
         tickets=tuple((one, _compiled(one)) for one in said.tickets),
@@ -198,7 +207,8 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
         shifts=turns,
         calendar=said.calendar,
         facts_fingerprint=zlib.crc32(known.encode()) or 1,
-        whole_fingerprint=zlib.crc32(f"{said.model_dump_json()}{known}".encode()) or 1,
+        whole_fingerprint=zlib.crc32(f"{whole}{known}".encode()) or 1,
+        incidents=tuple(sorted(said.incidents.items())),
     )
 
 

@@ -26,7 +26,7 @@ _MIN_NAME = 3
 _MOST_WAYS = 4
 _SHIFT = re.compile("shift|schicht", re.IGNORECASE)
 
-_CLOCK = re.compile(
+CLOCK = re.compile(
     r"(?<![\w:.,/+-])(?P<hour>[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d)?"
     r"(?P<half> ?[ap]m\b| ?(?:hrs?|h|uhr)\b)?(?![\w:/+]|[.,-]\d|-\w)",
     re.IGNORECASE,
@@ -98,27 +98,27 @@ def moment(text: str, written: datetime, zone: str) -> Said | None:
     The value is a time in UTC; where clocks change there is none that is sure.
     """
     text = text[:MAX_CHARS]
-    clocks = [*_CLOCK.finditer(text)]
+    clocks = [*CLOCK.finditer(text)]
     ways = {one[0]: one for one in clocks}
     if not 0 < len(ways) <= _MOST_WAYS:
         return None
-    if len({_term(one) for one in ways.values()}) > 1 or _is_of_another_day(text):
+    if len({term_of(one) for one in ways.values()}) > 1 or is_of_another_day(text):
         return None
     for one in clocks:
         if not _AT.search(text[max(one.start() - _REACH, 0) : one.start()]):
             continue
-        term = _term(one)
+        term = term_of(one)
         if term is None or _ZONE_BEHIND.match(text, one.end()):
             return None
-        at = _latest(term, written, zone)
+        at = latest(term, written, zone)
         said = at.isoformat(timespec="seconds") if at else None
         return Said(said, *one.span()) if said else None
     return None
 
 
-def _is_of_another_day(text: str) -> bool:
-    """Whether it may be, for all that its words say."""
-    words = set(_WORDS.findall(text.lower()))
+def is_of_another_day(text: str, but: frozenset[str] = frozenset()) -> bool:
+    """Whether it may be, for all that its words say; `but` these do not count."""
+    words = set(_WORDS.findall(text.lower())) - but
     return (
         not words.isdisjoint(_DOUBT)
         or any(one.startswith(_DOUBT_BEGINS) for one in words)
@@ -127,7 +127,7 @@ def _is_of_another_day(text: str) -> bool:
     )
 
 
-def _latest(term: str, written: datetime, zone: str) -> datetime | None:
+def latest(term: str, written: datetime, zone: str) -> datetime | None:
     """Return the last time that clocks showed this, if that was not long ago."""
     there = ZoneInfo(zone)
     today = written.astimezone(there).date()
@@ -139,7 +139,7 @@ def _latest(term: str, written: datetime, zone: str) -> datetime | None:
     return None
 
 
-def _term(found: re.Match[str]) -> str | None:
+def term_of(found: re.Match[str]) -> str | None:
     """Return `03:12`; None: it may be of the afternoon, or no clock shows it."""
     if len(found["hour"]) == 1 and not found["half"]:
         return None

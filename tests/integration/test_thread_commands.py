@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import psycopg
 import pytest
 
+from shared.access.scope import Scope
+from shared.entries import incident
 from tests.fix_system import System
 from tests.integration.test_api_commands import Run, runner
 
@@ -26,6 +28,14 @@ def push(caller: httpx.Client, *entries: dict[str, Any]) -> None:
         body = {"source": "api", "entry_time": time, **entry}
         answer = caller.post("/v1/entries", json=body)
         assert answer.status_code in {200, 201}, answer.text
+
+
+def at(clock: str) -> str:
+    return f"2026-03-02T{clock}:00Z"
+
+
+def entry_id(caller: httpx.Client, external_id: str) -> str:
+    return str(caller.get(f"/e/api/{external_id}").json()["entry_id"])
 
 
 TRIP = {"external_id": "OPS-77", "title": "RF trip", "text": "Cavity 2 tripped."}
@@ -113,7 +123,9 @@ def test_a_thread_is_shown_from_any_of_its_entries(
     shown = [logchord("thread", name).stdout for name in ("OPS-77", "OPS/78", "OPS-79")]
     assert shown[0] == shown[1] == shown[2]
     lines = shown[0].splitlines()
-    assert lines.index("Cavity 2 tripped.") < lines.index("    Arc detector, reset.")
+    # Above them its steps are told, each with its words.
+    lines = lines[lines.index("Cavity 2 tripped.") :]
+    assert "    Arc detector, reset." in lines
     assert "        Beam back." in lines
     assert "elsewhere" not in shown[0]
     alone = json.loads(logchord("thread", "X", "--json").stdout)
@@ -136,6 +148,102 @@ def test_a_thread_holds_what_the_caller_may_see_and_no_trace_of_the_rest(
     with api.client(api.key(tenant="stranger")) as stranger:
         for path in (where, f"/v1/threads/{thread['thread_id']}"):
             assert stranger.get(path).status_code == 404
+
+
+@pytest.mark.requirement("I12")
+def test_a_thread_is_told_as_a_state_a_timeline_and_a_tree(
+    logchord: Run, caller: httpx.Client
+) -> None:
+    # The reply first, and both before what they answer.
+    push(caller, {**LAST, "text": "Beam back at 04:57.", "entry_time": at("06:05")})
+    push(caller, {**REPLY, "text": "Cause: arc.", "entry_time": at("05:20")})
+    push(caller, {**TRIP, "text": "Cavity 2 tripped at 04:10, beam lost."})
+    found = caller.get(f"/v1/entries/{entry_id(caller, 'OPS-79')}/thread").json()
+    assert [(node["depth"], node["links"]) for node in found["tree"]] == [
+        (0, []),
+        (1, []),
+        (2, []),
+    ]
+    assert found["state"] == "resolved"
+    assert [
+        (step["time"], step["step"], step["quote"]) for step in found["timeline"]
+    ] == [
+        ("2026-03-02T04:10:00Z", "trip", "Cavity 2 tripped at 04:10, beam lost."),
+        ("2026-03-02T04:57:00Z", "restored", "Beam back at 04:57."),
+        ("2026-03-02T05:20:00Z", "cause", "Cause: arc."),
+    ]
+    assert found["timeline_complete"]
+    texts = {one["entry_id"]: one["text"] for one in found["entries"]}
+    assert all(one["quote"] in texts[one["entry_id"]] for one in found["timeline"])
+    shown = logchord("thread", "OPS-77").stdout
+    assert shown.startswith("state     resolved\n")
+    assert "47 min later" in shown
+
+
+@pytest.mark.requirement("I12")
+def test_what_is_hidden_or_deleted_tells_nothing_of_an_incident(
+    caller: httpx.Client,
+) -> None:
+    push(caller, TRIP, {**REPLY, "text": "Cause found.", "readers": ["group:safety"]})
+    push(caller, {**LAST, "readers": ["group:safety"]})
+    answer = {"external_id": "OPS-80", "text": "Reset.", "reply_to": "OPS-77"}
+    push(caller, {**answer, "entry_time": at("06:00")})
+    trip = entry_id(caller, "OPS-77")
+    found = caller.get(f"/v1/entries/{trip}/thread").json()
+    assert (found["state"], [one["step"] for one in found["timeline"]]) == (
+        "open",
+        ["trip", "action"],
+    )
+    assert caller.delete(f"/v1/entries/{trip}").status_code == 204
+    found = caller.get(f"/v1/threads/{found['thread_id']}").json()
+    assert (found["state"], [one["quote"] for one in found["timeline"]]) == (
+        "unknown",
+        ["Reset."],
+    )
+    assert [node["parent_id"] for node in found["tree"]] == [None]
+
+
+@pytest.mark.requirement("I12")
+def test_replies_stand_under_what_took_their_parents_place(
+    caller: httpx.Client,
+) -> None:
+    push(caller, {"external_id": "note", "text": "Plot."}, TRIP, REPLY)
+    link = {"kind": "supersedes", "external_id": "OPS-77"}
+    other = {"kind": "related", "external_id": "note"}
+    push(caller, {"external_id": "OPS-77b", "text": "Trip.", "links": [link, other]})
+    parent, reply = entry_id(caller, "OPS-77b"), entry_id(caller, "OPS%2F78")
+    found = caller.get(f"/v1/entries/{reply}/thread").json()
+    assert [(one["entry_id"], one["parent_id"]) for one in found["tree"]] == [
+        (parent, None),
+        (reply, parent),
+    ]
+    kinds = {one["kind"] for one in found["tree"][0]["links"]}
+    assert kinds == {"supersedes", "related"}
+
+
+def test_of_a_text_with_marks_the_words_are_quoted(caller: httpx.Client) -> None:
+    text = "<p>RF <b>tripped</b> at 04:10.</p><p>Beam back at 04:30.</p>"
+    push(caller, {"external_id": "H", "text": text, "text_format": "html"})
+    found = caller.get(f"/v1/entries/{entry_id(caller, 'H')}/thread").json()
+    quotes = [one["quote"] for one in found["timeline"]]
+    assert quotes == ["RF tripped at 04:10.", "Beam back at 04:30."]
+    assert (found["thread_id"], found["state"]) == (None, "resolved")
+
+
+def test_of_a_thread_too_long_the_newest_entries_are_read(
+    caller: httpx.Client, monkeypatch: pytest.MonkeyPatch, api: System, tenant: str
+) -> None:
+    push(caller, TRIP, REPLY, LAST)
+    first = UUID(entry_id(caller, "OPS-77"))
+    scope = Scope(tenant=tenant, subject="operator", allowed=frozenset({"read"}))
+    monkeypatch.setattr(incident, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(incident, "MAX_CHARS", 4)
+    with psycopg.connect(api.database) as conn:
+        row = conn.execute("SELECT thread_id FROM entry WHERE id = %s", (first,))
+        (thread_id,) = row.fetchone() or (None,)
+        found = incident.of_thread(conn, scope, thread_id, first, lambda _: "UTC")
+    assert not found.is_complete
+    assert [one.quote for one in found.timeline] == ["Arc", "Beam"]
 
 
 def test_a_deleted_member_leaves_its_thread(caller: httpx.Client) -> None:

@@ -47,6 +47,22 @@ def terms(text: str) -> list[str]:
     return [token.term for token in read(text)]
 
 
+def test_words_of_incidents_have_no_entry_read_anew(
+    tmp_path: Path, own: facility.Facility
+) -> None:
+    path = tmp_path / "more.yaml"
+    path.write_text(f"{FILE}incidents:\n  restored: [shutter .. green]\n", "utf-8")
+    found = facility.load(path)
+    assert found.incidents == (("restored", ("shutter .. green",)),)
+    assert found.fingerprint == own.fingerprint
+    assert found.facts_fingerprint == own.facts_fingerprint
+    assert found.whole_fingerprint == own.whole_fingerprint
+    for wrong in ("fixed: [green]", "restored: ['(']"):
+        path.write_text(f"incidents: {{{wrong}}}\n", "utf-8")
+        with pytest.raises(ConfigurationError, match="incidents"):
+            facility.load(path)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

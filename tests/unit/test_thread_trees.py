@@ -47,6 +47,16 @@ def test_a_chain_of_thousands_needs_no_recursion():
     assert chain == [(number, number) for number in range(2000)]
 
 
+def test_in_the_place_of_a_parent_stands_what_has_superseded_it_or_that_again():
+    replaced = {("api", "77"): "78", ("api", "78"): "0", ("api", "8"): "8"}
+    found = tree(entries(None, 77, 8), replaced)
+    assert [(node.entry_id.int, node.depth) for node in found] == [
+        (0, 0),
+        (1, 1),
+        (2, 0),
+    ]
+
+
 @given(st.lists(st.none() | st.integers(0, 20), max_size=20))
 def test_every_entry_stands_there_once_whatever_answers_what(
     parents: list[int | None],

@@ -1,0 +1,211 @@
+"""The words by which logbooks tell of an incident, in one table to read and to extend.
+
+`*` is any ending, `..` up to three other words, a blank is a hyphen, too; an umlaut is
+found as `ae` as well. What a phrase says may be denied or planned: `incidents` knows.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+Step = Literal["trip", "cause", "action", "restored", "note"]
+State = Literal["open", "monitoring", "resolved", "unknown"]
+# What a phrase says. Facilities add phrases of their own to any of these.
+Kind = Literal["trip", "cause", "action", "restored", "watching", "open"]
+
+
+class Meaning(NamedTuple):
+    """Which step of an incident it is, and how things stand after it; None: as before.
+
+    Of several in a clause the first of the table counts: `fault cleared` is no fault.
+    """
+
+    step: Step
+    state: State | None
+    phrases: tuple[str, ...]
+
+
+WORDS: Mapping[Kind, Meaning] = {
+    "open": Meaning(
+        "note",
+        "open",
+        (
+            *("still out", "still off", "still down", "still broken", "still faulty"),
+            *(
+                "still open",
+                "still leaking",
+                "is down",
+                "are down",
+                "is off",
+                "no beam",
+            ),
+            *("not understood", "not clear", "unclear", "not known", "out of order"),
+            *("cause unknown", "cause .. unknown", "unknown cause", "no cause found"),
+            *("unsolved", "unresolved", "under investigation", "investigating"),
+            *("problem persists", "problem remains", "fault persists", "leak persists"),
+            *("noch aus", "noch offen", "noch defekt", "weiterhin aus", "kein strahl"),
+            *("weiterhin gestört", "noch gestört", "weiter gestört", "außer betrieb"),
+            *("unklar", "ungeklärt", "unverstanden", "nicht verstanden", "nicht klar"),
+            *("ursache .. unbekannt", "wird untersucht", "problem besteht"),
+        ),
+    ),
+    "watching": Meaning(
+        "note",
+        "monitoring",
+        (
+            *("watching", "will watch", "to watch", "watch it", "will observe"),
+            *("observing", "to observe", "will monitor", "to monitor", "monitoring"),
+            *("being monitored", "keep monitoring", "will keep an eye", "an eye on"),
+            *("under observation", "under watch", "to be watched", "to be observed"),
+            *("wird beobachtet", "werden beobachtet", "weiter beobacht*", "beobachten"),
+            *("unter beobachtung", "im auge behalten", "wird überwacht"),
+        ),
+    ),
+    "restored": Meaning(
+        "restored",
+        "resolved",
+        (
+            *("beam .. back", "beam again", "beam restored", "back on", "back online"),
+            *("is back", "are back", "came back", "come back", "comes back"),
+            *("back to normal", "back in operation", "normal again"),
+            *("back in service", "back to service", "back to users", "all back"),
+            *("restored", "recovered", "resumed", "resumes", "fixed", "repaired"),
+            *("resolved", "solved", "cleared", "released", "operational again"),
+            *("running again", "works again", "working again", "ok again"),
+            *("operating again", "stored again", "issue closed", "ticket closed"),
+            *("behoben", "repariert", "gelöst", "freigegeben", "wiederhergestellt"),
+            *("wieder da", "wieder in betrieb", "wieder verfügbar", "wieder ok"),
+            *("wieder gespeichert", "wieder normal", "wieder online", "wieder dicht"),
+            *("wieder an", "wieder ein", "läuft wieder", "laufen wieder"),
+            *("strahl .. zurück", "funktioniert wieder", "erledigt", "instandgesetzt"),
+        ),
+    ),
+    "cause": Meaning(
+        "cause",
+        None,
+        (
+            *("cause", "causes", "caused by", "because", "because of", "due to"),
+            *("root cause", "reason", "traced to", "turned out", "culprit"),
+            *("attributed to", "triggered by", "leak found", "found .. leak"),
+            *("leak located", "located .. leak"),
+            *("ursache", "grund", "wegen", "aufgrund", "auf grund", "verursacht"),
+            *("ausgelöst durch", "weil", "zurückzuführen", "schuld", "leck gefunden"),
+        ),
+    ),
+    "action": Meaning(
+        "action",
+        None,
+        (
+            *("reset", "resetting", "restarted", "restarting", "rebooted", "replaced"),
+            *("replacing", "exchanged", "swapped", "adjusted", "called", "on call"),
+            *("tightened", "pumped", "pumping", "vented", "venting", "baked", "baking"),
+            *("conditioned", "conditioning", "switched off", "switched on"),
+            *("turned off", "turned on", "switched to", "opened", "closed", "bypassed"),
+            *("isolated", "power cycled", "reconnected", "cleaned", "refilled"),
+            *("started", "access to", "ramped", "ramping", "installed", "removed"),
+            *("quittiert", "zurückgesetzt", "neu gestartet", "neugestartet"),
+            *("getauscht", "ausgetauscht", "ersetzt", "gewechselt", "angerufen"),
+            *("verständigt", "informiert", "gerufen", "nachgezogen", "abgepumpt"),
+            *("belüftet", "ausgeheizt", "geöffnet", "geschlossen", "überbrückt"),
+            *("gereinigt", "justiert", "eingeschaltet", "angefahren", "abgedichtet"),
+        ),
+    ),
+    "trip": Meaning(
+        "trip",
+        "open",
+        (
+            *("trip", "trips", "tripped", "tripping", "fault", "faults", "faulted"),
+            *(
+                "quench",
+                "quenched",
+                "beam loss",
+                "beam lost",
+                "lost .. beam",
+                "beam dump",
+            ),
+            *("beam dumped", "dumped", "beam .. lost", "interlock", "interlocks"),
+            *("failed", "failure", "fails", "broke", "broken", "crashed", "leak"),
+            *("leaks", "leaking", "pressure rise", "pressure rises", "pressure rising"),
+            *("pressure rose", "vacuum burst", "went down", "went off", "outage"),
+            *("power cut", "power dip", "alarm", "out of service"),
+            *("ausgefallen", "ausfall", "fällt aus", "fiel aus", "störung", "gestört"),
+            *("strahlverlust", "strahl verloren", "strahl .. weg", "gequencht"),
+            *("ausgelöst", "abgeschaltet", "abgestürzt", "fehler", "leck", "undicht"),
+            *("druckanstieg", "defekt", "stromausfall", "netzwischer"),
+        ),
+    ),
+}
+
+# What stands before a phrase, or within it, and says that it is not so.
+DENIED = (
+    *("not", "no", "never", "cannot", "can't", "couldn't", "didn't", "doesn't"),
+    *("isn't", "wasn't", "aren't", "weren't", "hasn't", "haven't", "won't", "without"),
+    *("unable", "neither", "nor", "none", "nicht", "kein", "keine", "keinen"),
+    *("keiner", "keinem", "keines", "nie", "ohne", "weder", "failed to", "fails to"),
+)
+# What says that it is so no more than it is hoped, feared or asked.
+PLANNED = (
+    *("will", "would", "should", "shall", "could", "may", "might", "must", "can"),
+    *("to be", "to get", "to have", "if", "unless", "until", "once", "before"),
+    *(
+        "expect",
+        "expected",
+        "expecting",
+        "plan",
+        "planned",
+        "scheduled",
+        "hopefully",
+        "need",
+    ),
+    *("needs", "try", "trying", "tried", "attempt", "attempting", "maybe", "almost"),
+    *("partly", "partially", "wird", "werden", "soll", "sollen", "sollte", "muss"),
+    *("müssen", "kann", "könnte", "wenn", "falls", "bis", "sobald", "bevor", "würde"),
+    *("geplant", "hoffentlich", "versucht", "versuchen", "teilweise"),
+)
+# Behind what was done or hoped for, it says that it came to nothing.
+IN_VAIN = (
+    *("failed", "fails", "unsuccessful", "without success", "in vain", "no effect"),
+    *("erfolglos", "ohne erfolg", "fehlgeschlagen", "gescheitert", "vergeblich"),
+    *("nicht möglich", "not possible"),
+)
+# Behind a word of the table: it is part of a thing's name then.
+_OF_A_THING = (
+    r"(?![ \t-]{1,2}(?:levels?|limits?|thresholds?|settings?|points?|tests?|tree"
+    r"|detectors?|list|logs?|handler|schwellen?|grenzen?|prüfung)(?!\w))"
+)
+_ANY, _GAP = r"\w{0,20}", r"\s(?:[^\s.;!?]{1,40}\s){0,3}?"
+_UMLAUTS = str.maketrans(
+    {"ä": "(?:ä|ae)", "ö": "(?:ö|oe)", "ü": "(?:ü|ue)", "ß": "(?:ß|ss)"}
+)
+
+Own = tuple[tuple[Kind, tuple[str, ...]], ...]
+
+
+@functools.lru_cache(maxsize=64)
+def patterns(own: Own = ()) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    """Return what finds each kind, those first that count first."""
+    more = dict(own)
+    return tuple(
+        (kind, compiled((*meaning.phrases, *more.get(kind, ())), _OF_A_THING))
+        for kind, meaning in WORDS.items()
+    )
+
+
+def compiled(phrases: Sequence[str], behind: str = "") -> re.Pattern[str]:
+    """Return what finds any of these, as a word of its own."""
+    some = "|".join(_pattern(one) for one in sorted(phrases, key=len, reverse=True))
+    return re.compile(rf"(?<![\w-])(?:{some})(?![\w-]){behind}", re.IGNORECASE)
+
+
+def _pattern(phrase: str) -> str:
+    parts = [
+        r"[\s-]".join(
+            re.escape(word).replace(r"\*", _ANY).translate(_UMLAUTS)
+            for word in part.lower().split()
+        )
+        for part in phrase.split("..")
+    ]
+    return _GAP.join(parts)
