@@ -39,6 +39,7 @@ from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
 from shared.retrieval import installed
 from shared.retrieval.parameters import checked
+from shared.retrieval.second_attempt import Paces
 from shared.uuid7 import uuid7
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class Searches:
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
         self._config_hash = config_hash(settings, self.facility)
+        # Of searches by their mode, as whoever asked has waited for them.
+        self._paces = Paces()
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -159,7 +162,14 @@ class Searches:
         finally:
             if is_over:
                 metrics.search_done(plan.method, time.perf_counter() - began)
+        if is_over:
+            self._paces.note(plan.method, time.perf_counter() - began)
         return reply
+
+    def expected_ms(self, plan: Plan) -> float | None:
+        """Return how long such a search took lately; None: there was none here."""
+        usual = self._paces.usual(plan.method) if plan.branches else 0.0
+        return None if usual is None else round(usual * 1000, 3)
 
     async def _asked(
         self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None

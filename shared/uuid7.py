@@ -14,3 +14,8 @@ def uuid7(milliseconds: int | None = None) -> uuid.UUID:
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0b11 << 62) | 0b10 << 62
     return uuid.UUID(int=value)
+
+
+def earliest(milliseconds: int) -> uuid.UUID:
+    """Return what no UUID that is made from then on is less than."""
+    return uuid.UUID(int=(milliseconds & (1 << 48) - 1) << 80)

@@ -17,6 +17,7 @@ from api.cli.question_words import QuestionCommand
 # The filter that takes a list, be it of one.
 _OF_MANY = "exclude_entry_ids"
 _QUERY = "/v1/search/query"
+_PLAN = "/v1/search/plan"
 # What may be said of a job that was asked for earlier; and of every command.
 _OF_A_JOB = frozenset(
     {
@@ -59,6 +60,7 @@ _OF_A_JOB = frozenset(
 @click.option("--explain", is_flag=True, help="Also why each hit stands where it does.")
 @click.option("--why", metavar="REF", help="Also why this entry is not among them.")
 @click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
+@click.option("--plan", "plan_alone", is_flag=True, help="Only the plan: no search.")
 @click.option(
     "--job",
     "as_job",
@@ -90,6 +92,7 @@ def search(  # noqa: PLR0913 - one for each option
     explain: bool,
     why: str | None,
     debug: bool,
+    plan_alone: bool,
     as_job: bool,
     since: str | None,
     until: str | None,
@@ -110,8 +113,8 @@ def search(  # noqa: PLR0913 - one for each option
     earlier = _job_of(words) if as_job else None
     if earlier is not None:
         _refuse_others()
-    elif sum(map(bool, (as_job, export, why))) > 1:
-        message = "--job, --export and --why: ask for one of them."
+    elif sum(map(bool, (as_job, export, why, plan_alone))) > 1:
+        message = "--job, --export, --plan and --why: ask for one of them."
         raise CommandError(message, exit_code=output.USAGE)
     body = {
         "query": " ".join(words),
@@ -135,6 +138,9 @@ def search(  # noqa: PLR0913 - one for each option
             return search_export.write(
                 out, client, export, body, fail_on_degraded=fail_on_degraded
             )
+        if plan_alone:
+            search_answer.show_plan(out, http.call(client, "POST", _PLAN, json=body))
+            return output.DONE
         if as_job and earlier is None:
             return _submit(out, client, body)
         answer = (

@@ -32,9 +32,7 @@ def show(out: output.Output, answer: dict[str, Any], *, explain: bool = False) -
     if not answer["results"]:
         for line in absent.lines(answer, page):
             out.data(line)
-    for one in answer["diagnostics"]:
-        said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
-        out.say("\n".join(said))
+    _say_diagnostics(out, answer, page)
     for line in (*search_facets.lines(answer["facets"], page), *_closing(answer, page)):
         out.data(line)
     if explain:
@@ -43,6 +41,23 @@ def show(out: output.Output, answer: dict[str, Any], *, explain: bool = False) -
         for line in search_debug.lines(answer, page.facts):
             # A question may hold what moves the cursor, too.
             out.data(plain(line))
+
+
+def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
+    """Print what a search would do, as `--debug` does of one that was carried out."""
+    if out.as_json:
+        out.document(plan)
+        return
+    page = Page.here()
+    _say_diagnostics(out, plan, page)
+    for line in search_debug.of_plan(plan, page.facts):
+        out.data(plain(line))
+
+
+def _say_diagnostics(out: output.Output, told: dict[str, Any], page: Page) -> None:
+    for one in told["diagnostics"]:
+        said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
+        out.say("\n".join(said))
 
 
 def _closing(answer: dict[str, Any], page: Page) -> Iterator[str]:

@@ -14,13 +14,7 @@ _NAME, _PLAN, _NARROW = 12, 20, 60
 
 def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
     """Yield what the answer tells of itself, to be read in a terminal."""
-    yield "plan"
-    column = _PLAN if width >= _NARROW else _NAME
-    for name, value in sorted(answer["plan"].items()):
-        if name in search_words.APART:
-            continue
-        yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
-    yield from search_words.lines(answer["plan"], width)
+    yield from _plan(answer["plan"], width)
     yield "branches"
     yield from _timeline(answer["branches"], answer["search_duration_ms"], width)
     took = [f"{name} {ms:.1f} ms" for name, ms in sorted(answer["timings_ms"].items())]
@@ -35,6 +29,31 @@ def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
         yield from _score(place, one, whose.get(one["entry_id"], ""), width)
     # Last, for it is the longest.
     yield from search_words.queries(answer["plan"], width)
+
+
+def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield a plan that was asked for alone, in the same words."""
+    yield from _plan(plan, width)
+    yield "engines"
+    for one in plan["engines"]:
+        told = [
+            one["engine"],
+            *([f"else {one['fallback']}"] if one["fallback"] else []),
+            f"circuit {one['circuit'] or 'not met lately'}",
+        ]
+        label, column = f"  {one['branch']}", len("  ") + _NAME + len(" ")
+        yield from labelled(label, told, width, column=column).split("\n")
+    yield from search_words.queries(plan, width)
+
+
+def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
+    yield "plan"
+    column = _PLAN if width >= _NARROW else _NAME
+    for name, value in sorted(plan.items()):
+        if name in search_words.APART:
+            continue
+        yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
+    yield from search_words.lines(plan, width)
 
 
 def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:
@@ -77,6 +96,8 @@ def _bar(one: dict[str, Any], whole: float, room: int) -> str:
 
 
 def _told(value: object) -> str:
+    if value is None:
+        return "unknown"
     if isinstance(value, dict):
         return ", ".join(f"{name} {one}" for name, one in value.items()) or "none"
     if isinstance(value, list):

@@ -8,11 +8,17 @@ from typing import Any
 
 from api.cli.fitting import labelled
 
-# What stands in the plan and is told here.
-APART = frozenset({"time", "terms", "phrases", "tsquery", "opensearch_query"})
+# What stands in the plan and is told elsewhere: here, or of a plan alone.
+APART = frozenset(
+    (
+        *("time", "entities", "terms", "phrases", "tsquery", "opensearch_query"),
+        *("engines", "diagnostics"),
+    )
+)
 # Of a pattern's terms; `--json` has all.
 _MOST_TERMS = 20
 _INDENT = 6
+_LATER = "looked up when it is searched for"
 
 
 def lines(plan: dict[str, Any], width: int) -> Iterator[str]:
@@ -39,13 +45,19 @@ def _told(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
         whose = "read from" if time["inferred"] else "given as"
         ends = f"{one['from'] or '...'} to {one['to'] or '...'}"
         yield "time", f"{whose} {one['expression']}: {one['field']} {ends}"
+    for one in plan.get("entities", ()):
+        yield "names", f"{one['name']} ({one['kind']}) -> {one['canonical']}"
     if "terms" not in plan:
         return
     yield "words", None
     for one in plan["terms"]:
-        found = _first([*dict.fromkeys([*one["terms"], *one["idents"]])])
+        found = _LATER
+        if one["terms"] is not None:
+            found = _first([*dict.fromkeys([*one["terms"], *one["idents"]])])
         yield _languages(one), f"{_sign(one)}{one['word']} ({one['how']}) -> {found}"
-    for one in plan["phrases"]:
+    if plan["phrases"] is None:
+        yield "", f"phrases -> {_LATER}"
+    for one in plan["phrases"] or ():
         places = " ".join(_either(place) for place in one["places"])
         yield _languages(one), f"{_sign(one)}phrase -> {places}"
 
@@ -54,6 +66,9 @@ def _asked(plan: dict[str, Any]) -> Iterator[tuple[str, str | None]]:
     if "tsquery" not in plan:
         return
     yield "tsquery", None
+    if plan["tsquery"] is None:
+        yield "", _LATER
+        return
     for one in plan["tsquery"]:
         yield _languages(one), one["query"]
     if plan["opensearch_query"]:

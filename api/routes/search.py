@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -12,6 +13,7 @@ from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
 from api.schemas.jobs import JobAccepted
+from api.schemas.plan import QueryPlan
 from api.schemas.search import SearchRequest, SearchResponse
 from shared.errors import AccessError, InvalidRequestError
 from shared.jobs.job import Job as RunningJob
@@ -20,6 +22,7 @@ from shared.query import fault as faults
 from shared.query.fault import Fault
 from shared.query.logged import logged
 from shared.query.plan import Plan, Question
+from shared.results import preview
 from shared.results.files import Format
 from shared.results.response import timestamp
 from shared.retrieval.module import Ground
@@ -117,6 +120,23 @@ async def post_export(
     return file
 
 
+@router.post(
+    "/plan",
+    summary="Show what a search would do, and do nothing of it",
+    response_model=QueryPlan,
+    responses=documented(),
+)
+def post_plan(
+    body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Answer with the plan of the same request to `/v1/search/query`."""
+    question = body.question(fault_of(request, caller, ctx))
+    plan = ctx.searches.plan(question, caller.scope)
+    log.info("plan_shown", mode=plan.method, **_asked(plan, caller, ctx))
+    told = preview.read(ctx.pool, plan, ctx.searches.facility)
+    return as_json({**told, "expected_ms": ctx.searches.expected_ms(plan)})
+
+
 def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
     return planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
 
@@ -124,10 +144,13 @@ def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Pl
 def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
     """Return the plan of a question, and log that it was asked, as the setting says."""
     plan = ctx.searches.plan(question, caller.scope)
-    setting, tenant = ctx.settings.log_queries, caller.scope.tenant
-    kept = logged(plan.query, setting, ctx.secret(), tenant)
-    log.info("search_asked", mode=plan.method, **kept)
+    log.info("search_asked", mode=plan.method, **_asked(plan, caller, ctx))
     return plan
+
+
+def _asked(plan: Plan, caller: Caller, ctx: Ctx) -> Mapping[str, str]:
+    setting, tenant = ctx.settings.log_queries, caller.scope.tenant
+    return logged(plan.query, setting, ctx.secret(), tenant)
 
 
 def fault_of(request: Request, caller: Caller, ctx: Ctx) -> Fault | None:

@@ -11,6 +11,8 @@ from typing import LiteralString
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
+from shared.uuid7 import earliest
+
 _HOUR_MS = 3_600_000
 _AHEAD = 3
 _PREFIX = "job_h"
@@ -70,4 +72,4 @@ def _current_hour(conn: Connection[TupleRow]) -> int:
 
 
 def _first_id(hour: int) -> uuid.UUID:
-    return uuid.UUID(int=(hour * _HOUR_MS) << 80)
+    return earliest(hour * _HOUR_MS)

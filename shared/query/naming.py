@@ -22,7 +22,7 @@ _NAMES = frozenset({"device", "system", "tag"})
 
 def names_all(node: Node | None, facility: Facility) -> bool:
     """Whether nothing else is wanted; what is excluded or a filter does not count."""
-    found = [] if node is None else [*_wanted(node)]
+    found = [] if node is None else [*wanted_words(node)]
     if sum(len(one.text) for one in found) > MAX_CHARACTERS:
         return False
     return bool(found) and all(_is_exact(one, facility) for one in found)
@@ -53,13 +53,14 @@ def is_named(filters: Filters) -> bool:
     )
 
 
-def _wanted(node: Node) -> Iterator[Words | Phrase | Pattern]:
+def wanted_words(node: Node) -> Iterator[Words | Phrase | Pattern]:
+    """Yield what is asked for in words; nothing that is excluded, and no field."""
     match node:
         case Words() | Phrase() | Pattern():
             yield node
         case And(parts=parts) | Or(parts=parts):
             for part in parts:
-                yield from _wanted(part)
+                yield from wanted_words(part)
 
 
 def _is_exact(wanted: Words | Phrase | Pattern, facility: Facility) -> bool:

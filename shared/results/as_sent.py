@@ -1,7 +1,8 @@
-"""What a search asked of its engines, for whoever asks with `debug`.
+"""What a search asks of its engines: told with `debug`, and before it is asked.
 
 Compiled once more of what was looked up, without the words that no hit has which the
-caller may see: these are named to nobody.
+caller may see: these are named to nobody. Before anything is searched nothing was
+looked up, so that what patterns stand for is not told.
 """
 
 from __future__ import annotations
@@ -12,15 +13,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shared.errors import LogchordError
+from shared.jobs.outcome import Diagnostic
 from shared.log import get_logger
-from shared.query.compiled import tsquery
+from shared.query import branching, entities
+from shared.query.compiled import expanding, tsquery
 from shared.query.compiled.question import Question
 from shared.query.compiled.terms import Clause, Leaf, OneOf, Places, leaves
 from shared.query.compiled.words import Known
+from shared.query.listing import LISTING_MODULE
 from shared.query.plan import Plan
 from shared.results.conclusion import Conclusion
 from shared.retrieval import os_bm25, questions, threads
 from shared.retrieval.module import Ask, Ground
+from shared.retrieval.questions import Asked
 from shared.retrieval.written_in import WrittenIn
 from shared.text import glossary
 from shared.text.facility import Facility
@@ -33,6 +38,10 @@ log = get_logger()
 
 # Of what is left, for the little that it asks.
 _MOST_MS = 200
+_BEFORE_SECONDS = 2.0
+_BY_INDEX = branching.KEYWORD_MODULES[0]
+# Branches that say which words were left out.
+_COMPARE_WORDS = frozenset({*branching.KEYWORD_MODULES, LISTING_MODULE})
 
 
 def read(
@@ -43,22 +52,75 @@ def read(
     facility: Facility,
     left_ms: int,
 ) -> Mapping[str, object]:
-    """Return terms, phrases and what both engines were given; nothing if too late."""
+    """Return names, terms, phrases and what both engines were given.
+
+    If it is too late, names alone.
+    """
     ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
-    ground = Ground(pool, facility)
-    try:
-        languages = WrittenIn().of(pool, plan.scope.tenant, ask.budget_ms)
-        ask = replace(ask, plan=threads.resolved(ask, ground))
-    except LogchordError as exc:
-        log.warning("plan_not_compiled", code=exc.error_code)
-        return {}
-    asked = questions.of_known(ask, ground, known, languages)
+    named = {"entities": entities.told(plan, facility)}
+    compiled = _compiled(ask, Ground(pool, facility), known)
+    if compiled is None:
+        return named
+    ask, asked = compiled
     codes = {note.code for one in conclusion.branches for note in one.diagnostics}
     ways = {code: way for code, way in questions.wider(ask, asked) if code in codes}
     question = next(iter(ways.values()), asked.question)
     by_index = any(
-        one.name == "os_bm25" and one.status != "skipped" for one in conclusion.branches
+        one.name == _BY_INDEX and one.status != "skipped" for one in conclusion.branches
     )
+    return {**named, **_queries(ask, question, known, facility, by_index=by_index)}
+
+
+def before(
+    pool: Pool, plan: Plan, facility: Facility
+) -> tuple[Mapping[str, object], tuple[Diagnostic, ...]]:
+    """Return what will be asked first, and what is left out of it; nobody searches."""
+    ask = Ask.lasting(plan, _BEFORE_SECONDS)
+    told: dict[str, object] = {"entities": entities.told(plan, facility)}
+    compiled = _compiled(ask, Ground(pool, facility), {})
+    if compiled is None:
+        return told, ()
+    ask, asked = compiled
+    by_index = _BY_INDEX in plan.branches and asked.question.finds
+    told |= _queries(ask, asked.question, {}, facility, by_index=by_index)
+    patterns = expanding.patterns(plan.tree)
+    if patterns:
+        told |= _without_patterns(told, is_in_phrase=any(p.in_phrase for p in patterns))
+    notes = (
+        questions.left_out(name, asked.question)
+        for name in plan.searching
+        if name in _COMPARE_WORDS
+    )
+    return told, tuple(note for note in notes if note is not None)
+
+
+def _compiled(ask: Ask, ground: Ground, known: Known) -> tuple[Ask, Asked] | None:
+    """Return the question of a branch by words; None: it is not to be had in time."""
+    try:
+        languages = WrittenIn().of(ground.pool, ask.plan.scope.tenant, ask.budget_ms)
+        ask = replace(ask, plan=threads.resolved(ask, ground))
+    except LogchordError as exc:
+        log.warning("plan_not_compiled", code=exc.error_code)
+        return None
+    return ask, questions.of_known(ask, ground, known, languages)
+
+
+def _without_patterns(
+    told: Mapping[str, Any], *, is_in_phrase: bool
+) -> dict[str, object]:
+    """Return what holds the words that patterns stand for, without these."""
+    unknown = {"terms": None, "idents": None}
+    terms = [
+        {**one, **unknown} if one["how"] == "pattern" else one for one in told["terms"]
+    ]
+    phrases = None if is_in_phrase else told["phrases"]
+    queries = {"tsquery": None, "opensearch_query": None}
+    return {"terms": terms, "phrases": phrases, **queries}
+
+
+def _queries(
+    ask: Ask, question: Question, known: Known, facility: Facility, *, by_index: bool
+) -> dict[str, object]:
     return {
         **_parts(question, known, facility),
         "tsquery": [

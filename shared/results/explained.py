@@ -18,7 +18,7 @@ def told(
 ) -> dict[str, Any]:
     """Return the plan with what was sent, and the steps that each hit's score took."""
     return {
-        "plan": {**_plan(plan), **sent},
+        "plan": {**planned(plan), **sent},
         "score_trace": [
             _trace(shown, place, conclusion, plan)
             for place, shown in enumerate(page, 1)
@@ -26,7 +26,8 @@ def told(
     }
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def planned(plan: Plan) -> dict[str, Any]:
+    """Return what a plan says of itself, whether it is carried out or not."""
     ordering = plan.ordering
     return {
         "query": plan.query,

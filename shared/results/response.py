@@ -49,7 +49,7 @@ def render(
     results, cut = amount.told(hits(plan, page, texts), plan.amount)
     order = conclusion.order
     runs = fold.runs(order.items)
-    times = {"applied": _times(plan), "inferred": plan.is_inferred}
+    times = times_of(plan)
     sent = {**told.sent, "time": times}
     whole = len(page) == len(runs) and under(plan, searched)
     return {
@@ -123,9 +123,11 @@ def timestamp(moment: datetime | None) -> str | None:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _times(plan: Plan) -> list[dict[str, object]]:
+def times_of(plan: Plan) -> dict[str, object]:
+    """Return what the question and the filters say of the time."""
     written = [_applied(one, "entry_time") for one in plan.times]
-    return written + [_applied(one, "event_time") for one in plan.happened]
+    happened = [_applied(one, "event_time") for one in plan.happened]
+    return {"applied": written + happened, "inferred": plan.is_inferred}
 
 
 def _applied(one: Applied, field: str) -> dict[str, object]:

@@ -94,14 +94,20 @@ def read(
     wanted = expanding.patterns(ask.plan.tree)
     known = _looked_up(ask, lexicon, wanted) if wanted else {}
     compiled = _compiled(ask.plan, lexicon, known, languages)
-    notes = []
-    if compiled.dropped:
-        said = f"{compiled.dropped} words beyond the limit were left out."
-        notes.append(_note(module, "terms_dropped", said, level="warning"))
+    dropped = left_out(module, compiled)
+    notes = [] if dropped is None else [dropped]
     if any(found.capped for found in known.values()):
         said = "A pattern stands for too many words; the commonest are searched for."
         notes.append(_note(module, "wildcard_capped", said, level="warning"))
     return Asked(ask.plan, lexicon, compiled, known, tuple(notes), languages)
+
+
+def left_out(module: str, compiled: Question) -> Diagnostic | None:
+    """Return how many words a question was too long for, if it was."""
+    if not compiled.dropped:
+        return None
+    said = f"{compiled.dropped} words beyond the limit were left out."
+    return _note(module, "terms_dropped", said, level="warning")
 
 
 def of_known(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import deque
+from statistics import median
 from typing import TYPE_CHECKING
 
 from shared.errors import DatabaseQueryError
@@ -35,6 +36,12 @@ class Paces:
         """Remember how long a module took to answer."""
         with self._lock:
             self._seconds.setdefault(name, deque(maxlen=_KEPT)).append(seconds)
+
+    def usual(self, name: str) -> float | None:
+        """Return what it takes in the middle; None: it has never answered here."""
+        with self._lock:
+            known = self._seconds.get(name)
+            return median(known) if known else None
 
     def p95(self, name: str) -> float:
         """Return what it takes at most, but for one time in twenty."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import LiteralString
 from uuid import UUID
 
+from shared.access import rights
 from shared.errors import OpenSearchError
 from shared.postgres import connection
 from shared.query.filters import Filters
@@ -22,12 +23,18 @@ from shared.retrieval.module import Ask, Lexicon
 # Of more the index is not asked: Postgres, which takes over, has no such limit.
 MAX_MEMBERS = 10_000
 
-_MEMBERS: LiteralString = """
+# Others are no hits in any case, and an answer with `debug` tells whom was asked for.
+_MEMBERS: LiteralString = (
+    """
     SELECT e.thread_id, e.id
       FROM entry e
      WHERE e.tenant = %(tenant)s AND e.thread_id = ANY (%(threads)s)
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
      ORDER BY e.thread_id, e.id
      LIMIT %(most)s"""
+)
 
 
 def resolved(ask: Ask, tools: Lexicon) -> Plan:
@@ -36,7 +43,7 @@ def resolved(ask: Ask, tools: Lexicon) -> Plan:
     wanted = sorted({UUID(one) for named in _filters(plan) for one in _named(named)})
     if not wanted:
         return plan
-    given = {"tenant": plan.scope.tenant, "threads": wanted, "most": MAX_MEMBERS + 1}
+    given = {**plan.scope.params, "threads": wanted, "most": MAX_MEMBERS + 1}
     with connection(tools.pool) as conn:
         columns.limit_time(conn, ask.budget_ms)
         rows = conn.execute(_MEMBERS, given).fetchall()

@@ -39,9 +39,13 @@ class People:
         """Whether anybody is listed."""
         return bool(self.persons)
 
+    def listed(self, signed: str) -> Person | None:
+        """Return who of the list signs so."""
+        return self._by_form.get(_form(signed))
+
     def author(self, signed: str) -> Fact | None:
         """Return who signed so; without a listed name, the signature as one name."""
-        person = self._by_form.get(_form(signed))
+        person = self.listed(signed)
         if person is not None:
             same = _form(person.name) == _form(signed)
             how = "name" if same else "alias"

@@ -73,6 +73,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
     "POST /search": ("search", {"json": {"query": "x", "limit": 0}}, 422),
     "POST /v1/search/query": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/export": ("search", {"json": {"limit": 0}}, 422),
+    "POST /v1/search/plan": ("search", {"json": {"limit": 0}}, 422),
     "POST /v1/search/jobs": ("search", {"json": {"limit": 0}}, 422),
     "GET /v1/capabilities": ("search", {}, 200),
     "GET /v1/filter-options/{field}": ("search", {}, 422),

@@ -76,6 +76,7 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "POST /search",
         "POST /v1/search/query",
         "POST /v1/search/export",
+        "POST /v1/search/plan",
         "POST /v1/search/jobs",
         "GET /v1/search/jobs",
         "GET /v1/search/jobs/{job_id}",
