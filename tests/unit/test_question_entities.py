@@ -20,8 +20,9 @@ def named(query: str, own: Facility = PLAIN, **fields: Any) -> list[tuple[Any, .
     plan = make_plan(Question(query, **fields), ANNA, Limits(), facility=own)
     told = entities.told(plan, own)
     for one in told:
-        if one["start"] is not None:
-            assert query[one["start"] : one["end"]] == one["name"]
+        start, end = one["start"], one["end"]
+        if isinstance(start, int) and isinstance(end, int):
+            assert query[start:end] == one["name"]
     return [(one["kind"], one["name"], one["canonical"]) for one in told]
 
 
