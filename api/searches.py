@@ -18,6 +18,7 @@ import redis
 
 from api import metrics
 from api.admission import TOO_MANY, Admission, caller_of
+from api.glossaries import Glossaries
 from api.mailbox import Mailbox, Waiter
 from api.plan_settings import calendar_of, config_hash, facility_of
 from shared import broker
@@ -32,6 +33,7 @@ from shared.pipelines import installed as pipelines
 from shared.postgres import connection
 from shared.query import budget
 from shared.query import plan as planning
+from shared.query.approved import NOTHING_APPROVED, Approved
 from shared.query.ordering import Ordering
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
@@ -90,6 +92,7 @@ class Searches:
         self._pipelines = {one.name: one for one in self._limits.pipelines}
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
+        self.glossaries = Glossaries(pool, self.facility)
         self._config_hash = config_hash(settings, self.facility)
         # Of searches by their mode, as whoever asked has waited for them.
         self._paces = Paces()
@@ -118,20 +121,26 @@ class Searches:
         await self.mailbox.stop()
         self._dispatchers.shutdown(wait=False, cancel_futures=True)
 
-    def plan(self, question: Question, scope: Scope) -> Plan:
+    def plan(
+        self, question: Question, scope: Scope, approved: Approved = NOTHING_APPROVED
+    ) -> Plan:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))
         plan = planning.make_plan(question, scope, self._limits, clock, self.facility)
         composed = self._pipelines.get(plan.method)
         if composed is None:
             taken = installed.parameters(plan.branches)
+            glossary = approved.asked(plan.tree)
         else:
             taken = pipelines.parameters(composed)
+            # It may ask in other words than these.
+            glossary = approved.pairs
         return replace(
             plan,
             parameters=checked(question.parameters, taken),
             config_hash=self._config_hash,
             request=question.request,
+            glossary=glossary,
         )
 
     def again(self, job: StoredJob, scope: Scope) -> Plan:

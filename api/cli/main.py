@@ -40,6 +40,9 @@ COMMANDS = {
     "why-not": Entry(
         "api.cli.why_not", "Say why a search did not return an entry.", "why_not"
     ),
+    "glossary": Entry(
+        "api.cli.glossary", "Propose, approve and reject what terms are searched as."
+    ),
     "tokens": Entry("api.cli.tokens", "Show what becomes of a text, and why."),
     "ingest": Entry("api.cli.ingest", "Read sources now."),
     "source": Entry("api.cli.source", "See, check and run the sources."),

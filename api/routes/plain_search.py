@@ -68,7 +68,7 @@ async def post_search(
     narrowed = await asyncio.to_thread(_filters, ctx, caller.scope, body.filters)
     fault = fault_of(request, caller, ctx)
     question = question_of(body, narrowed, fault, settings)
-    plan = planned(question, caller, ctx)
+    plan = await planned(question, caller, ctx)
     reply = await ctx.searches.ask(plan, caller.trace, None)
     assert isinstance(reply, str)
     found = json.loads(reply)

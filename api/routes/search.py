@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -57,7 +58,7 @@ async def post_query(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Answer with the results, or with the job when `wait_ms` is over before it."""
-    plan = _plan(body, request, caller, ctx)
+    plan = await _plan(body, request, caller, ctx)
     reply = await ctx.searches.ask(plan, caller.trace, body.wait_ms)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
@@ -75,7 +76,7 @@ async def post_job(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Store the search as a job; it always ends by its deadline."""
-    plan = _plan(body, request, caller, ctx)
+    plan = await _plan(body, request, caller, ctx)
     job = await ctx.searches.submit(plan, caller.trace)
     return accepted(request, job)
 
@@ -113,7 +114,7 @@ async def post_export(
         if value is not None and value is not False and value != "entry":
             message = f"{name}: a file holds all that match, whole and unranked."
             raise InvalidRequestError.field(name, "not_here", message)
-    plan = planned(body.question(None), caller, ctx)
+    plan = await planned(body.question(None), caller, ctx)
     ground = Ground(ctx.pool, ctx.searches.facility)
     file = await ctx.exports.begin(plan, form, ground)
     log.info("export_begun", format=form)
@@ -126,24 +127,31 @@ async def post_export(
     response_model=QueryPlan,
     responses=documented(),
 )
-def post_plan(
+async def post_plan(
     body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
 ) -> Response:
     """Answer with the plan of the same request to `/v1/search/query`."""
     question = body.question(fault_of(request, caller, ctx))
-    plan = ctx.searches.plan(question, caller.scope)
+    plan = await _made(question, caller, ctx)
     log.info("plan_shown", mode=plan.method, **_asked(plan, caller, ctx))
-    told = preview.read(ctx.pool, plan, ctx.searches.facility)
+    told = await asyncio.to_thread(preview.read, ctx.pool, plan, ctx.searches.facility)
     return as_json({**told, "expected_ms": ctx.searches.expected_ms(plan)})
 
 
-def _plan(body: SearchRequest, request: Request, caller: Caller, ctx: Ctx) -> Plan:
-    return planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
+async def _plan(
+    body: SearchRequest, request: Request, caller: Caller, ctx: Ctx
+) -> Plan:
+    return await planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
 
 
-def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
+async def _made(question: Question, caller: Caller, ctx: Ctx) -> Plan:
+    approved = await ctx.searches.glossaries.of(caller.scope.tenant)
+    return ctx.searches.plan(question, caller.scope, approved)
+
+
+async def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
     """Return the plan of a question, and log that it was asked, as the setting says."""
-    plan = ctx.searches.plan(question, caller.scope)
+    plan = await _made(question, caller, ctx)
     log.info("search_asked", mode=plan.method, **_asked(plan, caller, ctx))
     return plan
 

@@ -33,6 +33,7 @@ from shared.query.listing import LISTING_MODULE, Sort
 from shared.query.ordering import SHIPPED, Ordering
 from shared.query.period import Applied
 from shared.text.facility import PLAIN, Facility
+from shared.text.glossary import Pairs
 from shared.vocabulary.expand import ALIKE
 
 MIN_WINDOW = 50
@@ -159,6 +160,8 @@ class Plan:
     any_word: bool = False  # is enough from the first, not only where all find none
     by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
     request: Mapping[str, object] | None = None  # as it was given
+    # What its words are searched as by the glossary that was approved by then.
+    glossary: Pairs = ()
 
     @property
     def searching(self) -> tuple[str, ...]:
@@ -213,6 +216,7 @@ class Plan:
             elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
             amount=Amount.from_values(raw.pop("amount", {})),
             branches=tuple(raw.pop("branches")),
+            glossary=tuple((term, form) for term, form in raw.pop("glossary", ())),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
             **known(cls, raw),
         )

@@ -28,6 +28,7 @@ from shared.results.page import Page
 from shared.results.remaining import Remaining
 from shared.retrieval import hidden
 from shared.retrieval.module import Ask, Ground
+from shared.text import glossary
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
@@ -96,6 +97,7 @@ def _became(
     facility: Facility,
 ) -> Became:
     """Return what the question's words were taken for: of most there is nothing."""
+    facility = glossary.widened(facility, plan.glossary)
     if not page or not (texts.known or facility.glossary):
         return became.NOTHING
     ways = became.ways_of(texts.question, texts.known, facility)

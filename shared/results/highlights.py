@@ -25,6 +25,7 @@ from shared.results.hydrate import Row
 from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
 from shared.results.passage import by_words, passage
 from shared.retrieval import columns
+from shared.text import glossary
 from shared.text.facility import PLAIN, Facility
 from shared.vocabulary import expand
 
@@ -114,6 +115,7 @@ def reader(
     Texts of these languages; without any, of every one.
     """
     listed = sorted(languages)
+    facility = glossary.widened(facility, plan.glossary)
     make = functools.partial(
         compiled, plan.tree, facility, max_terms=plan.max_terms, languages=listed
     )

@@ -22,6 +22,7 @@ from shared.query.compiled.words import Known
 from shared.query.plan import Plan
 from shared.retrieval import columns
 from shared.retrieval.module import Ask, Lexicon
+from shared.text import glossary
 from shared.text.folding import STEMMED_LANGUAGES
 from shared.vocabulary import expand
 
@@ -208,7 +209,7 @@ def _compiled(
 ) -> Question:
     made = question.compiled(
         plan.tree,
-        lexicon.facility,
+        glossary.widened(lexicon.facility, plan.glossary),
         known=known,
         max_terms=plan.max_terms,
         languages=languages,

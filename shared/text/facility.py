@@ -126,6 +126,8 @@ class Facility:
     tickets: tuple[tuple[TicketPattern, re.Pattern[str]], ...] = ()
     # What tells of incidents, beside the words that all use; read with each thread.
     incidents: incident_words.Own = ()
+    # Itself as its file has it, where more was approved than stands there.
+    by_file: Facility | None = None
 
     def named(self, text: str) -> Iterator[Name]:
         """Yield the names that patterns find, in order; none runs into another."""
