@@ -47,11 +47,12 @@ REMOVE_FILES = "chores.remove_files"
 RETIRE_ENTRIES = "chores.retire_entries"
 RENEW_TEXTS = "chores.renew_texts"
 COUNT_WORDS = "chores.count_words"
+MINE_GLOSSARY = "chores.mine_glossary"
 
 _CHORES = (
     *(RECONCILE_SOURCE, REPARSE_SOURCE, EXPIRE, RECONCILE_INDEX, REBUILD_INDEX),
     *(REEMBED_MODEL, REMOVE_FILES, RETIRE_ENTRIES, RENEW_TEXTS, COUNT_WORDS),
-    REBUILD_KNOWLEDGE,
+    *(REBUILD_KNOWLEDGE, MINE_GLOSSARY),
 )
 QUEUE_OF = {
     EXTRACT_METADATA: "enhance.metadata",

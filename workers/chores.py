@@ -26,6 +26,7 @@ from shared.enrich.attachments import keeping
 from shared.enrich.attachments.store import open_store
 from shared.entries import retention
 from shared.errors import CapacityError, LogchordError
+from shared.glossary import mining
 from shared.log import get_logger
 from shared.opensearch import filling, rebuild, reconcile
 from shared.postgres import connection
@@ -97,6 +98,16 @@ def renew_texts(ctx: Context, maintenance_id: UUID | None = None) -> None:
 def count_words(ctx: Context, maintenance_id: UUID | None = None) -> None:
     """Count the entries of each word and name; those of no entry go. Twice is once."""
     _carry_out(ctx, maintenance.COUNT_WORDS, maintenance_id, _prepare_count)
+
+
+@task(broker.MINE_GLOSSARY)
+def mine_glossary(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Propose the terms that entries explain; those read before are not read again."""
+    _carry_out(ctx, maintenance.MINE_GLOSSARY, maintenance_id, _prepare_mining)
+
+
+def _prepare_mining(ctx: Context, chore: Chore) -> Effect:
+    return mining.prepare(ctx.pool, chore.cursor, chore.done)
 
 
 def _prepare_count(ctx: Context, chore: Chore) -> Effect:

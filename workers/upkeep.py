@@ -67,6 +67,7 @@ CHORES = {
     maintenance.RETIRE_ENTRIES: 3600.0,
     maintenance.RENEW_TEXTS: 3600.0,
     maintenance.COUNT_WORDS: 86_400.0,
+    maintenance.MINE_GLOSSARY: 86_400.0,
 }
 
 

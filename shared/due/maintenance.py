@@ -33,6 +33,7 @@ REMOVE_FILES = "remove_files"
 RETIRE_ENTRIES = "retire_entries"
 RENEW_TEXTS = "renew_texts"
 COUNT_WORDS = "count_words"
+MINE_GLOSSARY = "mine_glossary"
 KEPT_DAYS = 30
 
 _BACKOFF_BASE_SECONDS = 2.0

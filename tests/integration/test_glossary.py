@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,20 @@ from typing import Any
 import httpx
 import pytest
 
+from shared.access.scope import Scope
+from shared.due import maintenance
 from shared.entries.draft import EntryDraft
-from shared.glossary import terms
+from shared.errors import NotFoundError
+from shared.glossary import listing, mining, terms
 from shared.postgres import connection
 from shared.query.approved import Approved
 from shared.query.plan import Plan
 from tests.fix_system import System
-from tests.integration.fix_asking import ANNA, ELSEWHERE
+from tests.fix_workers import MakeContext
+from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE
 from tests.integration.test_api_commands import runner
+from tests.waiting import until
+from workers import chores
 
 ENGINES = ("os_bm25", "pg_fts")
 LONG = {"external_id": "long", "text": "The beam position monitor at sector two drifts"}
@@ -240,3 +246,102 @@ def test_terms_are_proposed_listed_and_decided_from_the_command_line(
     empty = run("glossary", "list", "--state", "proposed")
     assert (empty.stdout, empty.returncode) == ("", 0)
     assert "There are no such terms." in empty.stderr
+
+
+@pytest.fixture
+def mine(make_context: MakeContext) -> Callable[[], None]:
+    """Carry the chore out, with all that was written before it."""
+    ctx = make_context()
+
+    def run() -> None:
+        with connection(ctx.pool) as conn:
+            last = conn.execute("SELECT pg_current_xact_id()").fetchone()
+        # Others of this server may have begun before.
+        until(lambda: ended(last), within_seconds=30)
+        with connection(ctx.pool) as conn:
+            maintenance.open_chore(conn, maintenance.MINE_GLOSSARY)
+        chores.mine_glossary(ctx)
+        with connection(ctx.pool) as conn:
+            assert maintenance.unfinished(conn) == []
+
+    def ended(last: Any) -> bool:
+        with connection(ctx.pool) as conn:
+            row = conn.execute(
+                "SELECT pg_snapshot_xmin(pg_current_snapshot()) > %s::text::xid8", last
+            ).fetchone()
+        return bool(row and row[0])
+
+    return run
+
+
+def listed(asking: Any, scope: Scope = ANNA) -> list[tuple[Any, ...]]:
+    with connection(asking.pool) as conn:
+        return [
+            (one.term, one.state, one.forms, one.entries, one.evidence)
+            for one in listing.page(conn, scope, limit=10)
+        ]
+
+
+@pytest.mark.requirement("I20")
+def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(
+    asking: Any, mine: Any
+) -> None:
+    text = "Reset.\nThe beam position monitor (BPM) and the fast interlock loop (RF)"
+    asking.write(
+        EntryDraft("api", "open", text),
+        EntryDraft("api", "closed", "Secret new device (SND)", readers=("ben",)),
+        EntryDraft("api", "both", "Beam Position Monitor (BPM)", readers=("ben",)),
+    )
+    asking.write(EntryDraft("api", "theirs", "fast orbit (FO)"), tenant="elsewhere")
+    mine()
+    mine()
+
+    ((term, state, forms, entries, (said,)),) = listed(asking)
+    assert (term, state, forms, entries) == (
+        *("BPM", "proposed"),
+        *(("beam position monitor",), 1),
+    )
+    assert (said.external_id, said.form) == ("open", "beam position monitor")
+    assert "beam position monitor (BPM) and" in said.quote
+    assert [one[:4] for one in listed(asking, BEN)] == [
+        ("BPM", "proposed", ("beam position monitor",), 2),
+        ("SND", "proposed", ("Secret new device",), 1),
+    ]
+    assert [one[0] for one in listed(asking, ELSEWHERE)] == ["FO"]
+
+    with connection(asking.pool) as conn:
+        with pytest.raises(NotFoundError):
+            terms.decide(conn, ANNA, "SND", "approved", None)
+        assert terms.approved(conn, "default") == ()
+        terms.decide(conn, BEN, "SND", "rejected", None)
+        terms.decide(conn, ANNA, "BPM", "approved", None)
+    mine()
+    assert [one[:2] for one in listed(asking)] == [("BPM", "approved")]
+    assert [one[:2] for one in listed(asking, BEN)] == [
+        ("BPM", "approved"),
+        ("SND", "rejected"),
+    ]
+
+
+@pytest.mark.requirement("I20")
+def test_what_no_entry_says_any_more_is_told_to_nobody_and_goes(
+    asking: Any, mine: Any
+) -> None:
+    asking.write(EntryDraft("api", "one", "A low level loop (LLL) tripped"))
+    mine()
+    assert [one[0] for one in listed(asking)] == ["LLL"]
+    asking.write(EntryDraft("api", "one", "A loop tripped"))
+    assert listed(asking) == []
+    mine()
+    with connection(asking.pool) as conn:
+        assert conn.execute("SELECT count(*) FROM glossary_form").fetchone() == (0,)
+
+
+def test_pages_of_many_entries_are_all_read(
+    asking: Any, mine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mining, "STEP_ENTRIES", 2)
+    asking.write(*(EntryDraft("api", f"{n}", "fast orbit (FO)") for n in range(5)))
+    mine()
+    ((*_, entries, evidence),) = listed(asking)
+    assert (entries, len(evidence)) == (5, listing.MOST_QUOTED)
