@@ -65,7 +65,7 @@ _PROPOSE: LiteralString = """
            AS f (term_key text, form_key text, term text, form text)
      WHERE (SELECT count(*) FROM (SELECT FROM glossary_form
                                    WHERE tenant = %(tenant)s
-                                   LIMIT %(most)s) AS some) < %(most)s
+                                   LIMIT %(most)s) AS part) < %(most)s
      ORDER BY f.term_key, f.form_key
         ON CONFLICT (tenant, term_key, form_key) DO NOTHING"""
 _KEEP: LiteralString = """
@@ -81,7 +81,7 @@ _KEEP: LiteralString = """
                 SELECT FROM glossary_evidence v
                  WHERE v.tenant = %(tenant)s AND v.term_key = g.term_key
                    AND v.form_key = g.form_key
-                 LIMIT %(enough)s) AS some) < %(enough)s
+                 LIMIT %(enough)s) AS part) < %(enough)s
      GROUP BY g.term_key, g.form_key, e.id, f.revision
      ORDER BY g.term_key, g.form_key, e.id
         ON CONFLICT DO NOTHING"""

@@ -50,7 +50,7 @@ _COUNT: LiteralString = """
     SELECT count(*)
       FROM (SELECT FROM glossary_form
              WHERE tenant = %(tenant)s
-             LIMIT %(most)s) AS some"""
+             LIMIT %(most)s) AS part"""
 # What was rejected is proposed again; what is approved stays so.
 _PROPOSE: LiteralString = """
     INSERT INTO glossary_form AS g
