@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.embedding.encoders import Encoder, Word
+from shared.embedding.table_headers import NO_HEADER, Header, Headers
 
 OVERLAP_TOKENS = 32
 # What one attempt encodes within its minute: 19 s where a core does 16 chunks a second.
@@ -23,6 +24,8 @@ class Chunk:
     start: int
     end: int
     text: str
+    # Of the table that it begins inside of: an encoder reads it before the text.
+    header: str = ""
 
 
 def cut(
@@ -46,17 +49,19 @@ def cut(
             return [Chunk(0, 0, len(text), text)] if pieces else []
     chunks: list[Chunk] = []
     held: list[Word] = []
+    headers, header = Headers(text, encoder), NO_HEADER
     for word in _words(text, encoder):
         if held and word.tokens > room:
-            chunks.append(_chunk(len(chunks), text, held))
+            chunks.append(_chunk(len(chunks), text, held, header))
             if len(chunks) == max_chunks:
                 return chunks
-            held = _tail(held, min(overlap, later - word.tokens))
-            room = later - sum(kept.tokens for kept in held)
+            kept = _tail(held, min(overlap, later - word.tokens))
+            held, header = _from(kept, word, later, headers)
+            room = later - header.pieces - _pieces(held)
         held.append(word)
         room -= word.tokens
     if held:
-        last = _chunk(len(chunks), text, held)
+        last = _chunk(len(chunks), text, held, header)
         chunks.append(replace(last, end=len(text), text=text[last.start :]))
     return chunks
 
@@ -82,10 +87,43 @@ def _segment_end(text: str, begin: int) -> int:
     return end
 
 
-def _chunk(number: int, text: str, words: Sequence[Word]) -> Chunk:
+def _from(
+    kept: list[Word], word: Word, room: int, headers: Headers
+) -> tuple[list[Word], Header]:
+    """Return what of the words before the next chunk's first own one it has room for.
+
+    And the header of the table where it begins. A `kept` row without its beginning is
+    in the chunk before, and says nothing below a header.
+    """
+    while True:
+        header = headers.at((kept or [word])[0].start)
+        if header.text:
+            first = next(
+                (
+                    place
+                    for place, one in enumerate([*kept, word])
+                    if headers.begins_row(one.start)
+                ),
+                0,
+            )
+            kept = kept[first:]
+            header = headers.at((kept or [word])[0].start)
+        left = room - word.tokens - header.pieces
+        if _pieces(kept) <= left:
+            return kept, header
+        if not kept:
+            return kept, NO_HEADER
+        kept = _tail(kept, left)
+
+
+def _pieces(words: Sequence[Word]) -> int:
+    return sum(word.tokens for word in words)
+
+
+def _chunk(number: int, text: str, words: Sequence[Word], header: Header) -> Chunk:
     start = words[0].start if number else 0
     end = words[-1].end
-    return Chunk(number, start, end, text[start:end])
+    return Chunk(number, start, end, text[start:end], header.text)
 
 
 def _tail(words: Sequence[Word], tokens: int) -> list[Word]:

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 
 from shared.embedding import tables
 from shared.embedding.chunks import Chunk
-from shared.embedding.stage import VERSION
+from shared.embedding.stage import READ_BY
 from shared.entries.reading import Content
 
 # Only of vectors that are there, and of the revision that they were made of.
@@ -39,7 +39,7 @@ _FORGET: LiteralString = """
 
 def digest(chunks: Sequence[Chunk], read: Sequence[str]) -> bytes:
     """Return a mark of what an encoder is given, and of where each part stands."""
-    made = hashlib.blake2b(f"{VERSION}".encode(), digest_size=16)
+    made = hashlib.blake2b(f"{READ_BY}".encode(), digest_size=16)
     for chunk, text in zip(chunks, read, strict=True):
         written = text.encode()
         made.update(f"\n{chunk.start} {chunk.end} {len(written)}\n".encode())

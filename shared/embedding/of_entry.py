@@ -45,8 +45,9 @@ def embed(
     """Return the vectors of an entry's title and text; slow, and touches no table.
 
     Each chunk says what the entry is about: its title, which the first one begins with
-    anyhow, or where that says nothing, the title of what it has `answered`. What reads
-    the same as what is `known` is not encoded again.
+    anyhow, or where that says nothing, the title of what it has `answered`; one that
+    goes on with a table repeats its header. What reads the same as what is `known` is
+    not encoded again.
     """
     title = f"{content.title}\n" if content.title.strip() else ""
     text = title + content.text
@@ -55,7 +56,10 @@ def embed(
     chunks = [] if content.deleted else cut(text, encoder, taken=taken)
     if not chunks:
         return nothing(encoder)
-    read = [(later if chunk.number else first).text + chunk.text for chunk in chunks]
+    read = [
+        (later if chunk.number else first).text + chunk.header + chunk.text
+        for chunk in chunks
+    ]
     is_cut = len(chunks) == MAX_CHUNKS and chunks[-1].end < len(text)
     placed = [_in_text(chunk, len(title)) for chunk in chunks]
     mark = inputs.digest(placed, read)
@@ -104,4 +108,4 @@ def _headings(
 def _in_text(chunk: Chunk, shift: int) -> Chunk:
     """Return the chunk by its place in the text alone, without the title before it."""
     start, end = max(0, chunk.start - shift), max(0, chunk.end - shift)
-    return Chunk(chunk.number, start, end, chunk.text)
+    return replace(chunk, start=start, end=end)

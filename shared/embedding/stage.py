@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from shared.settings import Settings
 
 
-# Raised where what is given to encoders, or asked of them, is made otherwise.
-VERSION = 2
+# Raised where what is given to encoders is made otherwise: every entry is looked at
+# anew, and has new vectors where an encoder would read something else.
+VERSION = 3
+# Raised as well where the same is to have other vectors: all are made anew then.
+READ_BY = 2
 
 
 def get_stage_descriptor() -> StageDescriptor:

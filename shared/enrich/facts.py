@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -13,9 +13,9 @@ from shared.enrich.places import places
 from shared.entries.reading import Content
 from shared.settings_texts import Expected
 from shared.text import (
+    cells,
     identifiers,
     languages,
-    parameters,
     people,
     quantities,
     said_times,
@@ -41,7 +41,7 @@ from shared.text.said_times import Said
 from shared.text.things import DEVICE
 
 # Raised with every change of what is found in an entry; read anew by the chore.
-_VERSION = 10
+_VERSION = 11
 # Of a version: rules and lists, and before them what is expected of texts.
 _FACTS_BITS, _EXPECTED_BITS = 40, 22
 PLAINLY = Expected()
@@ -108,7 +108,8 @@ def find(
         *_placed(content, text, things),
     ]
     numbers = tuple(quantities.found(written, language, decimal_mark))
-    sizes = (*_values(content, written, numbers, things), *_sizes(metadata))
+    stated = cells.stated(written, numbers, things, language, decimal_mark)
+    sizes = (*_held(content, stated), *_sizes(metadata))
     if happened is not None:
         sizes = (*sizes, _moment(happened))
     return Found(tuple(dict.fromkeys(facts)), sizes)
@@ -137,12 +138,10 @@ def _said(content: Content, language: str) -> Iterator[Fact]:
         yield Fact(HAS, ATTACHMENT, "said")
 
 
-def _values(
-    content: Content, text: str, numbers: tuple[Quantity, ...], things: list[Fact]
-) -> Iterator[Quantity]:
+def _held(content: Content, stated: Iterable[Quantity]) -> Iterator[Quantity]:
     """Yield the numbers of the text; those of a device hold since it happened."""
     said_at = content.event_time or content.entry_time
-    for one in parameters.stated(text, numbers, things):
+    for one in stated:
         yield replace(one, said_at=said_at) if one.device else one
 
 

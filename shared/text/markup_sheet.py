@@ -20,6 +20,8 @@ class Sheet:
         self._line: list[str] = []
         self._prefix = ""
         self._has_space = False
+        # So many lines there were when the last table ended.
+        self._table_end = 0
         self.quotes = 0
 
     def text(self, text: str) -> None:
@@ -75,6 +77,15 @@ class Sheet:
         self.new_line()
         self._prefix = "  " * (min(depth, _DEEPEST_LIST) - 1) + mark
 
+    def part(self) -> None:
+        """Leave a blank line before a table, if another one has just ended."""
+        if self._lines and len(self._lines) == self._table_end:
+            self._leave_blank()
+
+    def note_table(self) -> None:
+        """Remember that a table ends here."""
+        self._table_end = len(self._lines)
+
     def ends_in_word(self) -> bool:
         """Whether a letter or a digit stands right before what comes next."""
         return bool(self._line) and not self._has_space and self._line[-1][-1].isalnum()
@@ -126,6 +137,7 @@ class Page:
     def open_table(self) -> None:
         """Begin a table on a line of its own."""
         self.sheet.new_line()
+        self.sheet.part()
         if len(self._tables) < _DEEPEST_TABLE:
             self._tables.append(_Table(self.sheet))
         else:
@@ -155,6 +167,7 @@ class Page:
             self._end_row(self._tables[-1])
             self._tables.pop()
         self.sheet.new_line()
+        self.sheet.note_table()
 
     def result(self) -> str:
         """Return the whole page, with tables that nobody has ended."""

@@ -20,7 +20,8 @@ from shared.text.things import DEVICE
 _REACH = 200
 # So many of the words before a value say what it is of.
 _WORDS = 3
-_SENTENCE = re.compile(r"[.;!?]\s|\n\s*\n")
+# A row of a table is one, too.
+_SENTENCE = re.compile(r"[.;!?]\s|\n\s*\n|\n(?=[^\n]*(?:\||\S\t))")
 # What a device takes time for is no setting of it.
 _NO_VALUE = frozenset({"time"})
 # Of such words no parameter is made: they say that there is a value now.
@@ -86,6 +87,14 @@ def stated(
             told = _of(text, one, before, named, only)
         yield told
         before = told
+
+
+def of_column(told: Sequence[str], one: Quantity) -> str:
+    """Return what of a device a table's column has; of a bound or a range nothing."""
+    if one.is_end or one.dimension in _NO_VALUE or not _NO_STATEMENT.isdisjoint(told):
+        return ""
+    said = [word for word in told if word not in _NO_PARAMETER][-_WORDS:]
+    return " ".join(said) or one.dimension
 
 
 def _named(facts: Sequence[Fact]) -> list[_Named]:

@@ -142,6 +142,7 @@ UNIT_OF = {
     "ratio": "dB",
     "fraction": "",
 }
+_SENTENCE_END = re.compile(r"[.;!?]\s|\n\n|\n(?=[^\n]*(?:\||\S\t))")
 _LEADS = frozenset({"a", "an", "at", "about", "approximately", "by", "for", "from"})
 _LEADS |= {"is", "of", "the", "to", "was", "were", "with", "only", "than", "over"}
 _LEADS |= {"below", "above", "and", "or", "had", "has", "in", "on", "within", "after"}
@@ -222,8 +223,8 @@ def _is_none(number: Numeral, unit: re.Match[str], said: str) -> bool:
 
 
 def _name(before: str) -> str:
-    """Return the words that stand right before a number, in its own sentence."""
-    sentence = re.split(r"[.;!?]\s|\n\n", before)[-1]
+    """Return the words that stand right before a number, in its own sentence or row."""
+    sentence = _SENTENCE_END.split(before)[-1]
     told = [word for word, _, _ in words(sentence)]
     if sentence and not sentence[-1].isspace() and told and before[-1:].isalnum():
         told = told[:-1]

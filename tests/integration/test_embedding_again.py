@@ -16,7 +16,7 @@ from shared.broker import embed_stage
 from shared.embedding import switching, tables
 from shared.embedding.chunks import MAX_CHUNKS
 from shared.embedding.encoders import HashingEncoder
-from shared.embedding.stage import VERSION
+from shared.embedding.stage import READ_BY
 from shared.entries import reading
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page, tombstone
@@ -142,7 +142,7 @@ def test_vectors_that_are_gone_or_of_another_version_are_made_again(
     conn.execute(sql.SQL("DELETE FROM {}").format(table_of(conn)))
     assert work(tags=("trip",)) == chunks
 
-    monkeypatch.setattr("shared.embedding.inputs.VERSION", VERSION + 1)
+    monkeypatch.setattr("shared.embedding.inputs.READ_BY", READ_BY + 1)
     assert work(tags=("trip", "again")) == chunks
     assert work(tags=("trip",)) == 0
 
