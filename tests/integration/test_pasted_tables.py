@@ -53,7 +53,7 @@ def test_a_filter_finds_a_cell_by_the_unit_above_it(
         for one in kept
         for hit in one.hits
     ]
-    assert {name for name, entry_id in ids.items() if entry_id in hits} == found
+    assert {name for name, entry_id in ids.items() if str(entry_id) in hits} == found
 
 
 def test_values_are_those_of_the_device_in_their_row(conn) -> None:
