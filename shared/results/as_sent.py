@@ -122,7 +122,7 @@ def _queries(
     ask: Ask, question: Question, known: Known, facility: Facility, *, by_index: bool
 ) -> dict[str, object]:
     return {
-        **_parts(question, known, glossary.widened(facility, plan.glossary)),
+        **_parts(question, known, glossary.widened(facility, ask.plan.glossary)),
         "tsquery": [
             {
                 "languages": list(guard.languages),
