@@ -16,6 +16,7 @@ pytest_plugins = (
     "tests.fix_workers",
     "tests.faults.fix_ledger",
     "tests.faults.fix_own_servers",
+    "tests.faults.fix_watched",
     "tests.faults.fix_proxy",
     "tests.integration.fix_asking",
     "tests.integration.fix_celery",

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 from collections.abc import Callable, Iterator
 
 import httpx
 import psycopg
 import pytest
 
-from local.postgres import EmbeddedPostgres
-from local.server import Place, Server, free_port
-from shared import migrations
-from tests.faults.fix_own_servers import own_home, start_again
-from tests.fix_servers import Reap
+from local.server import Server
+from tests.faults.fix_watched import WatchedPostgres
 from tests.fix_system import System
 from tests.integration import injections
 from tests.integration.injections import BY_POSTGRES, FILTERS, STRINGS, found
@@ -33,47 +28,24 @@ HARMLESS = (
     *("date:2026-03-02 magnet", "id:quietbbb", "source:api", "metadata.note:quietbbb"),
     *("unheard0f", '"unheard0f of"', "unheard0f*", "1::int::text", "entry x"),
 )
-_STATEMENTS = """
-    SELECT s.query FROM pg_stat_statements s
-      JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()"""
-
-
-class WatchedPostgres(EmbeddedPostgres):
-    """Postgres that counts which statements it was given."""
-
-    def _command(self) -> list[str]:
-        preloaded = "--shared_preload_libraries=pg_stat_statements"
-        return [*super()._command(), preloaded, "--pg_stat_statements.max=10000"]
 
 
 @pytest.fixture
-def watched(
-    make_system: Callable[..., System], place: Place, opensearch: Server, reap: Reap
+def system(
+    make_system: Callable[..., System],
+    watched_postgres: WatchedPostgres,
+    opensearch: Server,
 ) -> Iterator[System]:
     """A system whose statements are counted."""
-    with own_home(place, reap) as own:
-        server = WatchedPostgres(own, free_port(), secrets.token_urlsafe(16))
-        start_again(server, reap)
-        migrations.migrate(server.url)
-        with psycopg.connect(server.url) as conn:
-            conn.execute("CREATE EXTENSION pg_stat_statements")
-        system = make_system(
-            opensearch=opensearch.url,
-            database=server.url,
-            LOGCHORD_FAULT_INJECTION="true",
-        )
-        system.start("api", "search", "enhance")
-        system.wait_ready("search", "enhance")
-        yield system
-        system.stop_all()
-        server.stop()
-
-
-def statements(system: System) -> set[str]:
-    """Return what Postgres was given so far, whatever the values were."""
-    with psycopg.connect(system.database) as conn:
-        rows = conn.execute(_STATEMENTS).fetchall()
-    return {re.sub(r"\s+|\d+|\$", " ", text) for (text,) in rows}
+    made = make_system(
+        opensearch=opensearch.url,
+        database=watched_postgres.url,
+        LOGCHORD_FAULT_INJECTION="true",
+    )
+    made.start("api", "search", "enhance")
+    made.wait_ready("search", "enhance")
+    yield made
+    made.stop_all()
 
 
 def ask_harmlessly(client: httpx.Client) -> None:
@@ -95,25 +67,29 @@ def ask_harmlessly(client: httpx.Client) -> None:
 
 @pytest.mark.requirement("SEC4")
 def test_every_parameter_takes_every_text_for_a_text_and_runs_known_statements(
-    watched: System,
+    system: System, watched_postgres: WatchedPostgres
 ) -> None:
-    token = watched.key(scopes=injections.SCOPES)
-    with watched.client(token) as client:
+    token = system.key(scopes=injections.SCOPES)
+    with system.client(token) as client:
         sent = injections.push(client, STRINGS)
         until(
             lambda: injections.is_indexed(client), within_seconds=60, what="the index"
         )
-        until(lambda: not _due(watched), within_seconds=60, what="metadata and index")
-        watched.stop("enhance")
+        until(lambda: not _due(system), within_seconds=60, what="metadata and index")
+        system.stop("enhance")
         ask_harmlessly(client)
         # Twice: the second knows of the first, which is a statement too.
-        known = statements(watched) | statements(watched)
+        known = watched_postgres.statements() | watched_postgres.statements()
 
         for said in STRINGS:
             injections.ask(client, said)
             injections.ask_everywhere(client, said, STRINGS)
 
-        new = {one for one in statements(watched) - known if BY_THE_CLOCK not in one}
+        new = {
+            one
+            for one in watched_postgres.statements() - known
+            if BY_THE_CLOCK not in one
+        }
         assert new == set()
         assert injections.ok(client.get("/v1/entries"))["total"] == sent
         print(f"SEC4 strings={len(STRINGS)} statements={len(known)} new={len(new)}")
