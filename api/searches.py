@@ -94,8 +94,7 @@ class Searches:
         self.facility = facility_of(settings)
         self.glossaries = Glossaries(pool, self.facility)
         self._config_hash = config_hash(settings, self.facility)
-        # Of searches by their mode, as whoever asked has waited for them.
-        self._paces = Paces()
+        self._paces = Paces()  # By mode, as whoever asked has waited.
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,

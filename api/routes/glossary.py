@@ -109,7 +109,7 @@ def reject(term: Named, caller: Caller, ctx: Ctx, expansion: Chosen = None) -> R
     "/{term:path}",
     summary="Propose what may be said for a term",
     response_model=TermOut,
-    responses=documented(),
+    responses=documented(404),
     dependencies=[Depends(needs("search"))],
 )
 def propose(term: Named, body: ProposalIn, caller: Caller, ctx: Ctx) -> Response:

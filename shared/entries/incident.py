@@ -25,7 +25,7 @@ from shared.text.incidents import Statement, TimeFrom
 # all no more than is read in a second.
 MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
 
-_REPLY = re.compile(r"(?:\s*(?:re|aw|fwd?|wg|antw)\s?:)+\s*", re.IGNORECASE)
+_REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
 
 _READ: LiteralString = """
     SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,

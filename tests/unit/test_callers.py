@@ -88,6 +88,8 @@ def test_a_request_counts_as_what_its_route_needs() -> None:
         "POST /v1/search/jobs/{job_id}/replay",
         "GET /v1/filter-options/{field}",
         "GET /v1/entries/{entry_id}/similar",
+        "GET /v1/glossary",
+        "POST /v1/glossary/{term:path}",
     }
     assert found["ingest"] == {
         "POST /v1/entries",
