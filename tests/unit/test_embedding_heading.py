@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.embedding import heading, of_entry
-from shared.embedding.encoders import HashingEncoder, Vectors
+from tests.unit.reading_encoder import ReadingEncoder, entry
 
 TITLE = "Klystron 2 modulator"
-
-
-class ReadingEncoder(HashingEncoder):
-    """Keeps what it was given."""
-
-    def __init__(self, max_tokens: int = HashingEncoder.max_tokens) -> None:
-        super().__init__(8)
-        self.max_tokens = max_tokens
-        self.read: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        self.read += texts
-        return super().encode(texts)
-
-
-def entry(title: str, text: str) -> Any:
-    return SimpleNamespace(title=title, text=text, deleted=False)
 
 
 @pytest.mark.parametrize("title", [TITLE, f"Re: {TITLE}", "K2", "真空漏"])

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.embedding import chunks, inputs, of_entry
 from shared.embedding.chunks import Chunk
-from shared.embedding.encoders import HashingEncoder, Vectors
+from shared.embedding.encoders import HashingEncoder
+from tests.unit.reading_encoder import ReadingEncoder, entry
 
 HEADER = "Device | I / mA | Pressure [mbar] | Remark"
 ROWS = "\n".join(
@@ -20,23 +17,6 @@ ROWS = "\n".join(
 )
 TABLE = f"{HEADER}\n{ROWS}"
 TITLE = "Vacuum scan"
-
-
-class ReadingEncoder(HashingEncoder):
-    """Keeps what it was given."""
-
-    def __init__(self, max_tokens: int = HashingEncoder.max_tokens) -> None:
-        super().__init__(8)
-        self.max_tokens = max_tokens
-        self.read: list[str] = []
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        self.read += texts
-        return super().encode(texts)
-
-
-def entry(title: str, text: str) -> Any:
-    return SimpleNamespace(title=title, text=text, deleted=False)
 
 
 @pytest.mark.parametrize(
