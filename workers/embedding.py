@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from uuid import UUID
 
 from shared.due.rows import Claim
 from shared.embedding import (
@@ -29,17 +30,27 @@ KEPT_CHUNKS = 32
 
 # Vectors, or why there are none.
 Judged = tuple[Embedded, Reason | None]
+# What the vectors of a batch's entries are of, by facility.
+Known = Callable[[str], dict[UUID, bytes]]
 
 
 def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
     """Embed those that there is time for; the others go back untouched."""
-    make = functools.partial(_make, ctx, model)
+
+    # Nobody else makes vectors of what is claimed, so that one look serves the batch.
+    @functools.cache
+    def known(tenant: str) -> dict[UUID, bytes]:
+        ids = [claim.entry_id for claim in claims if claim.tenant == tenant]
+        with connection(ctx.pool) as conn:
+            return inputs.known(conn, model, tenant, ids)
+
+    make = functools.partial(_make, ctx, model, known)
     keep = functools.partial(_keep, ctx, model)
     together.work(ctx, claims, make, keep, most=KEPT_CHUNKS)
 
 
 def _make(
-    ctx: Context, model: str, claim: Claim, content: Content | None
+    ctx: Context, model: str, known: Known, claim: Claim, content: Content | None
 ) -> Made[Judged]:
     made: Made[Judged] = Made(claim)
     if content is not None:
@@ -47,25 +58,23 @@ def _make(
         why = skipping.reason(content, model, ctx.settings)
         found = of_entry.nothing(encoder)
         if why is None:
-            before = _before(ctx, model, content)
-            found = of_entry.embed(content, encoder, *before)
+            before = known(content.tenant).get(content.entry_id)
+            found = of_entry.embed(content, encoder, _answered(ctx, content), before)
         weight = max(1, len(found.chunks))
         made = Made(claim, content, (found, why), weight)
     ctx.checkpoint("after_vector", claim.entry_id)
     return made
 
 
-def _before(ctx: Context, model: str, content: Content) -> tuple[str, bytes | None]:
-    """Return what the entry is about by what it replies to, and what was read of it."""
-    if content.thread_id is None and content.revision == 1:
-        # Most entries come here once, and nothing is known of them.
-        return "", None
-    tenant, entry_id = content.tenant, content.entry_id
-    is_told = heading.is_telling(content.title)
+def _answered(ctx: Context, content: Content) -> str:
+    """Return what the entry is about by what it replies to; empty: its own title."""
+    # Of one that came just now and stands alone there is nothing to ask.
+    is_alone = content.thread_id is None and content.revision == 1
+    if is_alone or heading.is_telling(content.title):
+        return ""
     with connection(ctx.pool) as conn:
-        found = None if is_told else replied.to(conn, tenant, entry_id)
-        known = inputs.known(conn, model, tenant, entry_id)
-    return heading.of_answered(*found) if found else "", known
+        found = replied.to(conn, content.tenant, content.entry_id)
+    return heading.of_answered(*found) if found else ""
 
 
 def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:

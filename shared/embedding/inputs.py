@@ -17,11 +17,11 @@ from shared.entries.reading import Content
 
 # Only of vectors that are there, and of the revision that they were made of.
 _KNOWN: LiteralString = """
-    SELECT i.digest
+    SELECT i.entry_id, i.digest
       FROM embedding_input i
       JOIN {table} v ON v.entry_id = i.entry_id AND v.chunk = 0
                     AND v.revision = i.revision AND v.tenant = i.tenant
-     WHERE i.tenant = %(tenant)s AND i.entry_id = %(entry_id)s
+     WHERE i.tenant = %(tenant)s AND i.entry_id = ANY(%(entry_ids)s)
        AND i.model = %(model)s"""
 _NOTE: LiteralString = """
     INSERT INTO embedding_input (tenant, entry_id, model, revision, digest)
@@ -48,16 +48,17 @@ def digest(chunks: Sequence[Chunk], read: Sequence[str]) -> bytes:
 
 
 def known(
-    conn: Connection[TupleRow], model: str, tenant: str, entry_id: UUID
-) -> bytes | None:
-    """Return the mark of what an entry's vectors are of; None: it has none."""
+    conn: Connection[TupleRow], model: str, tenant: str, entry_ids: Sequence[UUID]
+) -> dict[UUID, bytes]:
+    """Return the marks of what entries' vectors are of; of those that have any."""
     held = tables.registered(conn, model)
     if held is None:
-        return None
+        return {}
     statement = sql.SQL(_KNOWN).format(table=sql.Identifier(held.table_name))
-    given = {"tenant": tenant, "entry_id": entry_id, "model": model}
-    row = conn.execute(statement, given).fetchone()
-    return None if row is None else bytes(row[0])
+    given = {"tenant": tenant, "entry_ids": list(entry_ids), "model": model}
+    # Planned each time: a plan made while the tables were small would read all of them.
+    rows = conn.execute(statement, given, prepare=False).fetchall()
+    return {entry_id: bytes(mark) for entry_id, mark in rows}
 
 
 def note(

@@ -181,7 +181,7 @@ def _made_anew(system: System) -> dict[str, Any]:
     ):
         for name, mode, path, body in (
             ("reembed", "semantic", f"/v1/embed-models/{NEXT_MODEL}/activate", {}),
-            ("rebuild", "keyword", "/v1/search/index/rebuild", {"full": True}),
+            ("rebuild", "keyword", "/v1/search/index/rebuild", {}),
         ):
             began = time.monotonic()
             # Searches share two cores with whatever makes vectors.

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
 from shared.broker import embed_stage
+from shared.due import rows as due_rows
 from shared.embedding import switching, tables
 from shared.embedding.chunks import MAX_CHUNKS
 from shared.embedding.encoders import HashingEncoder
@@ -106,6 +107,17 @@ def test_what_only_has_other_tags_authors_or_level_is_not_encoded_again(conn, wo
     assert work(title="Klystron 3") == chunks
     assert work(title="Klystron 3", text=TEXT + "And more.") >= chunks
     assert {revision for revision, *_ in held(conn)} == {6}
+
+
+def test_what_passes_the_stage_again_as_it_is_runs_no_model(conn, work):
+    """A new version of the stage has each entry pass it; most read the same."""
+    chunks = work()
+    work("B-1", text="Beam is back")
+    first = held(conn)
+    due_rows.add(conn, TENANT, [id_of(conn), id_of(conn, "B-1")], STAGES)
+    assert work("C-1", text="Beam is lost") == 1
+    assert held(conn) == first
+    assert len(first) == chunks
 
 
 @pytest.mark.requirement("U13")
