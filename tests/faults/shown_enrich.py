@@ -179,15 +179,15 @@ def _made_anew(system: System) -> dict[str, Any]:
         system.client(timeout=60) as asking,
         system.client(system.key(tenant="*", scopes=("admin",))) as admin,
     ):
-        for name, mode, path, body in (
-            ("reembed", "semantic", f"/v1/embed-models/{NEXT_MODEL}/activate", {}),
-            ("rebuild", "keyword", "/v1/search/index/rebuild", {}),
+        for name, mode, path in (
+            ("reembed", "semantic", f"/v1/embed-models/{NEXT_MODEL}/activate"),
+            ("rebuild", "keyword", "/v1/search/index/rebuild"),
         ):
             began = time.monotonic()
             # Searches share two cores with whatever makes vectors.
             patient = {"deadline_ms": 2 * MODES[mode].deadline_ms, "query": QUESTION}
             with Searching(asking, mode, **patient) as searching:
-                ended = _chore(admin, path, body)
+                ended = _chore(admin, path)
             told[name] = {
                 "state": ended["state"],
                 "result": ended["result"],
@@ -200,8 +200,8 @@ def _made_anew(system: System) -> dict[str, Any]:
     return told
 
 
-def _chore(admin: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    asked = admin.post(path, json=body)
+def _chore(admin: httpx.Client, path: str) -> dict[str, Any]:
+    asked = admin.post(path, json={})
     assert asked.status_code == 202, asked.text
     chore = asked.json()["maintenance_id"]
     return until(
