@@ -12,6 +12,7 @@ from psycopg import Connection
 from shared.access.scope import Scope
 from shared.entries.narrowing import NARROWED
 from shared.query.filters import HAS_ATTACHMENT, Filters
+from shared.text import facts
 
 OUTSIDE_WINDOW = "outside_window"
 _NOTHING = Filters()
@@ -77,7 +78,8 @@ def _each(filters: Filters) -> Iterator[tuple[str, Filters]]:
             continue
         if one.name == "ranges":
             for bounds in filters.ranges:
-                yield f"filter:{bounds.dimension}", replace(_NOTHING, ranges=(bounds,))
+                called = facts.undated(bounds.dimension)
+                yield f"filter:{called}", replace(_NOTHING, ranges=(bounds,))
             continue
         name = _NAMES.get(one.name, one.name)
         yield f"filter:{name}", replace(_NOTHING, **{one.name: value})

@@ -32,6 +32,7 @@ MAX_KEY_CHARS = 128
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,20})(?:\.\d{1,20})?(?:[eE][+-]?\d{1,3})?")
 # Between a field and its value in a term: of its name, and of an alias.
 SIGNS = ("=", "~")
+_DATED = "=date"
 _SIGNS = str.maketrans({"%": "%25", "=": "%3D", "~": "%7E"})
 
 _WORDS = re.compile(r"[^\W\d_]+|\d+")
@@ -97,7 +98,12 @@ def metadata_field(name: str) -> str:
 
 def dated(field: str) -> str:
     """Return what the moments of metadata are kept under; no field is called so."""
-    return f"{field}=date"
+    return f"{field}{_DATED}"
+
+
+def undated(dimension: str) -> str:
+    """Return the field whose numbers or moments are kept under this."""
+    return dimension.removesuffix(_DATED)
 
 
 def as_number(value: str) -> str:

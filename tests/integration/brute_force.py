@@ -106,6 +106,7 @@ class Entry:
     logbooks: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
+    metadata: Mapping[str, Sequence[str]] = field(default_factory=dict)
     terms: frozenset[str] = field(default=frozenset(), compare=False)
 
     @property
@@ -218,8 +219,48 @@ def _passes(name: str, value: str, entry: Entry) -> bool:
             return value in entry.logbooks
         case "tag":
             return value in entry.tags
-        case _:
+        case "author":
             return any(value.lower() in one.lower() for one in entry.authors)
+        case _:
+            held = entry.metadata.get(name.removeprefix("metadata."), ())
+            return any(_lies_in(value, one) for one in held)
+
+
+_SIGNED = re.compile("(?P<sign>[<>]=?|=|)(?P<end>.*)")
+_MONTH = re.compile(r"\d{4}-\d\d")
+
+
+def _lies_in(asked: str, held: str) -> bool:
+    """Whether a value is what is asked for; of a date its month is looked at."""
+    low, dots, high = asked.partition("..")
+    if dots:
+        is_above = not low or _is_at_least(held, low)
+        return is_above and (not high or _is_at_least(high, held))
+    match = _SIGNED.fullmatch(asked)
+    assert match is not None
+    end = match["end"]
+    is_least, is_most = _is_at_least(held, end), _is_at_least(end, held)
+    match match["sign"]:
+        case ">=":
+            return is_least
+        case "<=":
+            return is_most
+        case ">":
+            return is_least and not is_most
+        case "<":
+            return is_most and not is_least
+    return is_least and is_most
+
+
+def _is_at_least(one: str, other: str) -> bool:
+    month, another = _MONTH.match(one), _MONTH.match(other)
+    if month and another:
+        return month[0] >= another[0]
+    try:
+        return float(one) >= float(other)
+    except ValueError:
+        # A number is not comparable to a word, nor to a date.
+        return False
 
 
 # So many words say little of how a thing is; in more, `off` is one among others.

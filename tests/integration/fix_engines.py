@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -54,6 +55,7 @@ class Text:
     authors: tuple[str, ...] = ()
     readers: tuple[str, ...] | None = None
     entry_time: datetime | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Logbook:
@@ -82,6 +84,7 @@ class Logbook:
                 authors=one.authors,
                 readers=one.readers,
                 entry_time=one.entry_time,
+                metadata=dict(one.metadata),
             )
             for one in texts
         ]

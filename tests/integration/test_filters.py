@@ -394,6 +394,16 @@ TYPED: tuple[tuple[str, set[str]], ...] = (
     ("(quantity:<1e-6mbar OR quantity:>=300mA) -author:o_1", {"corrector", "klystron"}),
     ("\u2264 300 mA", {"corrector", "both"}),
     ("(metadata.log:0042 OR device:hcm04)", {"klystron", "both"}),
+    ("metadata.run:>41", {"corrector", "klystron"}),
+    ("metadata.run:>42", set()),
+    ("-metadata.run:..42", {"both", "plain"}),
+    ("metadata.serial:1..7 metadata.turns:>=7", {"klystron"}),
+    ("(metadata.turns:<8 OR has:attachment)", {"klystron", "both"}),
+    ("(device:hcm04 OR metadata.installed:<2024) -kind:maintenance", {"both"}),
+    ("(device:hcm04 OR -metadata.installed:<2024-01)", EVERYTHING - {"corrector"}),
+    ("metadata.installed:>2024-02-01", set()),
+    ("metadata.installed:>2024-01-31", {"klystron"}),
+    ("metadata.beam.energy:>1", set()),
     # Times among the words: two that are apart, and nothing between them.
     ("around 04:00 +-30 min", {"corrector"}),
     ("since 2026-03-02 12:00", {"both", "plain"}),
@@ -418,6 +428,38 @@ def test_fields_of_a_question_mean_the_same_in_every_branch(
         if (got := found(branch, {}, fields)) != expected
     ]
     assert wrong == []
+
+
+# As a question writes a range, and as a filter has it.
+SAME: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("metadata.run:>=42", {"metadata.run": {"gte": 42}}),
+    ("metadata.run:41.5..42", {"metadata.run": {"gte": 41.5, "lte": "42"}}),
+    ("metadata.run:43..", {"metadata.run": {"gte": 43}}),
+    ("metadata.serial:=7", {"metadata.serial": {"gte": 7, "lte": 7}}),
+    ("metadata.serial:<= 7", {"metadata.serial": {"lte": 7}}),
+    ("metadata.installed:2024-01-01..", {"metadata.installed": {"gte": "2024-01-01"}}),
+    ("metadata.installed:>=2023", {"metadata.installed": {"gte": 2023}}),
+    (
+        "metadata.installed:2023-06-01 10:00..2023-06",
+        {"metadata.installed": {"gte": "2023-06-01 10:00", "lte": "2023-06"}},
+    ),
+    ("metadata.installed:<=today", {"metadata.installed": {"lte": "today"}}),
+)
+
+
+@pytest.mark.requirement("S1-09", "S0-28")
+def test_a_range_of_metadata_in_a_question_is_that_of_the_filter_in_every_branch(
+    found: Callable[..., set[str]],
+) -> None:
+    passed: set[str] = set()
+    for fields, filters in SAME:
+        for branch in BRANCHES:
+            by_filter = found(branch, filters)
+            passed |= by_filter
+            assert found(branch, {}, fields) == by_filter, (branch, fields)
+            without = found(branch, {}, f"-{fields}")
+            assert without == EVERYTHING - by_filter, (branch, fields)
+    assert passed == {"corrector", "klystron"}
 
 
 # What the request says of times and filters, what the question says, what is left.

@@ -33,6 +33,8 @@ ASKED: list[dict[str, Any]] = [
     {"query": 'HCM03 "klystron tripped" -vacuum', "mode": "hybrid", "limit": 40},
     {"query": "klystron since June 2024 author:Ito", "mode": "keyword"},
     {"query": "klyst* tripped", "mode": "keyword"},
+    {"query": "klystron metadata.run:40..50 -metadata.run:>44", "mode": "keyword"},
+    {"query": "klystron OR metadata.run:>5mA", "mode": "keyword"},
     {"query": '"klyst* tripped" OR HCM03', "mode": "keyword"},
     {"query": "klystron", "filters": {"source": "api", "device": "HCM03"}},
     {"query": "klystron", "sort": "newest"},

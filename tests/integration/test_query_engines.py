@@ -69,6 +69,20 @@ FIELDS = (
 )
 
 
+RANGES = (
+    *(Field("metadata.run", one) for one in (">41", ">=41", "<41", "<=60.5", "=41")),
+    *(Field("metadata.run", one) for one in ("41..60", "41..", "..41", "41", "60.5")),
+    *(Field("metadata.set", one) for one in (">2024-01", "<2024-02", ">=2024-02")),
+    *(Field("metadata.set", one) for one in ("2024-01..2024-02", "..2024-01", ">7")),
+)
+METADATA: tuple[dict[str, object], ...] = (
+    *({}, {}, {"run": 41}, {"run": "41.0"}, {"run": 42, "set": "2024-02-01"}),
+    *({"run": [7, 60.5]}, {"run": "night"}, {"run": [40, "off", 60]}, {"ru": 41}),
+    *({"set": "2024-01-31 23:59"}, {"set": ["2023-12-31", "2024-03-01"], "run": -1}),
+    *({"set": "2024-02-29T10:00Z"}, {"run": "2024-02-01"}, {"set": 41}),
+)
+
+
 def texts(luck: random.Random, count: int) -> list[Text]:
     made = [*ODD_TEXTS]
     made += [
@@ -83,6 +97,7 @@ def texts(luck: random.Random, count: int) -> list[Text]:
             luck.choice(((), ("shift",), ("shift", "rf"))),
             luck.choice(((), ("rf",), ("vacuum",))),
             luck.choice(((), ("J. Smith",), ("A. Jones",))),
+            metadata=luck.choice(METADATA),
         )
         for n, text in enumerate(made)
     ]
@@ -96,8 +111,10 @@ def leaf(luck: random.Random) -> Part:
         return Words(luck.choice(RUNS))
     if kind < 0.8:
         return Quoted(" ".join(luck.choices(WORDS, k=luck.choice((1, 2, 2)))))
-    if kind < 0.9:
+    if kind < 0.88:
         return Signs(luck.choice(SIGNS))
+    if kind < 0.94:
+        return luck.choice(RANGES)
     return luck.choice((*FIELDS, Quoted("beam tri*")))
 
 
@@ -137,9 +154,14 @@ def kept(logbook: Logbook, written: list[Text]) -> tuple[dict[str, Entry], Vocab
             text.logbooks,
             text.tags,
             text.authors,
+            {name: listed(value) for name, value in text.metadata.items()},
             frozenset(term for line in lines for term in line if term != "_"),
         )
     return entries, Vocabulary(words, names)
+
+
+def listed(value: object) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 def asks_for_text(part: Part, *, negated: bool = False) -> bool:
@@ -211,7 +233,12 @@ def test_what_people_write_is_found_by_what_they_ask_and_by_nothing_else(
     rows = yaml.safe_load(ROWS.read_text("utf-8"))
     logbook.write(
         [
-            Text(f"{n}", row["text"], row.get("language", "en"))
+            Text(
+                f"{n}",
+                row["text"],
+                row.get("language", "en"),
+                metadata=row.get("metadata", {}),
+            )
             for n, row in enumerate(rows)
         ]
     )

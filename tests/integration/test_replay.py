@@ -59,6 +59,20 @@ def test_with_nothing_written_it_comes_to_the_same(logbook: Asking, mode: str) -
 
 
 @pytest.mark.requirement("I06")
+@pytest.mark.parametrize("fields", ["metadata.run:>40", "(metadata.run:..41 OR x)"])
+def test_a_range_of_metadata_is_asked_again_as_it_was(
+    logbook: Asking, fields: str
+) -> None:
+    logbook.write(draft("run", "cavity detuned", metadata={"run": 41}))
+    job = logbook.ended(logbook.plan(f"cavity {fields}"))
+    found = compared(logbook, job, again(logbook, job))
+    assert (found["same"], found["changed"]) == (True, [])
+    assert [
+        one["external_id"] for one in logbook.ask(f"cavity {fields}")["results"]
+    ] == ["run"]
+
+
+@pytest.mark.requirement("I06")
 def test_after_one_edit_the_entry_and_the_watermark_are_named(logbook: Asking) -> None:
     job = logbook.ended(logbook.plan("cavity tripped"))
     ids = logbook.write(draft("trip", "RF cavity 3 tripped, tripped and tripped"))

@@ -112,6 +112,28 @@ def test_a_filter_that_keeps_it_out_is_named(
     assert (said["gate"], said["returned"]) == (gate, False)
 
 
+RUN = {"run": 41, "installed": "2024-02-10"}
+
+
+@pytest.mark.requirement("I07")
+@pytest.mark.parametrize(
+    ("fields", "gate"),
+    [
+        ("metadata.run:>40 metadata.installed:2024-02..", "returned"),
+        ("metadata.run:>41", "filter:metadata.run"),
+        ("metadata.installed:>2024-02", "filter:metadata.installed"),
+        ("-metadata.run:40..", "no_match"),
+        ("(klystron OR metadata.run:42..)", "no_match"),
+        ("(klystron OR metadata.run:..41)", "returned"),
+    ],
+)
+def test_a_range_of_metadata_that_keeps_it_out_is_told(
+    logbook: Asking, fields: str, gate: str
+) -> None:
+    logbook.write(draft("run", "cavity detuned", metadata=RUN))
+    assert asked(logbook, f"cavity {fields}", "run")["gate"] == gate
+
+
 def test_an_excluded_entry_is_kept_out_by_that_filter(logbook: Asking) -> None:
     ids = logbook.write(draft("one", "cavity one"))
     given = {"exclude_entry_ids": [str(ids["one"])]}

@@ -7,7 +7,7 @@ from uuid import UUID
 from shared.errors import InvalidRequestError
 from shared.query import filters, period
 from shared.query.filters import Filters
-from shared.query.language import dates
+from shared.query.language import dates, ranges
 from shared.query.language.calendar import Clock, Span
 from shared.text import facts
 
@@ -26,11 +26,17 @@ def counts(name: str) -> range:
     """
     if name == filters.QUANTITY:
         return range(_MORE_OF_A_SIZE + 1)
-    return range(_MORE_WORDS if name in DATES else 0, -1, -1)
+    goes_on = name in DATES or name.startswith(facts.METADATA)
+    return range(_MORE_WORDS if goes_on else 0, -1, -1)
 
 
-def read(name: str, value: str, clock: Clock) -> Filters | None:
-    """Return the filters, or None where the value cannot be read; never raises."""
+def read(
+    name: str, value: str, clock: Clock, *, goes_on: bool = False
+) -> Filters | None:
+    """Return the filters, or None where the value cannot be read; never raises.
+
+    `goes_on`: the value has the next words in it, as only what is measured may.
+    """
     if name in DATES:
         span = dates.read(value, clock)
         known_as = _CALLED.get(name, name)
@@ -42,6 +48,13 @@ def read(name: str, value: str, clock: Clock) -> Filters | None:
         return _FILES if known else None
     if name == ID:
         return Filters(ids=_entry_ids(value.strip()))
+    if name.startswith(facts.METADATA):
+        field = facts.metadata_field(name.removeprefix(facts.METADATA))
+        bounds = ranges.read(field, value, clock)
+        if bounds is not None:
+            return Filters(ranges=(bounds,))
+        if goes_on or ranges.is_meant(value):
+            return None
     asked = filters.THREAD if name == THREAD else name
     try:
         return filters.parse({asked: value}, max_values=1)

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from shared.jobs.outcome import Diagnostic
 from shared.query.filters import QUANTITY
-from shared.query.language import fields, scanner
+from shared.query.language import fields, ranges, scanner
 from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.scanner import Piece
 from shared.query.language.tree import (
@@ -28,6 +28,7 @@ from shared.query.language.tree import (
     Phrase,
     Words,
 )
+from shared.text.facts import METADATA
 from shared.text.identifiers import hyphenated
 
 # Brackets deeper than these are ignored: nobody thinks so, and engines have limits.
@@ -251,7 +252,10 @@ class _Parser:
             if count > len(following):
                 continue
             value = " ".join([piece.text, *following[:count]])
-            filters = fields.read(piece.name, value, self.clock)
+            goes_on = count > 0
+            filters = fields.read(piece.name, value, self.clock, goes_on=goes_on)
+            if filters and ranges.is_cut(filters.ranges, following[count:]):
+                break
             if filters is not None:
                 self.place += count
                 written = " ".join([_written(piece), *following[:count]])
@@ -259,6 +263,8 @@ class _Parser:
         is_date = piece.name in fields.DATES
         code = "date_unreadable" if is_date else "field_unreadable"
         message = "cannot be read as a field; it is searched as text."
+        if piece.name.startswith(METADATA) and ranges.is_meant(piece.text):
+            message += " Ends are numbers without a unit, or dates; the lower is first."
         self.notes.add(code, _written(piece), piece.start, message)
         return None
 

@@ -24,7 +24,9 @@ def text_of(node: Node | None) -> str:
             return ""
         case Phrase(text):
             return f'"{text}"'
-        case Field(written=written, name=name) if name in fields.DATES:
+        case Field(filters, name=name, written=written) if (
+            name in fields.DATES or filters.ranges
+        ):
             # In quotes, so that no word behind it is taken for a part of the date.
             value = written.removeprefix(f"{name}:").strip('"')
             return f'{name}:"{value}"'
