@@ -120,6 +120,38 @@ def test_a_module_of_another_package_is_a_branch_of_searches_and_shown_as_one(cl
     assert not body["degraded"]
 
 
+@pytest.mark.requirement("S4-14")
+def test_it_is_asked_at_the_same_time_as_words_and_meaning(make_system, installed):
+    whole = make_system(
+        PYTHONPATH=str(installed),
+        LOGCHORD_SEARCH_MODULES__PINNED__ENABLED="true",
+        LOGCHORD_FAULT_INJECTION="true",
+        EMBEDDING_MODEL="hashing-384",
+    )
+    whole.start("api", "search", "enhance", "embed")
+    whole.wait_ready("search", "enhance", "embed")
+    with whole.client(whole.key(scopes=("admin",))) as admin:
+        admin.post("/v1/entries", json=ENTRIES[0]).raise_for_status()
+
+        def asked(**fields: Any) -> list[dict[str, Any]]:
+            body = ask(admin, "klystron", mode="hybrid", **fields)
+            sent: list[dict[str, Any]] = body["branches"]
+            assert [one["name"] for one in sent] == ["pg_fts", "semantic", PINNED]
+            return sent
+
+        until(lambda: asked()[1]["status"] == "ok", within_seconds=30, what="a vector")
+        # Each slow one is sent before those that follow, which would wait for it.
+        for place, slow in enumerate(("pg_fts", "semantic")):
+            admin.headers["X-Logchord-Fault"] = f"branch={slow};delay_ms=700"
+            sent = asked(deadline_ms=6000)
+            assert {one["status"] for one in sent} <= {"ok", "empty"}
+            first = sent[place]
+            for other in sent[place + 1 :]:
+                # Each began before the other had ended.
+                assert first["queued_ms"] < other["queued_ms"] + other["took_ms"]
+                assert other["queued_ms"] < first["queued_ms"] + first["took_ms"]
+
+
 def test_it_can_be_asked_alone_as_a_mode_of_its_own_name(client):
     body = ask(client, "klystron gallery", mode=PINNED)
     assert names(body) == ["ops", "pin"]

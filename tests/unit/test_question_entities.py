@@ -32,7 +32,10 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Facility:
     (folder / "people.csv").write_text("name,aliases\nJavier Ruiz,J. Ruiz;jru\n")
     rows = "HCM03,device,Magnets,horizontal corrector 3\nVacuum,system,,\n"
     (folder / "things.csv").write_text("name,kind,system,aliases\n" + rows)
-    (folder / "facility.yaml").write_text("people: people.csv\nthings: things.csv\n")
+    (folder / "facility.yaml").write_text(
+        "people: people.csv\nthings: things.csv\nnames:\n"
+        "  - {kind: permit, pattern: 'RSR[ -]?\\d{2,6}', ignore_zeros: true}\n"
+    )
     return facility.load(folder / "facility.yaml")
 
 
@@ -78,6 +81,35 @@ def test_lists_of_the_facility_name_people_systems_and_devices(own: Facility) ->
     ]
     # Nobody is called so, and what looks like a device is one without a list, too.
     assert named("Ruiz BPM02", own) == [(DEVICE, "BPM02", "bpm2")]
+
+
+@pytest.mark.requirement("S4-08")
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("SR:C01-MG:PS1 drifted", [("pv", "SR:C01-MG:PS1", "sr:c01-mg:ps1")]),
+        ("HCM-03 drifted", [(DEVICE, "HCM-03", "HCM03")]),
+        # In no list, and a device by how it is written.
+        ("QF7 drifted", [(DEVICE, "QF7", "qf7")]),
+        ("gap of BL 5.0.2", [("beamline", "BL 5.0.2", "bl5.0.2")]),
+        ("LOTO 2024-0312 on", [("document", "LOTO 2024-0312", "loto-2024-0312")]),
+        ("is RSR 0312 lifted", [("permit", "RSR 0312", "rsr-312")]),
+        ("what jru wrote", [(PERSON, "jru", "Javier Ruiz")]),
+        ("author:ruiz pump", [(PERSON, "ruiz", "ruiz")]),
+        ("source:operations pump", [("source", "operations", "operations")]),
+        ("beam at 0.3 A", [("quantity", "0.3 A", "current 0.3 A")]),
+        ("#77234", [(ENTRY, "#77234", "77234")]),
+        ("ops/4711", [(ENTRY, "ops/4711", "ops/4711")]),
+        # An alias of the catalogue, and what belongs to no list and no pattern.
+        ("horizontal corrector 3", [(DEVICE, "horizontal corrector 3", "HCM03")]),
+        ("VACUUM is bad", [("system", "VACUUM", "Vacuum")]),
+        ("horizontal corrector of Ruiz", []),
+    ],
+)
+def test_patterns_and_the_catalogue_name_each_kind_of_thing(
+    own: Facility, query: str, found: list[tuple[str, ...]]
+) -> None:
+    assert named(query, own) == found
 
 
 def test_what_filters_name_is_named_without_a_place() -> None:
