@@ -7,7 +7,9 @@ import json
 from datetime import time as time_of_day
 from typing import TYPE_CHECKING
 
+from shared.embedding import cross_encoders
 from shared.query.language.calendar import Clock
+from shared.query.ordering import Ordering
 from shared.text import facility
 from shared.text.analyser import version_of
 from shared.text.facility import Facility
@@ -49,3 +51,33 @@ def facility_of(settings: Settings) -> Facility:
     """Return the facility's own words, as its file says them."""
     path = settings.analyser.facility_file
     return facility.load(path, settings.facility_timezone)
+
+
+def ordering_of(settings: Settings) -> Ordering:
+    """Return how hits are put in order where a request says nothing of it."""
+    search, unified = settings.search, settings.unified_search
+    gravity = unified.gravity_boost
+    reranking = settings.reranking
+    is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
+    return Ordering(
+        rerank=reranking.enabled,
+        feedback=reranking.feedback,
+        by_model=reranking.enabled and is_named,
+        late=reranking.model == cross_encoders.LATE,
+        model_window=reranking.window,
+        model_timeout_ms=reranking.timeout_ms,
+        temperature=reranking.temperature,
+        least_by_model=search.min_relevance_score,
+        branch_weights=settings.fusion.weights,
+        weigh_by_best=settings.fusion.weigh_by_best,
+        domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
+        machine_factor=unified.weighting.machine,
+        entity_factor=unified.weighting.entity,
+        half_lives={str(k): d for k, d in unified.freshness.half_life_days.items()},
+        gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
+        scope_factor=unified.weighting.scope,
+        source_share=search.source_share,
+        high=search.confidence_high,
+        medium=search.confidence_medium,
+        low=search.confidence_low,
+    )

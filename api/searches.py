@@ -20,9 +20,8 @@ from api import metrics
 from api.admission import TOO_MANY, Admission, caller_of
 from api.glossaries import Glossaries
 from api.mailbox import Mailbox, Waiter
-from api.plan_settings import calendar_of, config_hash, facility_of
+from api.plan_settings import calendar_of, config_hash, facility_of, ordering_of
 from shared import broker
-from shared.embedding import cross_encoders
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.jobs import closing, outcome
 from shared.jobs import job as jobs
@@ -31,10 +30,9 @@ from shared.jobs.job import Job, StoredJob
 from shared.log import get_logger
 from shared.pipelines import installed as pipelines
 from shared.postgres import connection
-from shared.query import budget
+from shared.query import bearing, budget
 from shared.query import plan as planning
 from shared.query.approved import NOTHING_APPROVED, Approved
-from shared.query.ordering import Ordering
 from shared.query.plan import Limits, Plan, Question
 from shared.results import finish
 from shared.results.finish import Finished, Tools
@@ -138,6 +136,7 @@ class Searches:
             plan,
             parameters=checked(question.parameters, taken),
             config_hash=self._config_hash,
+            ordering=bearing.ordered(plan, self.facility, clock),
             request=question.request,
             glossary=glossary,
         )
@@ -356,40 +355,13 @@ def limits_of(settings: Settings) -> Limits:
         max_terms=settings.max_query_terms,
         any_word=settings.keyword.operator == "or",
         rrf_k=settings.rrf_k,
-        ordering=_ordering(settings),
+        ordering=ordering_of(settings),
         facet_max_matches=settings.facet_max_matches,
         facet_budget_ms=settings.search.facet_budget_ms,
         acl_honesty=settings.search.acl_honesty,
         fuzzy_threshold=(
             settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
         ),
-    )
-
-
-def _ordering(settings: Settings) -> Ordering:
-    search, unified = settings.search, settings.unified_search
-    gravity = unified.gravity_boost
-    reranking = settings.reranking
-    is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
-    return Ordering(
-        rerank=reranking.enabled,
-        feedback=reranking.feedback,
-        by_model=reranking.enabled and is_named,
-        late=reranking.model == cross_encoders.LATE,
-        model_window=reranking.window,
-        model_timeout_ms=reranking.timeout_ms,
-        temperature=reranking.temperature,
-        least_by_model=search.min_relevance_score,
-        branch_weights=settings.fusion.weights,
-        weigh_by_best=settings.fusion.weigh_by_best,
-        domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
-        machine_factor=unified.weighting.machine,
-        gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
-        scope_factor=unified.weighting.scope,
-        source_share=search.source_share,
-        high=search.confidence_high,
-        medium=search.confidence_medium,
-        low=search.confidence_low,
     )
 
 

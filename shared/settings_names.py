@@ -107,7 +107,6 @@ WITHOUT_EFFECT = (
     "unified_search.federation",
     "unified_search.ingestion",
     "unified_search.weighting.domain",
-    "unified_search.weighting.entity",
     "unified_search.weighting.intent",
     "unified_search.weighting.role",
 )

@@ -182,7 +182,9 @@ class WeightingSettings(Section):
 
     domain: float = Field(1.0, ge=0.5, le=1.5, description="Of the asked domain.")
     intent: float = Field(1.0, ge=0.5, le=1.5, description="Fits the intent.")
-    entity: float = Field(1.0, ge=0.5, le=1.5, description="Names an asked entity.")
+    entity: float = Field(
+        1.2, ge=0.5, le=1.5, description="Names a thing that the question names."
+    )
     role: float = Field(1.0, ge=0.5, le=1.5, description="Fits the caller's role.")
     machine: float = Field(0.7, ge=0.5, le=1.5, description="Written by a machine.")
     scope: float = Field(
@@ -201,6 +203,16 @@ class GravityBoostSettings(Section):
 
     enabled: bool = Field(default=True, description="Apply it.")
     max_factor: float = Field(1.2, ge=1, le=1.5, description="At most.")
+
+
+class FreshnessSettings(Section):
+    """What the age of an entry costs it."""
+
+    half_life_days: dict[Domain, Annotated[float, Field(gt=0)]] = Field(
+        {},
+        description="By domain: an entry so old counts 0.75, a very old one 0.5; none"
+        " given: age costs nothing.",
+    )
 
 
 class WorkSettings(Section):
@@ -310,4 +322,5 @@ class UnifiedSearchSettings(Section):
     weighting: WeightingSettings = WeightingSettings()
     federation: FederationSettings = FederationSettings()
     gravity_boost: GravityBoostSettings = GravityBoostSettings()
+    freshness: FreshnessSettings = FreshnessSettings()
     ingestion: IngestionSettings = IngestionSettings()

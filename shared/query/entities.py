@@ -43,11 +43,11 @@ class Entity:
 
 def told(plan: Plan, facility: Facility) -> list[dict[str, object]]:
     """Return what the question of a plan names, each thing once in a place."""
-    found = [*_said(plan, facility), *_numbered(plan), *_filtered(plan)]
+    found = [*said(plan, facility), *_numbered(plan), *_filtered(plan)]
     return [asdict(one) for one in dict.fromkeys(found)]
 
 
-def _said(plan: Plan, facility: Facility) -> Iterator[Entity]:
+def said(plan: Plan, facility: Facility) -> Iterator[Entity]:
     """Yield what stands in the words themselves; what is excluded is not meant."""
     query = hyphenated(plan.query)
     for node in () if plan.tree is None else naming.wanted_words(plan.tree):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 # The factors that ship: what a machine wrote counts less, what is linked a bit more.
 MACHINE_FACTOR = 0.7
 GRAVITY_FACTOR = 1.2
+ENTITY_FACTOR = 1.2
 SCOPE_FACTOR = 1.2
 # Of the mean of its first hits a question takes so much before all are weighed again.
 FEEDBACK = 0.4
@@ -45,6 +46,15 @@ class Ordering:
     # What the page that asks is about: `kinds`, `logbooks`, `sources`. Never a filter.
     scope: Mapping[str, Sequence[str]] = field(default_factory=dict)
     scope_factor: float = SCOPE_FACTOR
+    # Of an entry that names what the question names; 1: none counts more.
+    entity_factor: float = ENTITY_FACTOR
+    # As terms of an entry: what the question names (`named`), what is next to it
+    # (`beside`).
+    near: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # By kind: after so many days an entry has lost half of what age costs it. None: no
+    # age counts, and there is no day that it is counted from.
+    half_lives: Mapping[str, float] = field(default_factory=dict)
+    day: str | None = None
     source_share: float = SOURCE_SHARE
     # Calibrated scores from which a hit is trusted so much.
     high: float = 0.8

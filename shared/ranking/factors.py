@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from math import prod
 
 from shared.query.ordering import Ordering
-from shared.ranking.facts import Kin
+from shared.ranking.facts import Facts, Kin
 from shared.ranking.fusion import Fused
 
 LEAST, MOST = 0.5, 1.5
@@ -14,6 +15,7 @@ LEAST_PRODUCT, MOST_PRODUCT = 0.5, 2.0
 # How many of the best pull at what is linked to them.
 STRONG = 10
 _ALONE = Kin()
+_NO_DAY = "1970-01-01"
 
 
 def product(factors: Mapping[str, float]) -> float:
@@ -28,14 +30,16 @@ def product(factors: Mapping[str, float]) -> float:
 def of_all(
     fused: Sequence[Fused],
     scores: Sequence[float],
-    kin: Mapping[str, Kin],
+    facts: Facts,
     ordering: Ordering,
 ) -> list[dict[str, float]]:
     """Return the factors of each hit that are not 1; scores are those before them."""
+    kin = facts.kin
     pulls = _pulls(fused, scores, kin, ordering.gravity_factor)
     scoped = _scopes(fused, kin, ordering)
     machine = _bounded(ordering.machine_factor)
     domains = {kind: _bounded(one) for kind, one in ordering.domain_weights.items()}
+    age = _Age(ordering)
     found: list[dict[str, float]] = []
     for hit, scope, pull in zip(fused, scoped, pulls, strict=True):
         shown = hit.shown
@@ -45,12 +49,41 @@ def of_all(
         domain = domains.get(shown.kind, 1.0)
         if domain != 1.0:
             one["domain_weight"] = domain
+        near = _nearness(facts.near.get(shown.entry_id), ordering.entity_factor)
+        if near != 1.0:
+            one["entity_proximity"] = near
+        fresh = age.factor(shown.kind, shown.entry_time)
+        if fresh != 1.0:
+            one["freshness"] = fresh
         if scope != 1.0:
             one["scope"] = scope
         if pull != 1.0:
             one["graph_gravity"] = pull
         found.append(one)
     return found
+
+
+def _nearness(is_named: bool | None, most: float) -> float:  # noqa: FBT001
+    """Return the factor of what names a thing, half as much of what names the next."""
+    if is_named is None:
+        return 1.0
+    return _bounded(most if is_named else (1.0 + most) / 2)
+
+
+class _Age:
+    """What the age of an entry costs it: never more than half."""
+
+    def __init__(self, ordering: Ordering) -> None:
+        self._half_lives = ordering.half_lives if ordering.day else {}
+        self._day = datetime.fromisoformat(ordering.day or _NO_DAY).replace(tzinfo=UTC)
+
+    def factor(self, kind: str, entry_time: str) -> float:
+        """Return 1 for what is new, 0.75 after one half-life, 0.625 after two."""
+        half_life = self._half_lives.get(kind)
+        if half_life is None:
+            return 1.0
+        age = (self._day - datetime.fromisoformat(entry_time)) / timedelta(days=1)
+        return LEAST + (1.0 - LEAST) * 0.5 ** (max(0.0, age) / half_life)
 
 
 def _scopes(

@@ -128,7 +128,7 @@ def _scored(
         before = _alone(fused, model)
     else:
         before, named = [hit.rrf for hit in fused], "fused_minmax"
-    found = factors.of_all(fused, before, facts.kin, plan.ordering)
+    found = factors.of_all(fused, before, facts, plan.ordering)
     after = [
         score * factors.product(one) for score, one in zip(before, found, strict=True)
     ]

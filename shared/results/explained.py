@@ -47,6 +47,7 @@ def planned(plan: Plan) -> dict[str, Any]:
         "context_boosts": {
             "origin": ordering.machine_factor,
             "graph_gravity": ordering.gravity_factor,
+            **({"entity_proximity": ordering.entity_factor} if ordering.near else {}),
         },
     }
 

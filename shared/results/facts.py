@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
@@ -14,12 +14,14 @@ from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import array, at_once
+from shared.query import bearing
 from shared.query.plan import Plan
 from shared.ranking import fusion, rerank
 from shared.ranking.facts import UNREAD, Facts, Kin
 from shared.ranking.rerank import COSINE
 from shared.retrieval import columns
 from shared.retrieval.query_vectors import unpacked
+from shared.text.analyser import quoted
 
 if TYPE_CHECKING:
     from shared.embedding.tables import EmbeddingModel
@@ -38,6 +40,12 @@ _KIN: LiteralString = """
       LEFT JOIN likeness l ON l.entry_id = e.id AND l.tenant = %(tenant)s
       LEFT JOIN shape s ON s.id = l.shape_id AND s.tenant = %(tenant)s
      WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
+     LIMIT 5000"""
+_NEAR: LiteralString = """
+    SELECT t.entry_id::text, t.tsv @@ %(named)s::tsquery
+      FROM entry_text t
+     WHERE t.tenant = %(tenant)s AND t.entry_id = ANY (%(ids)s::uuid[])
+       AND t.tsv @@ %(near)s::tsquery
      LIMIT 5000"""
 
 
@@ -68,11 +76,27 @@ def read(
             given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
             cosines = _cosines(conn, plan, branches, named)
-        return Facts(*cosines, _kin(kin.fetchall()))
+            near = _near(conn, plan, given)
+        return Facts(*cosines, _kin(kin.fetchall()), near)
     except DatabaseQueryError as exc:
         # The fused order stands: late facts are worth no late answer.
         log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
         return UNREAD
+
+
+def _near(
+    conn: Connection[Any], plan: Plan, given: Mapping[str, object]
+) -> dict[str, bool]:
+    """Return who names what the question names, or what is next to that."""
+    terms = plan.ordering.near
+    if not terms:
+        return {}
+    # A blank is nobody's term.
+    named = [*map(quoted, terms.get(bearing.NAMED, ()))] or [quoted(" ")]
+    beside = [*map(quoted, terms.get(bearing.BESIDE, ()))]
+    wanted = {"named": " | ".join(named), "near": " | ".join((*named, *beside))}
+    rows = conn.execute(_NEAR, {**given, **wanted}, prepare=True)
+    return dict(rows.fetchall())
 
 
 def _cosines(

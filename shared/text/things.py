@@ -26,6 +26,8 @@ _GAP = re.compile(r"\s{0,2}|[-_:./#{}]{1,2}|\s[-/&]\s", re.ASCII)
 _GOES_ON = re.compile(r"[^\W_]|[.,]\d")
 _OF_A_NAME = re.compile(r"[^\W_][:_{}-]\Z")
 _NAME_GOES_ON = re.compile(r"[:_{}-][^\W_]")
+# As devices are compared: `hcm 3`.
+_NUMBERED = re.compile(r"(?P<head>.*[^\W\d_] ?)(?P<number>\d{1,9})", re.DOTALL)
 # An abbreviation so short is a word, unless it is written as it stands in the table.
 _SHORT = 3
 
@@ -63,6 +65,9 @@ class Register:
         self._systems = {
             key(SYSTEM, one.name): one for one in things if one.kind == SYSTEM
         }
+        self._devices = {
+            key(DEVICE, one.name): one.name for one in things if one.kind == DEVICE
+        }
         for thing in things:
             for number, written in enumerate((thing.name, *thing.aliases)):
                 read = tuple(word for word, _, _ in words(written))
@@ -76,6 +81,15 @@ class Register:
     def __bool__(self) -> bool:
         """Whether anything is registered at all."""
         return bool(self.things)
+
+    def next_to(self, device: str) -> tuple[str, ...]:
+        """Return the devices whose number is one less or more, where there are such."""
+        numbered = _NUMBERED.fullmatch(key(DEVICE, device))
+        if numbered is None:
+            return ()
+        number = int(numbered["number"])
+        keys = (f"{numbered['head']}{one}" for one in (number - 1, number + 1))
+        return tuple(self._devices[one] for one in keys if one in self._devices)
 
     def found(self, text: str) -> Iterator[Fact]:
         """Yield what a text names, in order; none runs into another.

@@ -104,7 +104,7 @@ def test_a_hybrid_search_finds_an_entry_by_words_and_by_meaning(
     assert counted["total_candidates"] == {"lower_bound": 1, "exact": True}
 
 
-@pytest.mark.requirement("S1-17", "S1-54", "C42")
+@pytest.mark.requirement("S1-17", "S1-54", "S4-21", "C42")
 def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> None:
     body = search(logbook, query="HCM 03 replaced", mode="hybrid", debug=True).json()
     assert body["plan"]["branches"] == ["os_bm25", "semantic"]
@@ -116,7 +116,10 @@ def test_an_answer_tells_how_it_came_about_when_asked(logbook: httpx.Client) -> 
     (trace, *_) = body["score_trace"]
     assert trace["entry_id"] == first["entry_id"]
     assert trace["calibrated"] == first["relevance_score"]
-    assert trace["factors"] == first["factors"] == {}
+    # It names what the question names.
+    assert trace["factors"] == first["factors"] == {"entity_proximity": 1.2}
+    assert body["plan"]["context_boosts"]["entity_proximity"] == 1.2
+    assert {} in [one["factors"] for one in body["results"][1:]]
     assert body["plan"]["branch_weights"] == {}
     assert [step.split(":")[0] for step in trace["steps"]] == [
         "Query Analysis",

@@ -19,6 +19,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.entry import tombstone
 from shared.jobs.outcome import Outcome
 from shared.postgres import connection
+from shared.query import bearing
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.facts import Facts
@@ -26,8 +27,10 @@ from shared.results import facts
 from shared.results.conclusion import conclude
 from shared.results.page import read_page
 from shared.results.response import render
+from shared.text import things
+from shared.text.facility import PLAIN
 from shared.uuid7 import uuid7
-from tests.integration.fix_asking import ANNA, BEN, ENCODER, Asking
+from tests.integration.fix_asking import ANNA, BEN, CLOCK, ENCODER, Asking
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 STORY = (
@@ -231,6 +234,41 @@ def test_a_question_stays_where_it_is_precise_or_nothing_is_weighed(
     known = read_of(world, world.plan(query, **fields))
     assert known.kin
     assert known.moved == {}
+
+
+@pytest.mark.requirement("S4-21")
+def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_ranked(
+    asking: Asking,
+) -> None:
+    table = "name,kind,system,aliases\nHCM02,device,,\nHCM03,device,,\n"
+    own = replace(PLAIN, things=things.read(table))
+    ids = asking.write(
+        EntryDraft("api", "named", "The corrector HCM-03 tripped after the fill"),
+        EntryDraft("api", "next", "The corrector HCM 2 tripped after the fill"),
+        EntryDraft("api", "far", "The corrector HCM04 tripped after the fill"),
+        EntryDraft("api", "pv", "Corrector of SR:C01-MG:PS1 tripped after the fill"),
+        EntryDraft("api", "like", "The corrector tripped after the fill"),
+    )
+    names = {str(entry_id): name for name, entry_id in ids.items()}
+    every = {"mode": "semantic", "ordering": {"similarity_threshold": 0.0}}
+
+    def near(query: str) -> dict[str, bool]:
+        plan = asking.plan(query, **every)
+        plan = replace(plan, ordering=bearing.ordered(plan, own, CLOCK))
+        told = asking.carried_out(plan)
+        assert {hit.entry_id for one in flat(told) for hit in one.hits} == {*names}
+        body = asking.answer(plan, told)
+        factors = {one["external_id"]: one["factors"] for one in body["results"]}
+        known = facts.read(lambda: asking.pool, plan, flat(told), 5000).near
+        read = {names[one]: is_named for one, is_named in known.items()}
+        of = {True: {"entity_proximity": 1.2}, False: {"entity_proximity": 1.1}}
+        assert factors == {one: of.get(read.get(one), {}) for one in ids}
+        return read
+
+    assert near("corrector HCM03 tripped") == {"named": True, "next": False}
+    assert near("corrector HCM 02 tripped") == {"next": True, "named": False}
+    assert near("corrector SR:C01-MG:PS1 tripped") == {"pv": True}
+    assert near("corrector tripped") == {}
 
 
 def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(

@@ -246,6 +246,42 @@ def test_a_kind_that_weighs_more_comes_first() -> None:
     assert order.items[0].factors == {"domain_weight": 1.2}
 
 
+@pytest.mark.requirement("S4-21")
+def test_a_hit_that_names_what_the_question_names_comes_first() -> None:
+    found = [meaning(hit("like", 0.6), hit("next", 0.57), hit("named", 0.53))]
+    known = Facts(near={"named": True, "next": False})
+    assert names(rank(found, Facts(), MEANING)) == ["like", "next", "named"]
+    order = rank(found, known, MEANING)
+    assert names(order) == ["named", "next", "like"]
+    told = [item.factors for item in order.items]
+    assert told == [{"entity_proximity": 1.2}, {"entity_proximity": 1.1}, {}]
+    off = with_ordering(MEANING, entity_factor=1.0)
+    assert names(rank(found, known, off)) == ["like", "next", "named"]
+
+
+@pytest.mark.requirement("S4-25")
+def test_an_entry_counts_less_by_the_half_lives_of_its_kind_if_there_are_any() -> None:
+    # They were written on the first of January.
+    found = [meaning(hit("note", 0.6), hit("incident", 0.58, kind="incident"))]
+    assert names(rank(found, Facts(), MEANING)) == ["note", "incident"]
+    ages = {"note": 30.0}
+    for day, factor in (
+        ("2025-12-01", None),
+        ("2026-01-01", None),
+        ("2026-01-31", 0.75),
+        ("2026-03-02", 0.625),
+    ):
+        aged = with_ordering(MEANING, half_lives=ages, day=day)
+        told = {one.entry_id: one.factors for one in rank(found, Facts(), aged).items}
+        own = {} if factor is None else {"freshness": pytest.approx(factor)}
+        assert told == {"note": own, "incident": {}}
+        assert ([*told] == ["note", "incident"]) is (factor is None)
+    # Never more than by half.
+    old = with_ordering(MEANING, half_lives=ages, day="2126-01-01")
+    (note,) = [one for one in rank(found, Facts(), old).items if one.entry_id == "note"]
+    assert note.factors == {"freshness": pytest.approx(0.5)}
+
+
 @pytest.mark.requirement("S4-23")
 def test_a_hit_linked_to_a_strong_one_is_pulled_up() -> None:
     found = [
