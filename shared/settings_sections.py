@@ -301,6 +301,12 @@ class AttachmentSettings(Section):
     max_text_bytes: int = Field(
         1_000_000, ge=1, description="The text of one file is cut there."
     )
+    thumbnail_pixels: int = Field(
+        320,
+        ge=0,
+        le=512,
+        description="Longer side of the small picture of a picture; 0: none is made.",
+    )
     max_attempts: int = Field(
         100, ge=1, description="Then a file that its source does not give is failed."
     )

@@ -18,12 +18,17 @@ from api.answers import as_json
 from api.context import Caller, Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import CarriedError, documented
-from api.schemas.attachments import AttachmentList, AttachmentOut, attachment_out
+from api.schemas.attachments import (
+    AttachmentList,
+    AttachmentOut,
+    attachment_out,
+    inline_out,
+)
 from api.uploads import Upload
 from shared.enrich.attachments import rows
 from shared.enrich.attachments.sniff import OCTETS, SHOWN_TYPES, shown_type
 from shared.enrich.attachments.store import FileStore
-from shared.entries import attachments, reading
+from shared.entries import attachments, inline, reading
 from shared.entries.attachments import Attached
 from shared.errors import (
     GoneError,
@@ -55,6 +60,9 @@ _BODY: dict[str, Any] = {
         },
     }
 }
+# Whatever it is, nobody runs it.
+_INERT = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff"}
+_JPEG = "image/jpeg"
 _UNIQUE_KEY = Header(
     description="The same key again gets the same answer.",
     json_schema_extra={"pattern": "^[!-~]{1,128}$"},
@@ -71,10 +79,12 @@ _UNIQUE_KEY = Header(
 def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     """Every file, those too that are still to be fetched or lie elsewhere."""
     with connection(ctx.pool) as conn:
-        reading.present(reading.current(conn, caller.scope, entry_id))
+        entry = reading.present(reading.current(conn, caller.scope, entry_id))
         found = attachments.of_entries(conn, caller.scope.tenant, [entry_id])
-    items = [attachment_out(one) for one in found.get(entry_id, [])]
-    return as_json({"items": items, "next_cursor": None})
+    files = found.get(entry_id, [])
+    shown = inline.shown(entry.text, entry.text_format, files)
+    items = [attachment_out(one) for one in files]
+    return as_json({"items": items, "inline": inline_out(shown), "next_cursor": None})
 
 
 @router.post(
@@ -131,12 +141,34 @@ def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
     headers = {
         "Content-Disposition": _disposition(one.filename),
         "Content-Length": str(one.size),
-        "Content-Security-Policy": "sandbox",
-        "X-Content-Type-Options": "nosniff",
+        **_INERT,
     }
     pieces = _opened(ctx.uploads.store, one.sha256, one.size)
     media_type = shown_type(one.media_type)
     return StreamingResponse(pieces, headers=headers, media_type=media_type)
+
+
+@router.get(
+    "/attachments/{attachment_id}/thumbnail",
+    summary="Read the small picture of a file",
+    response_class=Response,
+    responses={
+        200: {"description": "A JPEG of our own making.", "content": {_JPEG: {}}},
+        **documented(404, 410),
+    },
+    dependencies=[Depends(needs("read"))],
+)
+def get_thumbnail(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """The picture made smaller, without what stood beside its pixels."""
+    with connection(ctx.pool) as conn:
+        found = rows.thumbnail(conn, caller.scope, attachment_id)
+    if found is None:
+        raise NotFoundError
+    picture, is_deleted = found
+    if is_deleted:
+        raise GoneError
+    headers = {"Content-Disposition": 'attachment; filename="thumbnail.jpg"', **_INERT}
+    return Response(picture, headers=headers, media_type=_JPEG)
 
 
 @asynccontextmanager

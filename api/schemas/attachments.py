@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from shared.entries.attachments import Attached
+from shared.entries.inline import Shown
 
 
 class AttachmentOut(BaseModel):
@@ -26,13 +28,33 @@ class AttachmentOut(BaseModel):
     )
     url: str | None
     error: dict[str, Any] | None = Field(description="Why it is not here, or not read.")
+    thumbnail: str | None = Field(
+        description="Where a small JPEG of it is; null: it is no picture that is here."
+    )
+
+
+class InlinePicture(BaseModel):
+    """A picture that the text shows, and the file that it is."""
+
+    src: str = Field(description="Its address, as it stands in the text.")
+    attachment_id: UUID
 
 
 class AttachmentList(BaseModel):
     """The files of one entry, in its own order."""
 
     items: list[AttachmentOut]
+    inline: list[InlinePicture] = Field(
+        description="Which pictures of the text are files of it, in the text's order."
+    )
     next_cursor: None = None
+
+
+def inline_out(shown: Iterable[Shown]) -> list[dict[str, str]]:
+    """Return which pictures are which files, ready to be written as JSON."""
+    return [
+        {"src": one.address, "attachment_id": str(one.attachment_id)} for one in shown
+    ]
 
 
 def attachment_out(one: Attached) -> dict[str, Any]:
@@ -49,4 +71,7 @@ def attachment_out(one: Attached) -> dict[str, Any]:
         "state": one.state,
         "url": one.url,
         "error": one.error,
+        "thumbnail": f"/v1/attachments/{one.id}/thumbnail"
+        if one.has_thumbnail
+        else None,
     }

@@ -49,7 +49,8 @@ COLUMNS: LiteralString = """
     SELECT a.id, a.entry_id, a.external_id, a.position, a.filename, a.url,
            a.declared_type, a.declared_bytes, a.caption, a.thumbnail_url, a.state,
            a.error, a.media_type, a.bytes AS size, a.sha256,
-           coalesce(a.text <> '', false) AS text_extracted"""
+           coalesce(a.text <> '', false) AS text_extracted,
+           a.thumbnail IS NOT NULL AND a.state = 'stored' AS has_thumbnail"""
 _OF_ENTRIES: LiteralString = (
     COLUMNS
     + """
@@ -90,6 +91,7 @@ class Attached:
     size: int | None
     sha256: bytes | None
     text_extracted: bool
+    has_thumbnail: bool
 
 
 def store(

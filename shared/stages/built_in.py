@@ -18,10 +18,11 @@ def attachments() -> StageDescriptor:
     """Return the stage that fetches and reads files."""
     return StageDescriptor(
         ATTACHMENTS_STAGE,
-        version=1,
-        description="Fetches the entry's files and reads the text in them.",
+        version=2,
+        description="Fetches the entry's files, reads the text in them and makes"
+        " pictures small.",
         order=5,
-        writes="the files and their texts",
+        writes="the files, their texts and their thumbnails",
         on_demand=True,
     )
 

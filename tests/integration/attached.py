@@ -8,6 +8,8 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 
+from PIL import Image
+
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 S = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 A = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -128,6 +130,13 @@ def png(width: int = 640, height: int = 480) -> bytes:
         + chunk(b"IDAT", zlib.compress(b"\0"))
         + chunk(b"IEND", b"")
     )
+
+
+def screen() -> bytes:
+    """Return a picture that is whole: black, and wider than it is high."""
+    file = io.BytesIO()
+    Image.new("RGB", (80, 60)).save(file, "PNG")
+    return file.getvalue()
 
 
 def bomb(megabytes: int) -> bytes:

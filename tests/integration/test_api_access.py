@@ -54,6 +54,7 @@ ROUTES: dict[str, tuple[str, dict[str, Any], int]] = {
         404,
     ),
     "GET /v1/attachments/{attachment_id}": ("read", {}, 404),
+    "GET /v1/attachments/{attachment_id}/thumbnail": ("read", {}, 404),
     "GET /e/{source}/{external_id}": ("read", {}, 404),
     # No source is called that.
     "PUT /e/{source}/{external_id}": ("ingest", {"json": {"text": "x"}}, 422),

@@ -55,7 +55,7 @@ def test_a_file_is_stored_listed_and_given_back(caller, entry):
         "stored",
     )
     listed = caller.get(f"/v1/entries/{entry}/attachments").json()
-    assert listed == {"items": [body], "next_cursor": None}
+    assert listed == {"items": [body], "inline": [], "next_cursor": None}
     given = caller.get(f"/v1/attachments/{body['attachment_id']}")
     assert given.content == attached.docx()
     assert given.headers["content-length"] == str(len(given.content))

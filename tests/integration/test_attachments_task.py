@@ -36,6 +36,7 @@ from workers.enhance import extract_metadata
 
 TENANT = "default"
 PNG = attached.png()
+SCREEN = attached.screen()
 
 
 class Files(StubServer):
@@ -452,13 +453,21 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
                 break
             make_due_now(conn)
 
-    entry_id = save(conn, ref(server, "a.docx", attached.docx()), ref(server, "b", PNG))
+    entry_id = save(
+        conn,
+        ref(server, "a.docx", attached.docx()),
+        ref(server, "b", PNG),
+        ref(server, "c.png", SCREEN),
+    )
     fetch_and_read()
+    assert found(conn, entry_id)["c.png"].has_thumbnail
     gone = found(conn, entry_id)["b"].sha256
     assert gone is not None
     open_store(ctx.settings).delete(gone)
     extract_metadata(ctx, [entry_id])
-    conn.execute("UPDATE attachment SET text = 'as an older one read it'")
+    conn.execute(
+        "UPDATE attachment SET text = 'as an older one read it', thumbnail = NULL"
+    )
     conn.execute("DELETE FROM work")
     assert renew() == []
 
@@ -472,10 +481,11 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
 
     assert ATTACHMENTS_STAGE not in due_stages(conn)
     texts = conn.execute("SELECT filename, text FROM attachment ORDER BY filename")
-    (_, read), (_, kept) = texts.fetchall()
+    (_, read), (_, kept), _ = texts.fetchall()
     assert "IPM4A07" in read
     assert kept == "as an older one read it"
-    assert len(server.requests()) == 2
+    assert found(conn, entry_id)["c.png"].has_thumbnail
+    assert len(server.requests()) == 3
     stages = conn.execute("SELECT stage FROM work").fetchall()
     assert (METADATA_STAGE,) in stages
     assert renew() == []

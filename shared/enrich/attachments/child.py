@@ -7,6 +7,7 @@ what was written stands.
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import logging
@@ -27,7 +28,6 @@ _NICE = 10
 _HELD_BYTES = 32_768
 # Of a page of HTML, what is read is rarely more than a quarter.
 _MARKUP_PER_TEXT = 4
-_PICTURES = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 # Of pixels: one of a hundred megapixels is large; its pixels are never read anyway.
 _MAX_PIXELS = 500_000_000
 _TAKEN, _TAKEN_ORIGINALLY, _DESCRIPTION, _EXIF = 0x0132, 0x9003, 0x010E, 0x8769
@@ -100,6 +100,9 @@ def main(arguments: list[str]) -> None:
         # Of whatever else ends it, what was read until then stands.
         output.flush()
         output.tell(**outcome)
+    if "end" in outcome and bounds["media_type"] in _READS_PICTURES:
+        # Last: whatever the pixels do to this process, what was read stands.
+        _tell_thumbnail(file, bounds, output)
 
 
 def read(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
@@ -167,6 +170,22 @@ def _read_html(file: BinaryIO, output: Output) -> None:
     output.add(markup.to_plain(_beginning(file, most), "html"))
 
 
+def _tell_thumbnail(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
+    """Make a small picture of it, or say why there is none."""
+    from shared.enrich.attachments import thumbnails
+
+    edge, most = bounds["thumbnail_pixels"], bounds["max_thumbnail_bytes"]
+    if not edge:
+        return
+    file.seek(0)
+    try:
+        made = thumbnails.make(file, edge, most)
+    except thumbnails.NoThumbnailError as exc:
+        output.tell(no_thumbnail=str(exc))
+    else:
+        output.tell(thumbnail=base64.b64encode(made).decode())
+
+
 def _beginning(file: BinaryIO, most: int) -> str:
     """Return as much of a text as is kept, up to the end of a line."""
     data = file.read(most)
@@ -180,10 +199,12 @@ def _read_picture(file: BinaryIO, output: Output) -> None:
     """Say what its header says: nothing of the picture itself is unpacked."""
     from PIL import Image
 
+    from shared.enrich.attachments.thumbnails import FORMATS
+
     Image.MAX_IMAGE_PIXELS = _MAX_PIXELS
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     try:
-        with Image.open(file, formats=_PICTURES) as picture:
+        with Image.open(file, formats=FORMATS) as picture:
             width, height = picture.size
             # Asked for its exif, a PNG is unpacked to its end.
             exif = Image.Exif()
@@ -199,13 +220,13 @@ def _read_picture(file: BinaryIO, output: Output) -> None:
             output.add(text.strip("\0 ") + "\n")
 
 
+_READS_PICTURES = tuple(
+    f"image/{name}" for name in ("png", "jpeg", "gif", "webp", "bmp", "tiff")
+)
 _READERS: dict[str, Callable[[BinaryIO, Output], None]] = {
     "application/pdf": _read_pdf,
     "text/html": _read_html,
-    **{
-        f"image/{name}": _read_picture
-        for name in ("png", "jpeg", "gif", "webp", "bmp", "tiff")
-    },
+    **dict.fromkeys(_READS_PICTURES, _read_picture),
 }
 
 

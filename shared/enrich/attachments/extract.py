@@ -5,6 +5,8 @@ Neither the API nor a worker ever decodes what somebody attached.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import os
 import re
@@ -26,7 +28,12 @@ log = get_logger()
 _CHILD = "shared.enrich.attachments.child"
 # JSON takes up to six bytes for a character of two.
 _OUTPUT_PER_TEXT = 8
+# Noise of the largest edge that may be set takes less.
+MAX_THUMBNAIL_BYTES = 180_000
+# What is not text: how it ended, and a thumbnail with a third more for its letters.
+_OUTPUT_BESIDE = 65_536 + 4 * MAX_THUMBNAIL_BYTES // 3
 _KILLED = "killed"
+_JPEG = b"\xff\xd8\xff"
 _DOCUMENT = re.compile(r"application/vnd\.[a-z.-]{1,100}")
 
 
@@ -40,11 +47,13 @@ class Bounds:
     max_unpacked_bytes: int
     max_members: int
     max_ratio: int
+    # Of the longer side of a thumbnail; 0: none is made.
+    thumbnail_pixels: int = 0
 
     @property
     def max_output_bytes(self) -> int:
         """What the child may write, in all."""
-        return self.max_text_bytes * _OUTPUT_PER_TEXT + 65_536
+        return self.max_text_bytes * _OUTPUT_PER_TEXT + _OUTPUT_BESIDE
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,8 @@ class Extracted:
     media_type: str
     text: str
     error: IngestionError | None = None
+    # A small JPEG of a picture.
+    thumbnail: bytes | None = None
 
 
 def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
@@ -74,7 +85,7 @@ def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
     text, _ = decoding.mend("".join(str(line.get("text", "")) for line in told))
     text = text.encode()[: bounds.max_text_bytes].decode("utf-8", "ignore").strip()
     if "end" in known:
-        return Extracted(found, text)
+        return Extracted(found, text, thumbnail=_thumbnail(known, found))
     reason = str(known.get("failed", ended))
     if found == sniff.ZIP and reason in {_KILLED, "memory"}:
         # What cannot be looked through within the bounds is not known to be safe.
@@ -91,6 +102,7 @@ def _told(
     asked = {
         **asdict(bounds),
         "max_output_bytes": bounds.max_output_bytes,
+        "max_thumbnail_bytes": MAX_THUMBNAIL_BYTES,
         "media_type": media_type,
     }
     with tempfile.TemporaryFile() as output:
@@ -114,6 +126,20 @@ def _told(
     ended = _KILLED if status < 0 else "broken"
     # The last line may have been cut by whatever ended the child.
     return [_told_by(line) for line in lines[:-1] if line], ended
+
+
+def _thumbnail(known: dict[str, Any], media_type: str) -> bytes | None:
+    """Return what the child made of a picture, if that can be a thumbnail."""
+    if "no_thumbnail" in known:
+        reason = str(known["no_thumbnail"])[:40]
+        log.info("thumbnail_not_made", media_type=media_type, reason=reason)
+    try:
+        made = base64.b64decode(str(known.get("thumbnail", "")), validate=True)
+    except (binascii.Error, ValueError):
+        # Whoever has taken over the child may write what they like.
+        return None
+    is_one = made.startswith(_JPEG) and len(made) <= MAX_THUMBNAIL_BYTES
+    return made if is_one else None
 
 
 def _told_by(line: bytes) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def bounds_of(settings: Settings) -> Bounds:
         max_unpacked_bytes=settings.max_unpacked_bytes,
         max_members=settings.max_archive_members,
         max_ratio=settings.max_archive_ratio,
+        thumbnail_pixels=section.thumbnail_pixels,
     )
 
 
@@ -72,7 +73,14 @@ def received(
 def read(got: Received, bounds: Bounds) -> Stored:
     """Read what is readable in it; raises `unsafe_archive` and nothing else."""
     found = extract(got.file, got.media_type, bounds)
-    return Stored(found.media_type, got.sha256, found.text, got.bytes, found.error)
+    return Stored(
+        found.media_type,
+        got.sha256,
+        found.text,
+        got.bytes,
+        found.error,
+        found.thumbnail,
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ _ENDED: LiteralString = """
     UPDATE attachment
        SET state = %(state)s, error = %(error)s::jsonb, media_type = %(media_type)s,
            bytes = %(bytes)s, sha256 = %(sha256)s, text = %(text)s,
+           thumbnail = %(thumbnail)s,
            stored_at = CASE WHEN %(state)s = 'stored' THEN now() END
      WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'due'
        AND filename = %(filename)s AND url IS NOT DISTINCT FROM %(url)s
@@ -58,7 +60,7 @@ _STORED_BEFORE: LiteralString = """
 _READ_ANEW: LiteralString = """
     UPDATE attachment
        SET state = %(state)s, error = %(error)s::jsonb, media_type = %(media_type)s,
-           sha256 = %(sha256)s, text = %(text)s,
+           sha256 = %(sha256)s, text = %(text)s, thumbnail = %(thumbnail)s,
            stored_at = CASE WHEN %(state)s = 'stored' THEN now() END
      WHERE id = %(id)s AND tenant = %(tenant)s AND state = 'stored'
        AND sha256 = %(of)s"""
@@ -71,18 +73,27 @@ _ONE: LiteralString = (
      WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s"""
     + rights.SEEN
 )
+_THUMBNAIL: LiteralString = (
+    """
+    SELECT a.thumbnail, e.deleted_at IS NOT NULL
+      FROM attachment a
+      JOIN entry e ON e.id = a.entry_id
+     WHERE a.tenant = %(tenant)s AND e.tenant = %(tenant)s AND a.id = %(id)s
+       AND a.state = 'stored' AND a.thumbnail IS NOT NULL"""
+    + rights.SEEN
+)
 _COUNT: LiteralString = """
     SELECT count(*) FROM attachment
      WHERE tenant = %(tenant)s AND entry_id = %(entry_id)s"""
 _ADD: LiteralString = """
     INSERT INTO attachment (id, tenant, entry_id, external_id, position, filename,
         declared_type, declared_bytes, state, error, media_type, bytes, sha256, text,
-        stored_at)
+        thumbnail, stored_at)
     SELECT %(id)s, %(tenant)s, %(entry_id)s, %(external_id)s,
            (SELECT coalesce(max(a.position) + 1, 0) FROM attachment a
              WHERE a.entry_id = %(entry_id)s),
            %(filename)s, %(declared_type)s, %(bytes)s, 'stored', %(error)s::jsonb,
-           %(media_type)s, %(bytes)s, %(sha256)s, %(text)s, now()
+           %(media_type)s, %(bytes)s, %(sha256)s, %(text)s, %(thumbnail)s, now()
         ON CONFLICT (entry_id, external_id) DO NOTHING"""
 _UPLOADED: LiteralString = (
     COLUMNS
@@ -153,6 +164,7 @@ class Stored:
     text: str
     bytes: int
     error: LogchordError | None = None
+    thumbnail: builtins.bytes | None = None
 
 
 def due(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> list[Due]:
@@ -218,6 +230,7 @@ def _found_in(stored: Stored | None, error: LogchordError | None) -> dict[str, o
         "media_type": stored.media_type if stored else None,
         "sha256": stored.sha256 if stored else None,
         "text": stored.text if stored else None,
+        "thumbnail": stored.thumbnail if stored else None,
     }
 
 
@@ -238,6 +251,15 @@ def one(
         return None
     is_deleted = row.pop("is_deleted")
     return Attached(**row), bool(is_deleted)
+
+
+def thumbnail(
+    conn: Connection[TupleRow], scope: Scope, attachment_id: UUID
+) -> tuple[bytes, bool] | None:
+    """Return the small picture of a file, and if its entry is deleted; None: none."""
+    values = {"id": attachment_id, **scope.params}
+    row = conn.execute(_THUMBNAIL, values).fetchone()
+    return None if row is None else (bytes(row[0]), bool(row[1]))
 
 
 def count(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> int:
@@ -283,6 +305,7 @@ def add(
         "bytes": stored.bytes,
         "sha256": stored.sha256,
         "text": stored.text,
+        "thumbnail": stored.thumbnail,
     }
     return conn.execute(_ADD, values).rowcount > 0
 
