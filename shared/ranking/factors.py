@@ -83,7 +83,8 @@ class _Age:
         if half_life is None:
             return 1.0
         age = (self._day - datetime.fromisoformat(entry_time)) / timedelta(days=1)
-        return LEAST + (1.0 - LEAST) * 0.5 ** (max(0.0, age) / half_life)
+        left: float = 0.5 ** (max(0.0, age) / half_life)
+        return LEAST + (1.0 - LEAST) * left
 
 
 def _scopes(

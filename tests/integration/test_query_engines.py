@@ -6,7 +6,7 @@ import os
 import random
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import pytest
 import yaml
@@ -75,11 +75,21 @@ RANGES = (
     *(Field("metadata.set", one) for one in (">2024-01", "<2024-02", ">=2024-02")),
     *(Field("metadata.set", one) for one in ("2024-01..2024-02", "..2024-01", ">7")),
 )
-METADATA: tuple[dict[str, object], ...] = (
-    *({}, {}, {"run": 41}, {"run": "41.0"}, {"run": 42, "set": "2024-02-01"}),
-    *({"run": [7, 60.5]}, {"run": "night"}, {"run": [40, "off", 60]}, {"ru": 41}),
-    *({"set": "2024-01-31 23:59"}, {"set": ["2023-12-31", "2024-03-01"], "run": -1}),
-    *({"set": "2024-02-29T10:00Z"}, {"run": "2024-02-01"}, {"set": 41}),
+METADATA: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"run": 41},
+    {"run": "41.0"},
+    {"run": 42, "set": "2024-02-01"},
+    {"run": [7, 60.5]},
+    {"run": "night"},
+    {"run": [40, "off", 60]},
+    {"ru": 41},
+    {"set": "2024-01-31 23:59"},
+    {"set": ["2023-12-31", "2024-03-01"], "run": -1},
+    {"set": "2024-02-29T10:00Z"},
+    {"run": "2024-02-01"},
+    {"set": 41},
 )
 
 

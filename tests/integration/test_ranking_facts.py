@@ -250,7 +250,10 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
         EntryDraft("api", "like", "The corrector tripped after the fill"),
     )
     names = {str(entry_id): name for name, entry_id in ids.items()}
-    every = {"mode": "semantic", "ordering": {"similarity_threshold": 0.0}}
+    every: dict[str, Any] = {
+        "mode": "semantic",
+        "ordering": {"similarity_threshold": 0.0},
+    }
 
     def near(query: str) -> dict[str, bool]:
         plan = asking.plan(query, **every)
@@ -261,8 +264,11 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
         known = facts.read(lambda: asking.pool, plan, flat(told), 5000).near
         read = {names[one]: is_named for one, is_named in known.items()}
-        of = {True: {"entity_proximity": 1.2}, False: {"entity_proximity": 1.1}}
-        assert factors == {one: of.get(read.get(one), {}) for one in ids}
+        of = {
+            name: {"entity_proximity": 1.2 if is_named else 1.1}
+            for name, is_named in read.items()
+        }
+        assert factors == {one: of.get(one, {}) for one in ids}
         return read
 
     assert near("corrector HCM03 tripped") == {"named": True, "next": False}
