@@ -47,6 +47,7 @@ from api.routes import (
     threads,
 )
 from api.searches import Searches
+from api.sessions import Sessions
 from api.threads import Threads
 from api.uploads import Uploads
 from shared import broker
@@ -141,6 +142,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await context.backlog.stop()
         await context.key_use.stop()
         await context.searches.stop()
+        await context.sessions.stop()
         context.limiter.close()
         context.nudger.stop()
         context.pool.close()
@@ -160,7 +162,7 @@ def _open(settings: Settings) -> ApiContext:
     celery = broker.make_app(settings)
     jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
-    limiter = Limiter(lambda: Link.open(broker.limiter_redis(settings)))
+    limiter = Limiter(lambda: Link.open(broker.brief_redis(settings)))
     key_use = KeyUse(pool)
 
     @lru_cache(maxsize=1)
@@ -171,6 +173,12 @@ def _open(settings: Settings) -> ApiContext:
     def signer() -> Signer:
         return Signer(secret(), settings.cursor_ttl_minutes * 60)
 
+    searches = Searches(settings, celery, jobs, clock, pool, signer)
+    sessions = Sessions(
+        broker.brief_redis(settings),
+        settings.session.inactivity_seconds,
+        searches.facility,
+    )
     return ApiContext(
         settings=settings,
         pool=pool,
@@ -178,7 +186,8 @@ def _open(settings: Settings) -> ApiContext:
         jobs=jobs,
         clock=clock,
         nudger=Nudger(celery),
-        searches=Searches(settings, celery, jobs, clock, pool, signer),
+        searches=searches,
+        sessions=sessions,
         callers=Callers(settings, pool, limiter, key_use.note),
         limiter=limiter,
         secret=secret,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from api.key_use import KeyUse
     from api.probes import Probes
     from api.searches import Searches
+    from api.sessions import Sessions
     from api.uploads import Uploads
     from shared.access.cursors import Signer
     from shared.access.limits import Kind, Limiter
@@ -44,6 +45,7 @@ class ApiContext:
     clock: BrokerClock
     nudger: Nudger
     searches: Searches
+    sessions: Sessions
     callers: Callers
     limiter: Limiter
     secret: Callable[[], bytes]

@@ -76,6 +76,7 @@ def ordering_of(settings: Settings) -> Ordering:
         half_lives={str(k): d for k, d in unified.freshness.half_life_days.items()},
         gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
         scope_factor=unified.weighting.scope,
+        session_factor=unified.weighting.session,
         source_share=search.source_share,
         high=search.confidence_high,
         medium=search.confidence_medium,

@@ -136,7 +136,7 @@ class Searches:
             plan,
             parameters=checked(question.parameters, taken),
             config_hash=self._config_hash,
-            ordering=bearing.ordered(plan, self.facility, clock),
+            ordering=bearing.ordered(plan, self.facility, clock, question.ambient),
             request=question.request,
             glossary=glossary,
         )

@@ -228,8 +228,8 @@ def mailbox_redis(settings: Settings) -> redis.asyncio.Redis:
     )
 
 
-def limiter_redis(settings: Settings) -> redis.asyncio.Redis:
-    """Return the rate limiter's client, which gives up after 50 ms."""
+def brief_redis(settings: Settings) -> redis.asyncio.Redis:
+    """Return a client of rate limits and sessions, which gives up after 50 ms."""
     return redis.asyncio.Redis.from_url(
         _with_database(broker_url(settings), _LIMITER_DATABASE),
         socket_timeout=LIMITER_TIMEOUT_SECONDS,

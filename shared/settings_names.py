@@ -95,7 +95,6 @@ WITHOUT_EFFECT = (
     "pipelines.agent",
     "pipelines.rag",
     "reasoning",
-    "session",
     "synthesis.max_tokens",
     "synthesis.model",
     "synthesis.quota_per_day",

@@ -190,6 +190,12 @@ class WeightingSettings(Section):
     scope: float = Field(
         1.2, ge=0.5, le=1.5, description="Within the `scope` of the page that asks."
     )
+    session: float = Field(
+        1.1,
+        ge=0.5,
+        le=1.5,
+        description="Names what the session asked before, or what the page shows.",
+    )
 
 
 class FederationSettings(Section):

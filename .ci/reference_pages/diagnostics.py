@@ -17,6 +17,7 @@ SAID = {
     "quotes_balanced": "A quote has no other to close it and is left out.",
     "relaxed_to_any_term": "No entry has all the words; these have some of them.",
     "rerank_skipped": "Results stand in another order than was asked for, and why.",
+    "session_unread": "Redis did not say in time what the session had asked before.",
     "terms_dropped": "More words than `max_query_terms`; the last are left out.",
     "terms_expanded": "What patterns and forms of the glossary were searched as.",
     "under_return": "By meaning, what is farther was not looked at; there may be more.",
@@ -24,7 +25,7 @@ SAID = {
     "wildcard_refused": "A `*` alone, or a `?` in what is no name, is no pattern.",
 }
 # Beside those of the contract.
-OURS = frozenset({"field_unreadable", "operator_ignored"})
+OURS = frozenset({"field_unreadable", "operator_ignored", "session_unread"})
 
 
 def diagnostics_page() -> str:

@@ -132,7 +132,7 @@ async def post_plan(
 ) -> Response:
     """Answer with the plan of the same request to `/v1/search/query`."""
     question = body.question(fault_of(request, caller, ctx))
-    plan = await _made(question, caller, ctx)
+    plan = await _made(question, caller, ctx, keep=False)
     log.info("plan_shown", mode=plan.method, **_asked(plan, caller, ctx))
     told = await asyncio.to_thread(preview.read, ctx.pool, plan, ctx.searches.facility)
     return as_json({**told, "expected_ms": ctx.searches.expected_ms(plan)})
@@ -144,14 +144,15 @@ async def _plan(
     return await planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
 
 
-async def _made(question: Question, caller: Caller, ctx: Ctx) -> Plan:
+async def _made(question: Question, caller: Caller, ctx: Ctx, *, keep: bool) -> Plan:
     approved = await ctx.searches.glossaries.of(caller.scope.tenant)
-    return ctx.searches.plan(question, caller.scope, approved)
+    plan = ctx.searches.plan(question, caller.scope, approved)
+    return await ctx.sessions.carried(plan, question.session_id, keep=keep)
 
 
 async def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
     """Return the plan of a question, and log that it was asked, as the setting says."""
-    plan = await _made(question, caller, ctx)
+    plan = await _made(question, caller, ctx, keep=True)
     log.info("search_asked", mode=plan.method, **_asked(plan, caller, ctx))
     return plan
 

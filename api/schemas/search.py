@@ -16,6 +16,7 @@ from pydantic import (
 
 from api.schemas import filters
 from api.schemas.absence import ContextAnswer, Coverage, Relaxation
+from api.schemas.ambient import Ambient, said
 from api.schemas.branches import BranchOutcome
 from api.schemas.facets import Facet
 from api.schemas.hits import Cut, SearchHit
@@ -33,8 +34,6 @@ _ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
 # Fields of the contract whose feature is not there yet, and the values that ask for
 # nothing: any other is refused, none is ignored.
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "ambient": (None, {}),
-    "session_id": (None,),
     "validation_threshold": (None,),
     "synthesize": (None, False),
     "include_citations": (None, True),
@@ -66,7 +65,7 @@ class SearchScope(BaseModel):
     kinds: Names = []
     logbooks: Names = []
     sources: Names = []
-    devices: Annotated[list[str], Field(max_length=0)] = []
+    devices: Names = []
 
 
 class SearchRequest(BaseModel):
@@ -132,6 +131,12 @@ class SearchRequest(BaseModel):
     scope: SearchScope | None = Field(
         None, description="What the page that asks is about: a bias, never a filter."
     )
+    ambient: Ambient | None = Field(
+        None, description="The page that asks, and what was done there: a bias, too."
+    )
+    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Of questions that belong together: their names are carried."
+    )
     exhaustive: StrictBool | None = Field(
         None, description="All that match by words, counted, and no cut anywhere."
     )
@@ -175,12 +180,6 @@ class SearchRequest(BaseModel):
             if name in resolved and not _is_same(name, resolved[name], value):
                 message = f"{name} is given twice"
                 raise ValueError(message)
-            if name == "scope" and isinstance(value, dict) and value.get("devices"):
-                raise ModuleNotEnabledError(
-                    "A scope of devices is not built in yet.",
-                    module_name="scope.devices",
-                    available=["kinds", "logbooks", "sources"],
-                )
             if name in _NEUTRAL:
                 _refuse_unbuilt(name, value)
                 continue
@@ -200,6 +199,8 @@ class SearchRequest(BaseModel):
             deadline_ms=self.deadline_ms,
             fault=fault,
             ordering=self._ordering(),
+            ambient=self._ambient(),
+            session_id=self._session(),
             fuzzy_threshold=self.fuzzy_threshold,
             debug=bool(self.debug),
             sort=self.sort or "relevance",
@@ -210,8 +211,24 @@ class SearchRequest(BaseModel):
             by_thread=self.collapse == "thread",
             asks_rerank=self.rerank is True,
             amount=self._amount(),
-            request={"query": self.query, **self.model_dump(exclude_unset=True)},
+            request=self._request(),
         )
+
+    def _request(self) -> dict[str, Any]:
+        """Return what is kept of it with its job: of a session nothing."""
+        given = self.model_dump(exclude_unset=True, exclude={"ambient", "session_id"})
+        around = {"ambient": said(self.ambient)} if self.ambient else {}
+        return {"query": self.query, **given, **around}
+
+    def _ambient(self) -> dict[str, Any]:
+        ambient = said(self.ambient)
+        door.check_tree(ambient, "ambient")
+        return ambient
+
+    def _session(self) -> str | None:
+        if self.session_id is None:
+            return None
+        return door.admit(self.session_id, "session_id")
 
     def _amount(self) -> Amount:
         """Return how much of its results the answer is to tell."""
@@ -225,14 +242,14 @@ class SearchRequest(BaseModel):
 
     def _ordering(self) -> dict[str, object]:
         """Return what this request says of the order of its results."""
-        said: dict[str, object] = {
+        asked: dict[str, object] = {
             "min_relevance_score": self.min_relevance_score,
             "strict": self.strict,
             "similarity_threshold": self.similarity_threshold,
             # `true` asks for what is done anyway.
             "rerank": False if self.rerank is False else None,
         }
-        given = {name: value for name, value in said.items() if value is not None}
+        given = {name: value for name, value in asked.items() if value is not None}
         if self.scope is not None:
             scope = self.scope.model_dump(exclude_defaults=True)
             door.check_tree(scope, "scope")

@@ -47,6 +47,12 @@ def told(plan: Plan, facility: Facility) -> list[dict[str, object]]:
     return [asdict(one) for one in dict.fromkeys(found)]
 
 
+def named(plan: Plan, facility: Facility) -> Iterator[Entity]:
+    """Yield what its words name, and what its fields and filters ask for."""
+    yield from said(plan, facility)
+    yield from _filtered(plan)
+
+
 def said(plan: Plan, facility: Facility) -> Iterator[Entity]:
     """Yield what stands in the words themselves; what is excluded is not meant."""
     query = hyphenated(plan.query)
@@ -59,6 +65,11 @@ def said(plan: Plan, facility: Facility) -> Iterator[Entity]:
             at = query.find(one.name, node.start + begin)
             place = (at, at + len(one.name)) if at >= 0 else (None, None)
             yield Entity(one.kind, one.name, one.canonical, *place)
+
+
+def in_text(text: str, facility: Facility) -> list[Entity]:
+    """Return what a text that is no question names."""
+    return [one for _, _, one in sorted(_in_text(text, facility))]
 
 
 def _in_text(text: str, facility: Facility) -> list[_Placed]:

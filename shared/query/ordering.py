@@ -10,8 +10,12 @@ MACHINE_FACTOR = 0.7
 GRAVITY_FACTOR = 1.2
 ENTITY_FACTOR = 1.2
 SCOPE_FACTOR = 1.2
+SESSION_FACTOR = 1.1
 # Of the mean of its first hits a question takes so much before all are weighed again.
 FEEDBACK = 0.4
+# How an entry is near to a question: it names what that names, the device next to it,
+# a device of the page that asks, or what was asked for and done just before.
+NAMED, BESIDE, SCOPED, CARRIED = "named", "beside", "scoped", "carried"
 # At most so much of a page may come from one source while others have candidates.
 SOURCE_SHARE = 0.8
 
@@ -43,14 +47,17 @@ class Ordering:
     machine_factor: float = MACHINE_FACTOR
     # 1: neighbours in a thread do not pull.
     gravity_factor: float = GRAVITY_FACTOR
-    # What the page that asks is about: `kinds`, `logbooks`, `sources`. Never a filter.
+    # What the page that asks is about: `kinds`, `logbooks`, `sources`, `devices`. Never
+    # a filter.
     scope: Mapping[str, Sequence[str]] = field(default_factory=dict)
     scope_factor: float = SCOPE_FACTOR
     # Of an entry that names what the question names; 1: none counts more.
     entity_factor: float = ENTITY_FACTOR
-    # As terms of an entry: what the question names (`named`), what is next to it
-    # (`beside`).
+    # Terms of an entry, by how one that has any of them is near.
     near: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # Where it is asked and what was done before: `kinds`, `logbooks`, `sources`.
+    places: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    session_factor: float = SESSION_FACTOR
     # By kind: after so many days an entry has lost half of what age costs it. None: no
     # age counts, and there is no day that it is counted from.
     half_lives: Mapping[str, float] = field(default_factory=dict)

@@ -52,6 +52,9 @@ class Question:
     fault: Fault | None = None
     # Fields of `Ordering` that this request sets itself.
     ordering: Mapping[str, object] = field(default_factory=dict)
+    # Where it is asked, what was done there last, and what it goes on from.
+    ambient: Mapping[str, Any] = field(default_factory=dict)
+    session_id: str | None = None
     # How alike a word must be to one that nobody has written; None: the setting's.
     fuzzy_threshold: float | None = None
     debug: bool = False

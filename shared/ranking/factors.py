@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from math import prod
 
-from shared.query.ordering import Ordering
+from shared.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.ranking.facts import Facts, Kin
 from shared.ranking.fusion import Fused
 
@@ -36,7 +36,7 @@ def of_all(
     """Return the factors of each hit that are not 1; scores are those before them."""
     kin = facts.kin
     pulls = _pulls(fused, scores, kin, ordering.gravity_factor)
-    scoped = _scopes(fused, kin, ordering)
+    scoped = _scopes(fused, facts, ordering)
     machine = _bounded(ordering.machine_factor)
     domains = {kind: _bounded(one) for kind, one in ordering.domain_weights.items()}
     age = _Age(ordering)
@@ -49,9 +49,7 @@ def of_all(
         domain = domains.get(shown.kind, 1.0)
         if domain != 1.0:
             one["domain_weight"] = domain
-        near = _nearness(facts.near.get(shown.entry_id), ordering.entity_factor)
-        if near != 1.0:
-            one["entity_proximity"] = near
+        one |= _nearness(hit, facts, ordering)
         fresh = age.factor(shown.kind, shown.entry_time)
         if fresh != 1.0:
             one["freshness"] = fresh
@@ -63,11 +61,25 @@ def of_all(
     return found
 
 
-def _nearness(is_named: bool | None, most: float) -> float:  # noqa: FBT001
-    """Return the factor of what names a thing, half as much of what names the next."""
-    if is_named is None:
-        return 1.0
-    return _bounded(most if is_named else (1.0 + most) / 2)
+def _nearness(hit: Fused, facts: Facts, ordering: Ordering) -> dict[str, float]:
+    """Return the factors of what names a thing, or belongs to what was done before."""
+    ways = facts.near.get(hit.shown.entry_id, ())
+    found: dict[str, float] = {}
+    if NAMED in ways:
+        found["entity_proximity"] = _bounded(ordering.entity_factor)
+    elif BESIDE in ways:
+        found["entity_proximity"] = _bounded((1.0 + ordering.entity_factor) / 2)
+    if CARRIED in ways or _is_placed(hit, facts, ordering):
+        found["session"] = _bounded(ordering.session_factor)
+    return {name: factor for name, factor in found.items() if factor != 1.0}
+
+
+def _is_placed(hit: Fused, facts: Facts, ordering: Ordering) -> bool:
+    """Tell whether a hit is of any place in which the question is asked."""
+    if not ordering.places:
+        return False
+    has = _has(hit, facts.kin)
+    return any(not has[part].isdisjoint(one) for part, one in ordering.places.items())
 
 
 class _Age:
@@ -87,26 +99,31 @@ class _Age:
         return LEAST + (1.0 - LEAST) * left
 
 
-def _scopes(
-    fused: Sequence[Fused], kin: Mapping[str, Kin], ordering: Ordering
-) -> list[float]:
+def _scopes(fused: Sequence[Fused], facts: Facts, ordering: Ordering) -> list[float]:
     """Return the factor of each hit; not 1: it fits every part of the page's scope."""
     wanted = {part: names for part, names in ordering.scope.items() if names}
     if not wanted:
         return [1.0] * len(fused)
     within = _bounded(ordering.scope_factor)
-    return [within if _fits(hit, kin, wanted) else 1.0 for hit in fused]
+    factors = []
+    for hit in fused:
+        ways = facts.near.get(hit.shown.entry_id, ())
+        has = _has(hit, facts.kin)
+        if SCOPED in ways:
+            has["devices"] = {*wanted.get("devices", ())}
+        fits = all(not has[part].isdisjoint(names) for part, names in wanted.items())
+        factors.append(within if fits else 1.0)
+    return factors
 
 
-def _fits(
-    hit: Fused, kin: Mapping[str, Kin], wanted: Mapping[str, Sequence[str]]
-) -> bool:
-    has = {
+def _has(hit: Fused, kin: Mapping[str, Kin]) -> dict[str, set[str]]:
+    """Return what a hit has of each part of a scope; of devices nothing is known."""
+    return {
         "kinds": {hit.shown.kind},
         "sources": {hit.shown.source},
-        "logbooks": set(kin.get(hit.shown.entry_id, _ALONE).logbooks),
+        "logbooks": {*kin.get(hit.shown.entry_id, _ALONE).logbooks},
+        "devices": set(),
     }
-    return all(not has[part].isdisjoint(names) for part, names in wanted.items())
 
 
 def _pulls(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from shared.jobs.outcome import Outcome
@@ -27,8 +27,8 @@ class Facts:
     # To the question moved towards its best hits; none: it was not moved.
     moved: Mapping[str, float] = field(default_factory=dict)
     kin: Mapping[str, Kin] = field(default_factory=dict)
-    # Who names what the question names (True), or what is next to it (False).
-    near: Mapping[str, bool] = field(default_factory=dict)
+    # How it is near, of an entry that is: `NAMED` and others of `Ordering.near`.
+    near: Mapping[str, Collection[str]] = field(default_factory=dict)
     # False: they could not be read in time, so nothing can be reranked.
     in_time: bool = True
     # Of those that a cross-encoder has read, what it said.

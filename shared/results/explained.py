@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shared.query.ordering import Ordering
+from shared.query.ordering import CARRIED, NAMED, Ordering
 from shared.query.plan import Plan
 from shared.ranking.rank import LOGIT
 from shared.ranking.rerank import COSINE, MOVED
@@ -47,9 +47,22 @@ def planned(plan: Plan) -> dict[str, Any]:
         "context_boosts": {
             "origin": ordering.machine_factor,
             "graph_gravity": ordering.gravity_factor,
-            **({"entity_proximity": ordering.entity_factor} if ordering.near else {}),
+            **_boosts(ordering),
         },
     }
+
+
+def _boosts(ordering: Ordering) -> dict[str, float]:
+    """Return what counts for hits of this question alone, each by its factor."""
+    applies = {
+        "entity_proximity": (NAMED in ordering.near, ordering.entity_factor),
+        "scope": (any(ordering.scope.values()), ordering.scope_factor),
+        "session": (
+            CARRIED in ordering.near or bool(ordering.places),
+            ordering.session_factor,
+        ),
+    }
+    return {name: factor for name, (is_so, factor) in applies.items() if is_so}
 
 
 def _rerank(ordering: Ordering) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from shared.errors import DatabaseQueryError
 from shared.jobs.outcome import Outcome
 from shared.log import get_logger
 from shared.postgres import array, at_once
-from shared.query import bearing
+from shared.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
 from shared.query.plan import Plan
 from shared.ranking import fusion, rerank
 from shared.ranking.facts import UNREAD, Facts, Kin
@@ -42,11 +43,15 @@ _KIN: LiteralString = """
      WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
      LIMIT 5000"""
 _NEAR: LiteralString = """
-    SELECT t.entry_id::text, t.tsv @@ %(named)s::tsquery
+    SELECT t.entry_id::text, t.tsv @@ %(named)s::tsquery,
+           t.tsv @@ %(beside)s::tsquery, t.tsv @@ %(scoped)s::tsquery,
+           t.tsv @@ %(carried)s::tsquery
       FROM entry_text t
      WHERE t.tenant = %(tenant)s AND t.entry_id = ANY (%(ids)s::uuid[])
        AND t.tsv @@ %(near)s::tsquery
      LIMIT 5000"""
+# In the statement's order.
+_WAYS = (NAMED, BESIDE, SCOPED, CARRIED)
 
 
 # Of a model's name: the model, where that is known without asking anybody.
@@ -86,17 +91,23 @@ def read(
 
 def _near(
     conn: Connection[Any], plan: Plan, given: Mapping[str, object]
-) -> dict[str, bool]:
-    """Return who names what the question names, or what is next to that."""
+) -> dict[str, frozenset[str]]:
+    """Return how each of the hits is near, of those that are."""
     terms = plan.ordering.near
-    if not terms:
+    if not any(terms.values()):
         return {}
     # A blank is nobody's term.
-    named = [*map(quoted, terms.get(bearing.NAMED, ()))] or [quoted(" ")]
-    beside = [*map(quoted, terms.get(bearing.BESIDE, ()))]
-    wanted = {"named": " | ".join(named), "near": " | ".join((*named, *beside))}
+    wanted = {way: _any_of(terms.get(way) or (" ",)) for way in _WAYS}
+    wanted["near"] = _any_of([one for way in _WAYS for one in terms.get(way, ())])
     rows = conn.execute(_NEAR, {**given, **wanted}, prepare=True)
-    return dict(rows.fetchall())
+    return {
+        entry_id: frozenset(compress(_WAYS, ways))
+        for entry_id, *ways in rows.fetchall()
+    }
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    return " | ".join(map(quoted, terms))
 
 
 def _cosines(

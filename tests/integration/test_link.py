@@ -151,7 +151,7 @@ def test_an_answer_too_late_for_one_is_in_time_for_whoever_asked_after_it(
 def test_a_redis_that_never_answers_holds_up_nobody_for_long() -> None:
     async def story(port: int) -> tuple[list[bool], float]:
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
-        limiter = Limiter(lambda: Link.open(broker.limiter_redis(settings)))
+        limiter = Limiter(lambda: Link.open(broker.brief_redis(settings)))
         loop = asyncio.get_running_loop()
         began = loop.time()
         taken = await asyncio.gather(

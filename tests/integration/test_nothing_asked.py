@@ -130,9 +130,7 @@ def test_what_is_off_or_not_built_in_is_refused_before_anything_is_asked(
         {"rerank": "model"},
         {"rerank": "late"},
         {"synthesize": "llm"},
-        {"ambient": {"route": "/rf"}},
-        {"session_id": "s"},
-        {"scope": {"devices": ["HCM03"]}},
+        {"validate": False},
         {"filters": {"author": {"gte": "x"}}},
     ):
         watched.refuses(**fields)

@@ -57,7 +57,7 @@ REFUSED: list[dict[str, Any]] = [
     {"query": "x\0"},
     {"query": "x", "exhaustive": True, "fuzzy_threshold": 0.5},
     {"query": "x", "parameters": {"nothing": 1}},
-    {"query": "x", "ambient": {"route": "/"}},
+    {"query": "x", "ambient": {"rout": "/"}},
     {"query": "x", "nonsense": 1},
 ]
 

@@ -20,6 +20,7 @@ from shared.entries.entry import tombstone
 from shared.jobs.outcome import Outcome
 from shared.postgres import connection
 from shared.query import bearing
+from shared.query.ordering import NAMED
 from shared.query.plan import Plan
 from shared.ranking import fold
 from shared.ranking.facts import Facts
@@ -257,13 +258,13 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
 
     def near(query: str) -> dict[str, bool]:
         plan = asking.plan(query, **every)
-        plan = replace(plan, ordering=bearing.ordered(plan, own, CLOCK))
+        plan = replace(plan, ordering=bearing.ordered(plan, own, CLOCK, {}))
         told = asking.carried_out(plan)
         assert {hit.entry_id for one in flat(told) for hit in one.hits} == {*names}
         body = asking.answer(plan, told)
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
         known = facts.read(lambda: asking.pool, plan, flat(told), 5000).near
-        read = {names[one]: is_named for one, is_named in known.items()}
+        read = {names[one]: ways == {NAMED} for one, ways in known.items()}
         of = {
             name: {"entity_proximity": 1.2 if is_named else 1.1}
             for name, is_named in read.items()

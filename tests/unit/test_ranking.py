@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.errors import ModuleNotEnabledError
 from shared.jobs.outcome import Candidate, Outcome
-from shared.query.ordering import Ordering
+from shared.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.query.plan import Limits, Plan, Question, make_plan
 from shared.ranking import calibration, factors, fold
 from shared.ranking.facts import UNREAD, Facts, Kin
@@ -249,7 +249,7 @@ def test_a_kind_that_weighs_more_comes_first() -> None:
 @pytest.mark.requirement("S4-21")
 def test_a_hit_that_names_what_the_question_names_comes_first() -> None:
     found = [meaning(hit("like", 0.6), hit("next", 0.57), hit("named", 0.53))]
-    known = Facts(near={"named": True, "next": False})
+    known = Facts(near={"named": {NAMED}, "next": {BESIDE}})
     assert names(rank(found, Facts(), MEANING)) == ["like", "next", "named"]
     order = rank(found, known, MEANING)
     assert names(order) == ["named", "next", "like"]
@@ -257,6 +257,31 @@ def test_a_hit_that_names_what_the_question_names_comes_first() -> None:
     assert told == [{"entity_proximity": 1.2}, {"entity_proximity": 1.1}, {}]
     off = with_ordering(MEANING, entity_factor=1.0)
     assert names(rank(found, known, off)) == ["like", "next", "named"]
+
+
+@pytest.mark.requirement("S4-22", "S4-11")
+def test_what_was_asked_for_or_done_before_counts_a_little_and_hides_nothing() -> None:
+    found = [meaning(hit("like", 0.6), hit("done", 0.57), hit("here", 0.56))]
+    known = Facts(near={"done": {CARRIED}}, kin={"here": Kin(logbooks=("rf", "ops"))})
+    assert names(rank(found, known, MEANING)) == ["done", "like", "here"]
+    around = with_ordering(MEANING, places={"logbooks": ["rf"], "kinds": ["incident"]})
+    order = rank(found, known, around)
+    assert names(order) == ["done", "here", "like"]
+    told = [item.factors for item in order.items]
+    assert told == [{"session": 1.1}, {"session": 1.1}, {}]
+    off = with_ordering(around, session_factor=1.0)
+    assert names(rank(found, known, off)) == ["like", "done", "here"]
+
+
+def test_a_scope_of_devices_is_what_names_one_of_them_and_fits_the_rest_of_it() -> None:
+    found = [meaning(hit("a", 0.6), hit("b", 0.57), hit("c", 0.56))]
+    known = Facts(near={"b": {SCOPED}, "c": {SCOPED}}, kin={"c": Kin(logbooks=("rf",))})
+    devices = with_ordering(MEANING, scope={"devices": ["HCM03"]})
+    assert names(rank(found, known, devices)) == ["b", "c", "a"]
+    both = with_ordering(MEANING, scope={"devices": ["HCM03"], "logbooks": ["rf"]})
+    order = rank(found, known, both)
+    assert names(order) == ["c", "a", "b"]
+    assert [item.factors for item in order.items] == [{"scope": 1.2}, {}, {}]
 
 
 @pytest.mark.requirement("S4-25")
