@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from api.schemas.search import SearchDiagnostic
 from api.schemas.times import SearchTime
+from shared.query.intent import Intent
 
 
 class PlanEntity(BaseModel):
@@ -45,7 +46,8 @@ class QueryPlan(BaseModel):
     """What a search would do; what it says is what `plan` of the answer would say."""
 
     query: str
-    intent: str = Field(description="The mode that is used.")
+    intent: Intent = Field(description="What the question is for, by its words.")
+    mode: str = Field(description="The mode that is used.")
     reasoning: str
     branches: list[str]
     sub_queries: list[str]

@@ -1,4 +1,4 @@
-"""Whether a question has several parts, or asks: told from its words, without a model.
+"""What a question is for, and whether it has several parts: told from its words alone.
 
 A rule that is not sure says nothing: most of what is typed is a few words to be found.
 """
@@ -6,6 +6,7 @@ A rule that is not sure says nothing: most of what is typed is a few words to be
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from shared.query.language.tree import And, Node, Pattern, Phrase, Words
 from shared.query.modes import Later
@@ -44,6 +45,43 @@ _COMPARES = re.compile(
 _TO = re.compile(r" (?:to|with|and|mit|und|von|zu) \S")
 # Of one thing after another.
 _THEN = re.compile(r"\S,? (?:(?:and|und) )?(?:then|danach|anschlie\u00dfend) \S")
+Intent = Literal[
+    "lookup",
+    "exact",
+    "question",
+    "compare",
+    "troubleshoot",
+    "timeline",
+    "recent",
+    "count",
+]
+# In this order: who asks why something happened asks for more than what happened.
+_FOR: dict[Intent, re.Pattern[str]] = {
+    "count": re.compile(
+        r"\bhow (?:many|often|frequently)\b|\bnumber of times\b|\bcount of\b"
+        r"|^count (?:the|all|how)\b|\bwie (?:viele?[nr]?|oft|h\u00e4ufig)\b"
+        r"|\banzahl (?:der|von|aller)\b"
+    ),
+    "compare": re.compile(f"{_AGAINST.pattern}|{_COMPARES.pattern}"),
+    "troubleshoot": re.compile(
+        r"\b(?:why|warum|wieso|weshalb|weswegen)\b|\btroubleshoot|\bfehlersuche\b"
+        r"|\bcauses? (?:of|for)\b|\bcaused(?: by)?\b|\breasons? (?:for|of|why)\b"
+        r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b|\bwodurch\b"
+        r"|\bhow\b.{1,80}\b(?:fix|repair|solve|resolve|clear|recover|handle|reset)"
+        r"|\bwie\b.{1,80}\b(?:behoben|beheben|repariert|gel\u00f6st|l\u00f6sen)"
+    ),
+    "timeline": re.compile(
+        r"\bwhat (?:has )?happened\b|\bhistory of\b|\btimeline\b|\bchronolog"
+        r"|\bsequence of events\b|\bled (?:up )?to\b|\bwas geschah\b|\bverlauf\b"
+        r"|\bwas (?:ist|war)\b.{0,80}\b(?:passiert|geschehen)\b|\bvorgeschichte\b"
+    ),
+    "recent": re.compile(
+        r"\b(?:latest|newest|most recent|recent|recently|last time|zuletzt)\b"
+        r"|\bk\u00fcrzlich\b|\bneue?ste[mnrs]?\b|^(?:the )?last\b"
+        r"|^(?:d(?:er|ie|as) )?letzte[mnrs]?\b"
+        r"|\bwhen\b.{1,80}\blast\b|\bwann\b.{1,80}\bletzte"
+    ),
+}
 # A part has so many words: `search and rescue` is one thing.
 _WORDS_OF_A_PART = 2
 _ENDS = "?\uff1f"
@@ -58,6 +96,18 @@ def calls_for(node: Node | None, text: str) -> Later | None:
     if _asks_at(words.split(), 0) or _ends_asking(node, text):
         return "rag"
     return None
+
+
+def of(node: Node | None, text: str, *, is_exact: bool) -> Intent:
+    """Return what a question is for; names and phrases alone are what they say."""
+    if is_exact:
+        return "exact"
+    words = " ".join(_typed(node)).casefold()
+    for intent, said in _FOR.items():
+        if said.search(words):
+            return intent
+    asks = _asks_at(words.split(), 0) or _ends_asking(node, text)
+    return "question" if asks else "lookup"
 
 
 def _typed(node: Node | None) -> list[str]:

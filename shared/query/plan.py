@@ -26,6 +26,7 @@ from shared.query.counting import Counting
 from shared.query.elsewhen import Elsewhen
 from shared.query.fault import Fault
 from shared.query.filters import Filters
+from shared.query.intent import Intent
 from shared.query.language import grammar, lifting, tree, wording
 from shared.query.language.calendar import NO_CLOCK, Clock
 from shared.query.language.tree import Node
@@ -126,6 +127,7 @@ class Plan:
     diagnostics: tuple[Diagnostic, ...] = ()
     # The question as it was understood, but for the fields that became filters.
     tree: Node | None = None
+    intent: Intent = "lookup"
     # Whether the answer tells how it came about.
     debug: bool = False
     # When hits were written, and by which words; when they happened; whether words of
@@ -244,7 +246,8 @@ def make_plan(
     timed = timing.take(lifted, given, text, clock)
     asked = timed.tree
     deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
-    if _is_open(question, chosen) and naming.names_all(asked, facility):
+    is_exact = naming.names_all(asked, facility)
+    if is_exact and _is_open(question, chosen):
         chosen = modes.by_words(chosen)
         # What is asked for in time is taken whatever the question's words are.
         if question.deadline_ms is None:
@@ -276,6 +279,7 @@ def make_plan(
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
+        intent=intent.of(asked, text, is_exact=is_exact),
         debug=question.debug,
         times=timed.applied,
         happened=timed.happened,

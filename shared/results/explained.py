@@ -31,7 +31,8 @@ def planned(plan: Plan) -> dict[str, Any]:
     ordering = plan.ordering
     return {
         "query": plan.query,
-        "intent": plan.method,
+        "intent": plan.intent,
+        "mode": plan.method,
         "reasoning": plan.reasoning,
         "branches": list(plan.branches),
         "sub_queries": [plan.query],

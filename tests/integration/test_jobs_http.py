@@ -369,7 +369,7 @@ def test_a_job_without_a_question_has_ended_already(admin: httpx.Client) -> None
         ({"query": "a\u0000b"}, "nul_character"),
     ],
 )
-@pytest.mark.requirement("B16")
+@pytest.mark.requirement("B16", "S4-06", "S4-07")
 def test_what_cannot_be_answered_is_refused_by_name(
     client: httpx.Client, body: dict[str, Any], code: str
 ) -> None:

@@ -213,13 +213,15 @@ def test_the_command_prints_the_plan_as_debug_does(logchord: Run) -> None:
     assert ended.returncode == 0, ended.stderr
     assert "( at character 14 has no other" in ended.stderr
     lines = [" ".join(line.split()) for line in ended.stdout.splitlines()]
-    assert "intent keyword" in lines
+    assert "intent lookup" in lines
+    assert "mode keyword" in lines
     assert "expected_ms unknown" in lines
     assert "names HCM03 (device) -> hcm3" in lines
     assert any("klyst* (pattern) -> looked up when" in line for line in lines)
     assert "pg_fts postgres · circuit not met lately" in lines
     as_json = logchord("search", "--plan", "--json", "HCM03")
-    assert json.loads(as_json.stdout)["intent"] == "keyword"
+    told = json.loads(as_json.stdout)
+    assert (told["intent"], told["mode"]) == ("exact", "keyword")
     both = logchord("search", "--plan", "--job", "HCM03")
     assert (both.returncode, both.stdout) == (2, "")
 

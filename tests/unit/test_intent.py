@@ -46,6 +46,48 @@ TOLD = [
     ("vs", ""),
 ]
 
+# A question, and what it is for.
+FOR = [
+    ("", "lookup"),
+    ("klystron replaced", "lookup"),
+    ("beam current 300 mA", "lookup"),
+    ("count rate of detector 3", "lookup"),
+    ("reset klystron", "lookup"),
+    ("number of bunches", "lookup"),
+    ("(why OR how) NOT count", "lookup"),
+    ("HCM03", "exact"),
+    ("SR:C01-MG:PS1 HCM03", "exact"),
+    ('"how many trips"', "exact"),
+    ("SR:C??-RF*", "exact"),
+    ("how many RF trips last week", "count"),
+    ("How often did HCM03 trip?", "count"),
+    ("wie viele Ausf\u00e4lle im Mai", "count"),
+    ("Anzahl der Trips", "count"),
+    ("vacuum leak vs RF trip", "compare"),
+    ("compare HCM03 with HCM04", "compare"),
+    ("Unterschied zwischen Booster und Ring", "compare"),
+    ("why did the beam trip?", "troubleshoot"),
+    ("what happened and why", "troubleshoot"),
+    ("root cause of the quench", "troubleshoot"),
+    ("what caused the dump", "troubleshoot"),
+    ("how was the klystron repaired", "troubleshoot"),
+    ("how do I reset the interlock", "troubleshoot"),
+    ("Ursache des Strahlverlusts", "troubleshoot"),
+    ("Wie wurde das Klystron repariert?", "troubleshoot"),
+    ("what happened to the klystron", "timeline"),
+    ("history of HCM03", "timeline"),
+    ("what led to the quench", "timeline"),
+    ("Was ist mit der Pumpe passiert?", "timeline"),
+    ("latest RF trips", "recent"),
+    ("last beam dump", "recent"),
+    ("when did HCM03 last trip", "recent"),
+    ("letzter Strahlverlust", "recent"),
+    ("neueste Eintr\u00e4ge zu HCM03", "recent"),
+    ("is HCM03 broken?", "question"),
+    ("which pumps are off", "question"),
+    ("Wo ist das Ersatzteil", "question"),
+]
+
 
 def _plan(query: str, mode: str = "auto") -> Plan:
     return make_plan(Question(query, mode=mode), SCOPE, Limits())
@@ -71,3 +113,11 @@ def test_with_one_module_the_other_mode_is_named_all_the_same() -> None:
     limits = Limits(enabled=frozenset({"semantic"}))
     plan = make_plan(Question("why did it trip?"), SCOPE, limits)
     assert (plan.method, plan.reasoning.partition("; ")[2]) == ("semantic", ASKS)
+
+
+@pytest.mark.parametrize(("query", "intent"), FOR, ids=[query for query, _ in FOR])
+def test_a_plan_says_what_its_question_is_for(query: str, intent: str) -> None:
+    for mode in ("auto", "hybrid", "keyword"):
+        plan = _plan(query, mode)
+        assert plan.intent == intent
+        assert Plan.from_json(plan.to_json()).intent == intent
