@@ -23,7 +23,7 @@ from shared.query.compiled.words import Known
 from shared.query.plan import Plan
 from shared.results.hydrate import Row
 from shared.results.marks import MAX_CHARACTERS, Mark, Wanted, merged
-from shared.results.passage import by_words, passage
+from shared.results.passage import PASSAGE_CHARACTERS, by_words, passage
 from shared.retrieval import columns
 from shared.text import glossary
 from shared.text.facility import PLAIN, Facility
@@ -38,8 +38,8 @@ MOST_PARTS = 3
 PART_CHARACTERS = 200
 # A text hardly longer than two parts is shown whole.
 WHOLE_CHARACTERS = 400
-# Of work for a whole page: what comes too late is shown without marks, its passage
-# found by looking for the words alone. Time that the machine gave to others is no work.
+# Of work for a whole page: of what comes too late the passage alone is marked, which is
+# found by looking for the words. Time that the machine gave to others is no work.
 SECONDS_A_PAGE = 0.2
 _LOOK_UP_MS = 100
 _BLANK = re.compile(r"\s")
@@ -73,28 +73,31 @@ class Reader:
         """Return what is shown of an entry whose chunk stands there, if one does."""
         if self._until is None:
             self._until = time.thread_time() + SECONDS_A_PAGE
-        marks = self._marks(row.text, row.language, span)
-        if span is None and (not marks or len(row.text) > MAX_CHARACTERS):
+        marks, is_whole = self._marks(row.text, row.language, span)
+        if span is None and not (marks and is_whole):
             span = by_words(row.text, marks, self._of(row.language).words)
-            if span is not None and len(row.text) > MAX_CHARACTERS:
-                marks = self._marks(row.text, row.language, span)
+            if span is not None and not is_whole:
+                marks, _ = self._marks(row.text, row.language, span)
         start, end = passage(row.text, marks, span)
         parts = marked_parts(row.text, marks)
         if not parts:
-            parts = marked_parts(row.title, self._marks(row.title, row.language, None))
+            marks, _ = self._marks(row.title, row.language, None)
+            parts = marked_parts(row.title, marks)
         return Told(row.text[start:end], parts)
 
     def _marks(
         self, text: str, language: str, span: tuple[int, int] | None
-    ) -> list[Mark]:
-        if self._until is None or time.thread_time() > self._until:
-            return []
-        start = 0
-        if len(text) > MAX_CHARACTERS:
-            start, end = span or (0, MAX_CHARACTERS)
-            text = text[start:end]
-        found = self._of(language).marks(text, self._facility)
-        return [Mark(a + start, b + start, part) for a, b, part in found]
+    ) -> tuple[list[Mark], bool]:
+        """Return the marks of a text, and whether all of it was read for them."""
+        is_late = self._until is None or time.thread_time() > self._until
+        most = PASSAGE_CHARACTERS if is_late else MAX_CHARACTERS
+        start, end = 0, len(text)
+        if end > most:
+            start, end = span or (0, most)
+            end = min(end, start + most)
+        found = self._of(language).marks(text[start:end], self._facility)
+        marks = [Mark(a + start, b + start, part) for a, b, part in found]
+        return marks, end - start == len(text)
 
     def _of(self, language: str) -> Wanted:
         wanted = self._wanted.get(language)

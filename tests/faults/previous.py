@@ -12,9 +12,9 @@ from typing import Any
 
 from tests.fix_system import ROOT
 
-# Until a release carries a tag: the first state that reads of the plans and outcomes of
-# a newer one what it knows, and so can stand beside it.
-_READS_NEWER = "shared/jobs/releases.py"
+# Until a release carries a tag: the first state with this file reads of the plans and
+# outcomes of a newer one what it knows, and its workers serve the queues of today.
+_STANDS_BESIDE = "shared/pipelines/descriptor.py"
 _TAGS = "v[0-9]*"
 
 
@@ -33,7 +33,7 @@ def find() -> str | None:
     if tag is not None:
         return tag.decode().strip()
     # In a shallow clone its oldest commit seems to have added everything.
-    added = _git("log", "-1", "--diff-filter=A", "--format=%H", "--", _READS_NEWER)
+    added = _git("log", "-1", "--diff-filter=A", "--format=%H", "--", _STANDS_BESIDE)
     if not added:
         return None
     commit = added.decode().strip()
