@@ -169,7 +169,19 @@ def at_once(pool: Pool) -> Iterator[Connection[TupleRow]]:
                 # What was not reached, and what has gone with a rollback: the driver
                 # believes of both that they are prepared.
                 with suppress(psycopg.Error):
-                    conn.execute("DEALLOCATE ALL", prepare=False)
+                    _forget_prepared(conn)
+
+
+def _forget_prepared(conn: Link) -> None:
+    """Have the server and the driver forget what was prepared.
+
+    At a rollback of its own the driver does both. Of DEALLOCATE ALL, sent as any other
+    statement, it takes no notice from the second time on: what it then believes to be
+    prepared fails for as long as the connection lives.
+    """
+    conn.autocommit = False
+    conn.execute("SELECT 1", prepare=False)
+    conn.rollback()
 
 
 @contextmanager

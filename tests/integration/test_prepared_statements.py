@@ -1,0 +1,60 @@
+"""What a connection has prepared, after statements sent together that failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from shared.errors import LogchordError
+from shared.postgres import Pool, at_once, make_pool
+
+
+@pytest.fixture
+def pool(database: str) -> Iterator[Pool]:
+    # One connection: whoever borrows has what the one before left.
+    with make_pool(database, application="test", size=1) as pool:
+        yield pool
+
+
+def doubled(pool: Pool, value: int) -> int:
+    with at_once(pool) as conn:
+        row = conn.execute("SELECT 2 * %s::int", (value,), prepare=True).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def fail(pool: Pool) -> None:
+    with pytest.raises(LogchordError), at_once(pool) as conn:
+        conn.execute("SELECT 1 / 0", prepare=False).fetchone()
+
+
+def fail_before(pool: Pool, value: int) -> None:
+    with at_once(pool) as conn:
+        conn.execute("SELECT 1 / 0", prepare=False)
+        conn.execute("SELECT 2 * %s::int", (value,), prepare=True).fetchone()
+
+
+def backend(pool: Pool) -> int:
+    with pool.connection() as conn:
+        return conn.info.backend_pid
+
+
+def test_what_is_prepared_is_found_again_however_often_another_failed(
+    pool: Pool,
+) -> None:
+    begun_with = backend(pool)
+    for turn in range(4):
+        fail(pool)
+        assert doubled(pool, turn) == 2 * turn
+        fail(pool)
+        # By the name that the server had forgotten, this was refused for good.
+        assert doubled(pool, turn) == 2 * turn
+    assert backend(pool) == begun_with
+
+
+def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None:
+    for turn in range(3):
+        with pytest.raises(LogchordError):
+            fail_before(pool, turn)
+        assert doubled(pool, turn) == 2 * turn
