@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -83,16 +84,19 @@ class Admission:
         self._queue: list[_Waiting] = []
 
     @contextlib.asynccontextmanager
-    async def turn(self, who: str) -> AsyncIterator[None]:
+    async def turn(self, who: str, seconds: float = math.inf) -> AsyncIterator[None]:
         """Hold one of the places; 429 `too_many_searches` when none gets free."""
-        place = await self.enter(who)
+        place = await self.enter(who, seconds)
         try:
             yield
         finally:
             place.give_back()
 
-    async def enter(self, who: str) -> Place:
-        """Return one of the places, to be given back by whoever asked."""
+    async def enter(self, who: str, seconds: float = math.inf) -> Place:
+        """Return one of the places, to be given back by whoever asked.
+
+        Who has fewer seconds left than all may wait is told so when these are over.
+        """
         if self._may_begin(who):
             self._take(who)
             return Place(self, who)
@@ -101,7 +105,7 @@ class Admission:
             raise self._refused()
         one = _Waiting(who, asyncio.get_running_loop().create_future())
         self._queue.append(one)
-        await self._waited(one)
+        await self._waited(one, min(seconds, self._wait_seconds))
         return Place(self, who)
 
     def leave(self, who: str) -> None:
@@ -118,10 +122,10 @@ class Admission:
                 self._take(one.who)
                 one.begins.set_result(None)
 
-    async def _waited(self, one: _Waiting) -> None:
+    async def _waited(self, one: _Waiting, seconds: float) -> None:
         is_in = False
         try:
-            await asyncio.wait([one.begins], timeout=self._wait_seconds)
+            await asyncio.wait([one.begins], timeout=max(0.0, seconds))
             is_in = one.begins.done()
         finally:
             if not one.begins.done():

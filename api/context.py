@@ -82,6 +82,8 @@ class CallerInfo:
     scope: Scope
     # The request's id and, if one was sent, its traceparent.
     trace: Mapping[str, str]
+    # When it came (monotonic): from then on its deadline counts.
+    arrived: float
 
 
 async def context(request: Request) -> ApiContext:
@@ -101,8 +103,8 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
     scope = await ctx.callers.find(request)
     request.state.is_admin = scope.is_admin
     await ctx.callers.limit(request, scope, request.scope["route"].counts_as)
-    request.state.caller = CallerInfo(scope, request.state.trace)
-    found: CallerInfo = request.state.caller
+    state = request.state
+    state.caller = found = CallerInfo(scope, state.trace, state.arrived)
     return found
 
 

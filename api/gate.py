@@ -79,6 +79,7 @@ class _Passage:
         state = scope.setdefault("state", {})
         state["request_id"] = self._request_id
         # What every task of this request carries, too.
+        state["arrived"] = time.monotonic()
         state["trace"] = {"request_id": self._request_id, **self._traceparent}
         self.state = State(scope["state"])
         structlog.contextvars.clear_contextvars()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -45,6 +45,7 @@ from shared.uuid7 import uuid7
 if TYPE_CHECKING:
     from celery import Celery
 
+    from api.context import CallerInfo
     from shared.access.cursors import Signer
     from shared.access.scope import Scope
     from shared.broker import BrokerClock
@@ -92,7 +93,8 @@ class Searches:
         self.facility = facility_of(settings)
         self.glossaries = Glossaries(pool, self.facility)
         self._config_hash = config_hash(settings, self.facility)
-        self._paces = Paces()  # By mode, as whoever asked has waited.
+        # By mode: as whoever asked has waited, and as long as a place was held.
+        self._paces, self._held = Paces(), Paces()
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -153,14 +155,14 @@ class Searches:
         )
 
     async def ask(
-        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
+        self, plan: Plan, caller: CallerInfo, wait_ms: int | None
     ) -> str | Job:
         """Return the answer as JSON, or the job when `wait_ms` is over before it."""
         if not plan.branches:
             return json.dumps(nothing_asked(plan))
-        began, is_over = time.perf_counter(), False
+        is_over = False
         try:
-            reply = await self._asked(plan, trace, wait_ms)
+            reply = await self._asked(plan, caller, wait_ms)
             is_over = isinstance(reply, str)
         except LogchordError as exc:
             # Who was not let in has not searched.
@@ -168,9 +170,9 @@ class Searches:
             raise
         finally:
             if is_over:
-                metrics.search_done(plan.method, time.perf_counter() - began)
+                metrics.search_done(plan.method, time.monotonic() - caller.arrived)
         if is_over:
-            self._paces.note(plan.method, time.perf_counter() - began)
+            self._paces.note(plan.method, time.monotonic() - caller.arrived)
         return reply
 
     def expected_ms(self, plan: Plan) -> float | None:
@@ -179,31 +181,44 @@ class Searches:
         return None if usual is None else round(usual * 1000, 3)
 
     async def _asked(
-        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
+        self, plan: Plan, caller: CallerInfo, wait_ms: int | None
     ) -> str | Job:
         wait_ms = min(
             plan.deadline_ms if wait_ms is None else wait_ms, self._max_wait_ms
         )
         if wait_ms >= plan.deadline_ms:
-            async with self._admission.turn(caller_of(plan.scope)):
-                return await self._ask_directly(plan, trace)
-        return await self._ask_and_go(plan, trace, wait_ms)
+            spare = self._spare(plan, caller)
+            async with self._admission.turn(caller_of(plan.scope), spare):
+                began = time.monotonic()
+                try:
+                    return await self._ask_directly(plan, caller)
+                finally:
+                    self._held.note(plan.method, time.monotonic() - began)
+        return await self._ask_and_go(plan, caller, wait_ms)
 
-    async def submit(self, plan: Plan, trace: Mapping[str, str]) -> Job:
+    def _spare(self, plan: Plan, caller: CallerInfo) -> float:
+        """Return how long it may wait for a place and still be done in time.
+
+        As places were held lately: one let in later would only be cut by its deadline.
+        """
+        return _left(plan, caller) - self._held.p95(plan.method)
+
+    async def submit(self, plan: Plan, caller: CallerInfo) -> Job:
         """Store a job, dispatch it, and return without waiting."""
         if plan.branches:
-            sent = await self._ask_and_go(plan, trace, None)
+            sent = await self._ask_and_go(plan, caller, None)
             assert isinstance(sent, Job)
             return sent
-        async with self._admission.turn(caller_of(plan.scope)):
-            send = partial(self._send, uuid7(), plan, trace, submitted=True)
-            return (await self._sent(send, plan)).job
+        spare = self._spare(plan, caller)
+        async with self._admission.turn(caller_of(plan.scope), spare):
+            send = partial(self._send, uuid7(), plan, caller, submitted=True)
+            return (await self._sent(send, plan, caller)).job
 
-    async def _ask_directly(self, plan: Plan, trace: Mapping[str, str]) -> str:
+    async def _ask_directly(self, plan: Plan, caller: CallerInfo) -> str:
         job_id = uuid7()
         with self.mailbox.wait_for(job_id) as waiter:
-            send = partial(self._send, job_id, plan, trace, submitted=False)
-            sent = await self._sent(send, plan)
+            send = partial(self._send, job_id, plan, caller, submitted=False)
+            sent = await self._sent(send, plan, caller)
             answer = await waiter.answer(sent.wait_until - time.monotonic())
             if answer is not None:
                 return _body(*answer)
@@ -220,17 +235,18 @@ class Searches:
         return json.dumps(finished.body)
 
     async def _ask_and_go(
-        self, plan: Plan, trace: Mapping[str, str], wait_ms: int | None
+        self, plan: Plan, caller: CallerInfo, wait_ms: int | None
     ) -> str | Job:
         """Return the answer, or the job that goes on; None: without a look at it."""
-        until = time.monotonic() + (wait_ms or 0) / 1000
+        until = caller.arrived + (wait_ms or 0) / 1000
+        who, spare = caller_of(plan.scope), self._spare(plan, caller)
         job_id = uuid7()
         with ExitStack() as held:
-            place = await self._admission.enter(caller_of(plan.scope))
+            place = await self._admission.enter(who, spare)
             held.callback(place.give_back)
             waiter = held.enter_context(self.mailbox.wait_for(job_id))
-            send = partial(self._send, job_id, plan, trace, submitted=True)
-            sent = await self._sent(send, plan)
+            send = partial(self._send, job_id, plan, caller, submitted=True)
+            sent = await self._sent(send, plan, caller)
             if wait_ms is not None:
                 answer = await waiter.answer(until - time.monotonic())
                 if answer is not None:
@@ -250,10 +266,12 @@ class Searches:
         task.add_done_callback(self._going_on.discard)
 
     def _send(
-        self, job_id: UUID, plan: Plan, trace: Mapping[str, str], *, submitted: bool
+        self, job_id: UUID, plan: Plan, caller: CallerInfo, *, submitted: bool
     ) -> _Sent:
         """Open the job, its row first if it has one, and dispatch its branches."""
-        created = self._clock.now()
+        # What it has waited for a place and for this thread is of its own time.
+        waited = time.monotonic() - caller.arrived
+        created = self._clock.now() - waited
         job = Job(
             job_id=job_id,
             tenant=plan.scope.tenant,
@@ -266,10 +284,10 @@ class Searches:
             submitted=submitted,
         )
         wait_seconds = budget.answer_end(job.deadline, plan.deadline_ms) - created
-        wait_until = time.monotonic() + wait_seconds
+        wait_until = caller.arrived + wait_seconds
         if submitted:
             with connection(self._pool) as conn:
-                jobs.submit_job(conn, job)
+                jobs.submit_job(conn, job, waited)
                 if not plan.branches:
                     closing.close_job(conn, job, Ending("done", (), None, None))
         if not plan.branches:
@@ -279,7 +297,7 @@ class Searches:
         headers = {
             "deadline": job.deadline,
             "mailbox": self.mailbox.name,
-            **trace,
+            **caller.trace,
         }
         wide, narrow = broker.WIDE_SEARCH_QUEUE, broker.SEARCH_QUEUE
         queue = wide if plan.exhaustive else narrow
@@ -308,10 +326,12 @@ class Searches:
         if finish.store(lambda: self._pool, job, finished):
             metrics.job_ended(finished.state)
 
-    async def _sent(self, send: Callable[[], _Sent], plan: Plan) -> _Sent:
+    async def _sent(
+        self, send: Callable[[], _Sent], plan: Plan, caller: CallerInfo
+    ) -> _Sent:
         """Dispatch; past its deadline a search is not worth sending any more."""
         try:
-            return await self._in_thread(send, plan.deadline_ms / 1000)
+            return await self._in_thread(send, _left(plan, caller))
         except TimeoutError as exc:
             raise CapacityError(
                 "The message broker answers too slowly; try again shortly.",
@@ -330,6 +350,11 @@ class Searches:
         future = asyncio.get_running_loop().run_in_executor(self._dispatchers, step)
         self._background.add(future)
         future.add_done_callback(self._background.discard)
+
+
+def _left(plan: Plan, caller: CallerInfo) -> float:
+    """Return how many seconds of a search's deadline are left."""
+    return caller.arrived + plan.deadline_ms / 1000 - time.monotonic()
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -69,7 +69,7 @@ async def post_search(
     fault = fault_of(request, caller, ctx)
     question = question_of(body, narrowed, fault, settings)
     plan = await planned(question, caller, ctx)
-    reply = await ctx.searches.ask(plan, caller.trace, None)
+    reply = await ctx.searches.ask(plan, caller, None)
     assert isinstance(reply, str)
     found = json.loads(reply)
     ids = [UUID(hit["entry_id"]) for hit in found["results"]]

@@ -59,7 +59,7 @@ async def post_query(
 ) -> Response:
     """Answer with the results, or with the job when `wait_ms` is over before it."""
     plan = await _plan(body, request, caller, ctx)
-    reply = await ctx.searches.ask(plan, caller.trace, body.wait_ms)
+    reply = await ctx.searches.ask(plan, caller, body.wait_ms)
     if isinstance(reply, str):
         return Response(reply, media_type="application/json")
     return accepted(request, reply)
@@ -77,7 +77,7 @@ async def post_job(
 ) -> Response:
     """Store the search as a job; it always ends by its deadline."""
     plan = await _plan(body, request, caller, ctx)
-    job = await ctx.searches.submit(plan, caller.trace)
+    job = await ctx.searches.submit(plan, caller)
     return accepted(request, job)
 
 

@@ -79,7 +79,7 @@ async def post_replay(
         message = "This search has not ended yet: ask again when it has."
         raise InvalidRequestError.field("job_id", "not_ended", message)
     plan = ctx.searches.again(found, caller.scope)
-    return accepted(request, await ctx.searches.submit(plan, caller.trace))
+    return accepted(request, await ctx.searches.submit(plan, caller))
 
 
 def _tools(ctx: ApiContext) -> Tools:

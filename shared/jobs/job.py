@@ -88,14 +88,18 @@ _SUBMIT: LiteralString = """
     INSERT INTO job (id, tenant, subject, key_id, state, request, plan, created_at,
                      deadline_at)
     VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, 'queued', %(request)s,
-            %(plan)s, clock_timestamp(),
-            clock_timestamp() + make_interval(secs => %(lasts)s))
+            %(plan)s, clock_timestamp() - make_interval(secs => %(waited)s),
+            clock_timestamp() + make_interval(secs => %(lasts)s - %(waited)s))
     ON CONFLICT DO NOTHING"""
 
 
-def submit_job(conn: Connection[Any], job: Job) -> None:
-    """Store a submitted job before it is dispatched, so that it always ends."""
-    conn.execute(_SUBMIT, {**row_of(job), "lasts": job.deadline - job.created})
+def submit_job(conn: Connection[Any], job: Job, waited: float = 0.0) -> None:
+    """Store a submitted job before it is dispatched, so that it always ends.
+
+    It was accepted so many seconds ago, by whoever had to wait for a place for it.
+    """
+    lasts = job.deadline - job.created
+    conn.execute(_SUBMIT, {**row_of(job), "lasts": lasts, "waited": waited})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -83,3 +84,59 @@ def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks
         most = "SELECT max(jsonb_array_length(plan -> 'branches')) FROM job"
         (branches,) = conn.execute(most).fetchone() or (None,)
     assert 1 <= branches <= FANOUT_CAP
+
+
+def row_of(system: System, job_id: str) -> tuple[datetime, datetime]:
+    with psycopg.connect(system.database) as conn:
+        read = "SELECT created_at, deadline_at FROM job WHERE id = %s"
+        found = conn.execute(read, (job_id,)).fetchone()
+    assert found is not None
+    return found
+
+
+def test_what_a_search_waits_for_a_place_is_of_its_own_time(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system(
+        LOGCHORD_MAX_CONCURRENT_SEARCHES="1",
+        LOGCHORD_SEARCH_QUEUE_WAIT_MS="10000",
+    )
+    system.start("api")
+    system.wait_ready()
+    with system.client() as client:
+        first, second = (
+            ask(client, WAYS[1], deadline_ms=ms).json()["job_id"] for ms in (3000, 5000)
+        )
+    _, is_over = row_of(system, first)
+    created, deadline = row_of(system, second)
+    # It came while the first one had the place, which that gave back at its end.
+    assert created < is_over - timedelta(seconds=1)
+    assert abs(deadline - created - timedelta(seconds=5)) < timedelta(milliseconds=50)
+
+
+def test_who_could_not_be_done_in_time_is_told_so_at_once(
+    make_system: Callable[..., System],
+) -> None:
+    places = 6
+    system = make_system(
+        LOGCHORD_MAX_CONCURRENT_SEARCHES=str(places),
+        LOGCHORD_SEARCH__SHARE_PER_KEY="1.0",
+        LOGCHORD_SEARCH_QUEUE_WAIT_MS="10000",
+    )
+    system.start("api")
+    system.wait_ready()
+    with system.client() as client, ThreadPoolExecutor(places) as pool:
+        # Each has its place for almost 3 s, for nobody answers it.
+        asked = [
+            pool.submit(ask, client, (QUERY, {}), deadline_ms=3000)
+            for _ in range(places)
+        ]
+        assert {one.result().status_code for one in asked} == {504}
+        for _ in range(places):
+            assert ask(client, WAYS[1]).status_code == 202
+        began = time.monotonic()
+        refused = ask(client, (QUERY, {}), deadline_ms=2500)
+        took = time.monotonic() - began
+    assert refused.status_code == 429
+    # Not after the 2.5 s: a place would have come too late for it.
+    assert took < 1.25

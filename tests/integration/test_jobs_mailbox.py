@@ -9,6 +9,7 @@ import time
 import pytest
 import redis
 
+from api.context import CallerInfo
 from api.mailbox import Mailbox
 from api.searches import Searches
 from shared import broker
@@ -138,7 +139,8 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
         )
         plan = searches.plan(Question("beam", deadline_ms=1000), Scope("t", "anna"))
         began = time.monotonic()
-        asked = [searches.ask(plan, {}, None) for _ in range(12)]
+        caller = CallerInfo(plan.scope, {}, began)
+        asked = [searches.ask(plan, caller, None) for _ in range(12)]
         answers = await asyncio.gather(*asked, return_exceptions=True)
         took = time.monotonic() - began
         await searches.stop()

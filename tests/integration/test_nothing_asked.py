@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from api.context import CallerInfo
 from api.schemas.search import SearchRequest
 from api.searches import Searches
 from shared import broker
@@ -35,7 +37,8 @@ class Watched:
 
     def answer(self, question: Question) -> dict[str, Any]:
         plan = self.searches.plan(question, ANNA)
-        told = asyncio.run(self.searches.ask(plan, {}, None))
+        caller = CallerInfo(ANNA, {}, time.monotonic())
+        told = asyncio.run(self.searches.ask(plan, caller, None))
         assert isinstance(told, str)
         body: dict[str, Any] = json.loads(told)
         return body

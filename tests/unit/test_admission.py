@@ -53,6 +53,24 @@ def test_a_search_that_waits_too_long_for_its_turn_is_refused() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("seconds", [0.01, -1.0])
+def test_a_search_waits_no_longer_than_it_has_time(seconds: float) -> None:
+    async def story() -> None:
+        admission = Admission(at_once=1, may_wait=5, wait_seconds=60)
+        entered, go = asyncio.Event(), asyncio.Event()
+        holder = asyncio.create_task(hold(admission, entered, go))
+        await entered.wait()
+        async with asyncio.timeout(10):
+            with pytest.raises(CapacityError):
+                await admission.enter("a", seconds)
+        go.set()
+        await holder
+        # A place that is free is taken by whoever comes: that costs no time.
+        (await admission.enter("a", seconds)).give_back()
+
+    asyncio.run(story())
+
+
 def test_a_search_that_waits_gets_the_next_free_place() -> None:
     async def story() -> None:
         admission = Admission(at_once=1, may_wait=1, wait_seconds=60)
