@@ -16,6 +16,9 @@ from typing import Literal, NoReturn
 KIND_VARIABLE = "WORKER_KIND"
 # Where the children of a prefork worker share their figures by files.
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+# A third of the processor where searches want all of it: an entry is found soon anyway.
+_YIELDS = 5
+_AUTOGROUP = Path("/proc/self/autogroup")
 _METRICS_PREFIX = "logchord-metrics-"
 
 
@@ -30,6 +33,8 @@ class WorkerKind:
     events: bool = True
     remote_control: bool = True
     prefetch: int = 1
+    # A search has somebody who waits for it; what comes of enrichment is found later.
+    nice: int = 0
 
     def command(self) -> list[str]:
         """Return the celery command that runs it, named after kind, host and pid."""
@@ -66,11 +71,11 @@ KINDS = (
     WorkerKind("answer", ("answer",), "threads", 4, events=False, remote_control=False),
     # One waits for what fails, three may begin to hang at once, and two are left.
     WorkerKind("ingest", ("ingest",), "prefork", 6),
-    WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2),
-    WorkerKind("embed", ("enhance.embed",), "threads", 2),
+    WorkerKind("enhance", ("enhance.metadata", "index"), "prefork", 2, nice=_YIELDS),
+    WorkerKind("embed", ("enhance.embed",), "threads", 2, nice=_YIELDS),
     WorkerKind("alert", ("alert",), "threads", 2),
     # One may read a source, which takes as long as that answers; one is left.
-    WorkerKind("chores", ("chores",), "prefork", 2),
+    WorkerKind("chores", ("chores",), "prefork", 2, nice=_YIELDS),
 )
 
 
@@ -100,6 +105,16 @@ def metrics_folder() -> str:
     return tempfile.mkdtemp(prefix=f"{_METRICS_PREFIX}{os.getpid()}-")
 
 
+def _yield_to_searches(nice: int) -> None:
+    """Take fewer turns at the processor than who is not as nice."""
+    os.nice(nice)
+    if nice and os.getsid(0) == os.getpid() and _AUTOGROUP.exists():
+        # Linux may weigh whole sessions, and processes within one only: this one is
+        # ours alone. Where the kernel refuses, the worker is as eager as any.
+        with suppress(OSError):
+            _AUTOGROUP.write_text(str(nice))
+
+
 def _is_alive(pid: int) -> bool:
     with suppress(PermissionError):
         try:
@@ -122,6 +137,7 @@ def main(arguments: list[str]) -> NoReturn:
         os.environ[METRICS_VARIABLE] = metrics_folder()
     # Workers run as root inside containers; only JSON is accepted, so that is safe.
     os.environ.setdefault("C_FORCE_ROOT", "1")
+    _yield_to_searches(kind.nice)
     command = kind.command()
     os.execv(str(Path(sys.executable).with_name("celery")), command)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Callable
 
+import psutil
 import pytest
 import redis
 from kombu.exceptions import OperationalError
@@ -15,6 +17,7 @@ from shared.broker import METADATA_STAGE, send_nudge
 from shared.entries.draft import EntryDraft
 from shared.entries.entry import save_page
 from tests import fix_system
+from tests.fix_system import System
 from tests.waiting import eventually, until
 from workers.kinds import KINDS
 
@@ -150,3 +153,20 @@ def test_sigterm_ends_every_kind_of_worker_in_time_though_its_broker_hangs(
     celery_broker_cluster[0].kill("SIGCONT")
 
     assert ended == dict.fromkeys(names, 0)
+
+
+def test_what_nobody_waits_for_takes_fewer_turns_than_a_search(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system()
+    for name in ("search", "enhance", "embed", "chores"):
+        system.start(name)
+    ours = psutil.Process().nice()
+
+    def nice() -> dict[str, int]:
+        running = system.processes.items()
+        return {name: psutil.Process(one.pid).nice() for name, one in running}
+
+    yielding = dict.fromkeys(("enhance", "embed", "chores"), ours + 5)
+    wanted = {"search": ours, **yielding}
+    until(lambda: nice() == wanted, within_seconds=30, what="workers that yield")
