@@ -57,6 +57,10 @@ class Coverage(BaseModel):
     entries_in_window: int | None = Field(
         description="Entries that pass the filters; null: not counted in time."
     )
+    counted_seconds_ago: float | None = Field(
+        default=None,
+        description="Of many, the last count serves again; null: not counted.",
+    )
     waiting: int | None = Field(
         description="Entries that a stage has yet to read: they may match; 1000: as"
         " many at least; null: not counted in time."

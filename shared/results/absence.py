@@ -194,7 +194,9 @@ def _searched(plan: Plan, covered: Coverage | None) -> str:
     if until:
         window += f" before {_moment(datetime.fromisoformat(until), plan.zone)}"
     written = f" written{window}" if window else ""
-    return f"Nothing was found among {among}{written}."
+    age = covered.counted.age if covered and covered.counted else 0.0
+    counted = f", as counted {_span(age)} ago" if age >= _MINUTE else ""
+    return f"Nothing was found among {among}{written}{counted}."
 
 
 def _waiting(entries: int | None) -> str:

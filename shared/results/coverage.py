@@ -24,9 +24,10 @@ from shared.log import get_logger
 from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.results import waiting
+from shared.results.overtime import Counted, Overtime
 from shared.results.remaining import Remaining
+from shared.retrieval import columns
 from shared.sources import newest
-from shared.sparing import Sparing
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
@@ -79,7 +80,7 @@ _STANDINGS: LiteralString = (
 
 
 # Of a large logbook the last count serves for a moment: a search must not wait for it.
-_counts: Sparing[Counts] = Sparing(lambda counts: sum(counts.values()))
+_counts: Overtime[Counts] = Overtime(lambda counts: sum(counts.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +112,16 @@ class Coverage:
     """What a search looked through."""
 
     # None: they could not be counted in time.
-    counts: Counts | None
+    counted: Counted[Counts] | None
     standings: tuple[Standing, ...]
     unknown: tuple[Unknown, ...]
     # Of what could match, so many wait for a stage; None: not counted in time.
     waiting: int | None = 0
+
+    @property
+    def counts(self) -> Counts | None:
+        """How many entries there are that pass the filters, by source and kind."""
+        return None if self.counted is None else self.counted.found
 
     @property
     def entries(self) -> int | None:
@@ -135,6 +141,7 @@ class Coverage:
             ],
             "sources": self._sources(),
             "entries_in_window": self.entries,
+            "counted_seconds_ago": self.counted and round(self.counted.age, 1),
             "waiting": self.waiting,
             "unknown": [
                 {
@@ -188,9 +195,9 @@ def read(
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
 
-    counts = _count(pool, plan, values, left)
+    counted = _count(pool, plan, values, left)
     told = tuple(sorted(found, key=_lateness))
-    return Coverage(counts, tuple(standings), told, late)
+    return Coverage(counted, tuple(standings), told, late)
 
 
 def unknown(
@@ -237,23 +244,25 @@ def _meet(
 
 def _count(
     pool: Callable[[], Pool], plan: Plan, values: dict[str, Any], left: Remaining
-) -> Counts | None:
+) -> Counted[Counts] | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
     is_plain = not narrows(values)
     statement = _COUNTS if is_plain else _COUNTS_NARROWED
 
-    def counted() -> Counts:
-        with patience.hurried(left.ms / 1000), at_once(pool()) as conn:
-            left.bound(conn, COUNT_MS)
+    def count(seconds: float) -> Counts:
+        # For a connection all of an answer's time may pass, for the count a part of it.
+        wait = max(seconds, left.ms / 1000)
+        with patience.hurried(wait), at_once(pool()) as conn:
+            columns.limit_time(conn, max(1, int(seconds * 1000)))
             rows = conn.execute(statement, values, prepare=is_plain).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}
 
     scope = plan.scope
     key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
     try:
-        return _counts.get(key, counted)
-    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        return _counts.get(key, count, min(COUNT_MS, left.ms) / 1000)
+    except DatabaseConnectionError as exc:
         _not_counted(exc)
         return None
 

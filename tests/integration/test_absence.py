@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from shared.errors import OpenSearchError
 from shared.jobs import outcome
 from shared.postgres import connection
 from shared.results import absence, coverage, near_misses, waiting
+from shared.results.overtime import Overtime
 from tests.integration import fix_asking
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
@@ -287,9 +289,21 @@ def test_what_cannot_be_counted_in_time_is_left_open(
     slow = coverage._COUNTS_NARROWED.replace("count(*)", "count(pg_sleep(0.01))")
     monkeypatch.setattr(coverage, "_COUNTS_NARROWED", slow)
     monkeypatch.setattr(coverage, "COUNT_MS", 5)
-    body = logbook.ask("unheardof", filters={"date_from": str(MARCH - timedelta(1))})
+    beside: list[Callable[[], None]] = []
+    monkeypatch.setattr(coverage, "_counts", Overtime(len, beside=beside.append))
+    asked = {"date_from": str(MARCH - timedelta(1))}
+    body = logbook.ask("unheardof", filters=asked)
     assert body["coverage"]["entries_in_window"] is None
+    assert body["coverage"]["counted_seconds_ago"] is None
     assert "could not be counted in time" in body["context_answer"]["summary"]
+
+    # Beside the answers it takes as long as it needs, for those that follow.
+    beside.pop()()
+    body = logbook.ask("unheardof", filters=asked)
+    assert body["coverage"]["entries_in_window"] == 3
+    assert body["coverage"]["counted_seconds_ago"] >= 0
+    assert "among 3 entries written" in body["context_answer"]["summary"]
+    assert beside == []
 
 
 def slower(

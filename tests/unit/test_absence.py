@@ -20,6 +20,7 @@ from shared.results import absence, beside, coverage, waiting
 from shared.results.conclusion import Conclusion
 from shared.results.coverage import Coverage, Standing, Unknown, unknown
 from shared.results.near_misses import NearMisses
+from shared.results.overtime import Counted
 from shared.text.facility import PLAIN
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
@@ -44,9 +45,10 @@ PLAN = make_plan(
 )
 
 
-def covered(*standings: Standing, entries: int = 12) -> Coverage:
+def covered(*standings: Standing, entries: int = 12, age: float = 0.0) -> Coverage:
     found = [one for s in standings for one in unknown(s, None, None)]
-    return Coverage({("operations", "logbook"): entries}, standings, tuple(found))
+    counted = Counted({("operations", "logbook"): entries}, age)
+    return Coverage(counted, standings, tuple(found))
 
 
 def told(
@@ -126,6 +128,16 @@ def test_what_scored_too_low_is_told() -> None:
     code, summary = told(replace(FOUND_NOTHING, order=order), LIVE)
     assert code == "below_threshold"
     assert "2 scored below 0.50, the best 0.47." in summary
+
+
+def test_an_older_count_is_told_with_its_age() -> None:
+    for age, told_age in ((59.9, ""), (240.0, ", as counted 4 min ago")):
+        last = covered(LIVE, age=age)
+        said = absence.told(PLAN, FOUND_NOTHING, last, NearMisses())
+        assert said.context_answer is not None
+        assert f" UTC){told_age}." in said.context_answer["summary"]
+        assert said.coverage is not None
+        assert said.coverage["counted_seconds_ago"] == age
 
 
 def test_nothing_asked_is_not_nothing_found() -> None:

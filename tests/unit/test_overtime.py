@@ -1,0 +1,147 @@
+"""What cannot be counted in the time of an answer is counted beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.results.overtime import (
+    LONG_SECONDS,
+    MOST_SECONDS_OLD,
+    REST_SECONDS,
+    Counted,
+    Overtime,
+)
+from shared.sparing import FACTOR, MANY_ROWS
+
+IN_TIME = 0.15
+MANY = 1_000_000
+
+
+class Counting:
+    """A count that takes so long, on a clock of its own."""
+
+    def __init__(self, took: float, rows: int = MANY) -> None:
+        self.now = 0.0
+        self.took, self.rows = took, rows
+        self.given: list[float] = []
+        self.beside: list[Callable[[], None]] = []
+        self.overtime: Overtime[int] = Overtime(
+            float, lambda: self.now, self.beside.append
+        )
+
+    def __call__(self, seconds: float) -> int:
+        self.given.append(seconds)
+        self.now += min(self.took, seconds)
+        if self.took > seconds:
+            raise DatabaseQueryError(technical="canceled")
+        return self.rows
+
+    def get(self, key: str = "all") -> Counted[int] | None:
+        return self.overtime.get(key, self, IN_TIME)
+
+
+def test_few_are_counted_anew_each_time_and_many_as_often_as_their_price_allows():
+    few = Counting(0.1, MANY_ROWS)
+    assert [few.get(), few.get()] == [Counted(MANY_ROWS), Counted(MANY_ROWS)]
+    assert few.given == [IN_TIME, IN_TIME]
+
+    many = Counting(0.1)
+    assert many.get() == Counted(MANY)
+    many.now += 0.1 * FACTOR - 0.5
+    again = many.get()
+    assert again is not None
+    assert again.found == MANY
+    assert again.age == pytest.approx(0.1 * FACTOR - 0.5)
+    many.now += 0.5
+    assert many.get() == Counted(MANY)
+    assert many.given == [IN_TIME, IN_TIME]
+
+
+def test_what_was_late_once_is_waited_for_no_more_and_counted_beside():
+    count = Counting(2.0)
+    assert count.get() is None
+    assert (count.given, count.now) == ([IN_TIME], IN_TIME)
+    assert count.get() is None
+    assert (count.given, len(count.beside)) == ([IN_TIME], 1)
+
+    count.beside.pop()()
+    assert count.given == [IN_TIME, LONG_SECONDS]
+    assert count.get() == Counted(MANY, 0.0)
+    count.now += 2 * FACTOR + 1
+    # It is told with its age, and another one begins.
+    assert count.get() == Counted(MANY, 2 * FACTOR + 1)
+    count.rows += 1
+    count.beside.pop()()
+    assert count.get() == Counted(MANY + 1, 0.0)
+    assert len(count.given) == 3
+
+
+def test_one_that_is_quick_by_now_is_waited_for_again():
+    count = Counting(2.0)
+    assert count.get() is None
+    count.took = 0.01
+    count.beside.pop()()
+    count.now += 1.0
+    assert count.get() == Counted(MANY, 0.0)
+    assert (count.given[-1], count.beside) == (IN_TIME, [])
+
+
+def test_one_thing_is_counted_beside_at_a_time():
+    count = Counting(2.0)
+    assert (count.get("one"), count.get("other")) == (None, None)
+    assert len(count.beside) == 1
+    count.beside.pop()()
+    assert count.get("one") == Counted(MANY, 0.0)
+    assert count.get("other") is None
+    count.beside.pop()()
+    assert count.get("other") == Counted(MANY, 0.0)
+
+
+def test_what_is_never_through_rests_and_what_was_counted_last_ages():
+    count = Counting(2.0)
+    assert count.get() is None
+    count.beside.pop()()
+    count.now += 2 * FACTOR
+    assert count.get() == Counted(MANY, 2 * FACTOR)
+    count.took = LONG_SECONDS + 1
+    count.beside.pop()()
+    told = count.get()
+    assert told == Counted(MANY, 2 * FACTOR + LONG_SECONDS)
+    assert count.beside == []
+
+    count.now += REST_SECONDS
+    assert count.get() is not None
+    assert len(count.beside) == 1
+    count.now += MOST_SECONDS_OLD
+    assert count.get() is None
+
+
+def test_where_there_is_no_connection_nothing_goes_on():
+    beside: list[Callable[[], None]] = []
+    overtime: Overtime[int] = Overtime(float, beside=beside.append)
+
+    def count(_: float) -> int:
+        raise DatabaseConnectionError(technical="gone")
+
+    with pytest.raises(DatabaseConnectionError):
+        overtime.get("all", count, IN_TIME)
+    assert beside == []
+
+
+def test_it_goes_on_in_a_thread_and_a_failure_there_ends_with_it():
+    overtime: Overtime[int] = Overtime(float)
+    through = threading.Event()
+    here = threading.get_ident()
+
+    def count(_: float) -> int:
+        if threading.get_ident() != here:
+            through.set()
+        raise DatabaseQueryError(technical="canceled")
+
+    assert overtime.get("all", count, IN_TIME) is None
+    assert through.wait(10)
+    assert overtime.get("all", count, IN_TIME) is None
