@@ -48,6 +48,8 @@ class Callers:
             "default": settings.rate_default_per_minute,
         }
         self._known: dict[str, tuple[float, Scope]] = {}
+        # One look serves all who come with the same key meanwhile.
+        self._asked: dict[str, asyncio.Task[Scope]] = {}
         self._anonymous = Scope(
             tenant=keys.DEFAULT_TENANT,
             subject="anonymous",
@@ -66,13 +68,13 @@ class Callers:
         known = self._known.get(token)
         if known is not None and known[0] > time.monotonic():
             return known[1]
-        scope = await asyncio.to_thread(self._look_up, token)
-        if scope.key_id is not None:
-            self._note_use(scope.key_id)
-        if len(self._known) >= _CACHED_KEYS:
-            self._known.clear()
-        self._known[token] = (time.monotonic() + CACHE_SECONDS, scope)
-        return scope
+        asked = self._asked.get(token)
+        if asked is None:
+            asked = asyncio.create_task(self._ask(token), name="look up a key")
+            self._asked[token] = asked
+            asked.add_done_callback(lambda task: self._is_asked(token, task))
+        # Whoever goes away leaves it to the others.
+        return await asyncio.shield(asked)
 
     async def limit(self, request: Request, scope: Scope, kind: Kind) -> None:
         """Take one request of the caller's minute, or raise 429."""
@@ -97,6 +99,22 @@ class Callers:
             if forwarded:
                 return forwarded.rsplit(",", 1)[-1].strip()[:64]
         return peer
+
+    async def _ask(self, token: str) -> Scope:
+        began = time.monotonic()
+        scope = await asyncio.to_thread(self._look_up, token)
+        if scope.key_id is not None:
+            self._note_use(scope.key_id)
+        if len(self._known) >= _CACHED_KEYS:
+            self._known.clear()
+        self._known[token] = (began + CACHE_SECONDS, scope)
+        return scope
+
+    def _is_asked(self, token: str, task: asyncio.Task[Scope]) -> None:
+        del self._asked[token]
+        if not task.cancelled():
+            # Seen, where everybody has gone meanwhile.
+            task.exception()
 
     def _look_up(self, token: str) -> Scope:
         with connection(self._pool) as conn:
