@@ -78,7 +78,7 @@ def _options() -> argparse.Namespace:
 def _measured(entries: int, given: argparse.Namespace) -> Found:
     samples = QUICK_SAMPLES if given.quick else SAMPLES
     warm = QUICK_WARM_SECONDS if given.quick else WARM_SECONDS
-    resampled = max(0, entries - search_corpus.REAL_VECTORS)
+    resampled = entries - search_corpus.read_by_the_model(entries)
     began = time.perf_counter()
     with search_stack.opened(entries) as stack:
         filled = round(time.perf_counter() - began, 1)

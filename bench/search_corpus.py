@@ -36,9 +36,15 @@ if TYPE_CHECKING:
 
 TENANT = "default"
 PAGE = 500
-# What the model reads itself, and how far the others lie from one of these.
-REAL_VECTORS = 10_000
+# What the model reads itself, and how far the others lie from one of these: nine of ten
+# at the most are moved.
+_LEAST_READ, _READ = 10_000, 0.1
 _NOISE = 0.35
+
+
+def read_by_the_model(entries: int) -> int:
+    """Return of how many entries the model makes the vectors."""
+    return min(entries, max(_LEAST_READ, round(_READ * entries)))
 
 
 def fill(
@@ -52,7 +58,7 @@ def fill(
         table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
         nearest_index.drop(conn, table)
     some = drafts(count)
-    known, words = _Vectors(encoder), Known()
+    known, words = _Vectors(encoder, read_by_the_model(count)), Known()
     while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")
@@ -106,14 +112,14 @@ def ticket(number: int) -> str:
 class _Vectors:
     """The model's, of the first entries; of others one of these, moved by noise."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self._encoder = encoder
+    def __init__(self, encoder: Encoder, read: int) -> None:
+        self._encoder, self._read = encoder, read
         self._real: list[Embedded] = []
         self._luck = np.random.default_rng(1)
 
     def of(self, content: Content) -> Embedded:
         """Return the vectors of an entry."""
-        if len(self._real) < REAL_VECTORS:
+        if len(self._real) < self._read:
             self._real.append(of_entry.embed(content, self._encoder))
             return self._real[-1]
         return self._moved(self._real[self._luck.integers(len(self._real))])

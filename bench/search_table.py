@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.table import Table
 
-from bench import search_corpus
 from bench.enrich_pipeline import Held
 from bench.search_bare import Recall, floor_of
 from bench.search_load import Beside, Throughput
@@ -127,7 +126,7 @@ def _labelled(found: Found) -> str | None:
         return None
     return (
         f"{found.resampled_vectors} vectors are resampled: those of the first"
-        f" {search_corpus.REAL_VECTORS} entries, moved by noise"
+        f" {found.entries - found.resampled_vectors} entries, moved by noise"
     )
 
 
