@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
@@ -82,7 +82,7 @@ class CallerInfo:
     scope: Scope
     # The request's id and, if one was sent, its traceparent.
     trace: Mapping[str, str]
-    # When it came (monotonic): from then on its deadline counts.
+    # When it was here as a whole (monotonic): from then on its deadline counts.
     arrived: float
 
 
@@ -99,7 +99,8 @@ async def caller(request: Request, ctx: Ctx) -> CallerInfo:
     """Find who calls, and take one of their requests of this minute, once."""
     known: CallerInfo | None = getattr(request.state, "caller", None)
     if known is not None:
-        return known
+        # Who calls is asked before the body is read.
+        return replace(known, arrived=request.state.arrived)
     scope = await ctx.callers.find(request)
     request.state.is_admin = scope.is_admin
     await ctx.callers.limit(request, scope, request.scope["route"].counts_as)

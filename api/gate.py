@@ -78,8 +78,9 @@ class _Passage:
         self._request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
         state = scope.setdefault("state", {})
         state["request_id"] = self._request_id
-        # What every task of this request carries, too.
+        # Until its body is whole, which is the time of whoever sends it.
         state["arrived"] = time.monotonic()
+        # What every task of this request carries, too.
         state["trace"] = {"request_id": self._request_id, **self._traceparent}
         self.state = State(scope["state"])
         structlog.contextvars.clear_contextvars()
@@ -102,6 +103,8 @@ class _Passage:
             self._read += len(message.get("body", b""))
             if self._read > self._limit:
                 raise errors.CarriedError(self._too_large())
+            if not message.get("more_body", False):
+                self.state.arrived = time.monotonic()
         return message
 
     async def send(self, message: Message) -> None:

@@ -8,8 +8,10 @@ from datetime import time as time_of_day
 from typing import TYPE_CHECKING
 
 from shared.embedding import cross_encoders
+from shared.pipelines import installed as pipelines
 from shared.query.language.calendar import Clock
 from shared.query.ordering import Ordering
+from shared.query.plan import Limits
 from shared.text import facility
 from shared.text.analyser import version_of
 from shared.text.facility import Facility
@@ -34,6 +36,39 @@ def config_hash(settings: Settings, own: Facility) -> str:
     values["analyser"] = [version_of(own), own.whole_fingerprint]
     text = json.dumps(values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what bounds a plan."""
+    families = {
+        "keyword": settings.search_modules.keyword,
+        "semantic": settings.search_modules.semantic,
+    }
+    url = settings.opensearch_url
+    return Limits(
+        opensearch=url is not None and url.get_secret_value() != "off",
+        enabled=frozenset(name for name, one in families.items() if one.enabled),
+        outside=frozenset(
+            name for name, one in settings.search_modules.plugins.items() if one.enabled
+        ),
+        pipelines=pipelines.modes_of(settings),
+        max_query_chars=settings.max_query_chars,
+        max_query_chars_hard=settings.max_query_chars_hard,
+        max_window=settings.max_window,
+        default_limit=settings.default_limit,
+        max_limit=settings.max_limit,
+        max_filter_values=settings.max_filter_values,
+        max_terms=settings.max_query_terms,
+        any_word=settings.keyword.operator == "or",
+        rrf_k=settings.rrf_k,
+        ordering=ordering_of(settings),
+        facet_max_matches=settings.facet_max_matches,
+        facet_budget_ms=settings.search.facet_budget_ms,
+        acl_honesty=settings.search.acl_honesty,
+        fuzzy_threshold=(
+            settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
+        ),
+    )
 
 
 def calendar_of(settings: Settings) -> Clock:

@@ -20,7 +20,7 @@ from api import metrics
 from api.admission import TOO_MANY, Admission, caller_of
 from api.glossaries import Glossaries
 from api.mailbox import Mailbox, Waiter
-from api.plan_settings import calendar_of, config_hash, facility_of, ordering_of
+from api.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from shared import broker
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.jobs import closing, outcome
@@ -33,7 +33,7 @@ from shared.postgres import connection
 from shared.query import bearing, budget
 from shared.query import plan as planning
 from shared.query.approved import NOTHING_APPROVED, Approved
-from shared.query.plan import Limits, Plan, Question
+from shared.query.plan import Plan, Question
 from shared.results import finish
 from shared.results.finish import Finished, Tools
 from shared.results.response import nothing_asked
@@ -59,6 +59,8 @@ T = TypeVar("T")
 DISPATCH_THREADS = 4
 # How long past its deadline a search may take to rank what is in.
 _LATE_SECONDS = 1.0
+# So long a hold of a place says how much time a search needs that waits for one.
+_LATELY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class Searches:
         self.glossaries = Glossaries(pool, self.facility)
         self._config_hash = config_hash(settings, self.facility)
         # By mode: as whoever asked has waited, and as long as a place was held.
-        self._paces, self._held = Paces(), Paces()
+        self._paces, self._held = Paces(), Paces(_LATELY_SECONDS)
         self.mailbox = Mailbox(lambda: broker.mailbox_redis(settings))
         self._admission = Admission(
             settings.max_concurrent_searches,
@@ -226,9 +228,7 @@ class Searches:
             try:
                 finished = await self._in_thread(late, _LATE_SECONDS)
             except TimeoutError as exc:
-                raise SearchTimeoutError(
-                    timeout_seconds=plan.deadline_ms / 1000, operation=plan.method
-                ) from exc
+                raise _too_late(plan) from exc
         self._in_background(partial(self._close, sent.job, finished))
         if finished.error is not None:
             raise finished.error
@@ -270,8 +270,9 @@ class Searches:
     ) -> _Sent:
         """Open the job, its row first if it has one, and dispatch its branches."""
         # What it has waited for a place and for this thread is of its own time.
+        now = self._clock.now()
         waited = time.monotonic() - caller.arrived
-        created = self._clock.now() - waited
+        created = now - waited
         job = Job(
             job_id=job_id,
             tenant=plan.scope.tenant,
@@ -330,8 +331,11 @@ class Searches:
         self, send: Callable[[], _Sent], plan: Plan, caller: CallerInfo
     ) -> _Sent:
         """Dispatch; past its deadline a search is not worth sending any more."""
+        left = _left(plan, caller)
+        if left <= 0:
+            raise _too_late(plan)
         try:
-            return await self._in_thread(send, _left(plan, caller))
+            return await self._in_thread(send, left)
         except TimeoutError as exc:
             raise CapacityError(
                 "The message broker answers too slowly; try again shortly.",
@@ -352,42 +356,14 @@ class Searches:
         future.add_done_callback(self._background.discard)
 
 
+def _too_late(plan: Plan) -> SearchTimeoutError:
+    seconds = plan.deadline_ms / 1000
+    return SearchTimeoutError(timeout_seconds=seconds, operation=plan.method)
+
+
 def _left(plan: Plan, caller: CallerInfo) -> float:
     """Return how many seconds of a search's deadline are left."""
     return caller.arrived + plan.deadline_ms / 1000 - time.monotonic()
-
-
-def limits_of(settings: Settings) -> Limits:
-    """Return what bounds a plan."""
-    families = {
-        "keyword": settings.search_modules.keyword,
-        "semantic": settings.search_modules.semantic,
-    }
-    url = settings.opensearch_url
-    return Limits(
-        opensearch=url is not None and url.get_secret_value() != "off",
-        enabled=frozenset(name for name, one in families.items() if one.enabled),
-        outside=frozenset(
-            name for name, one in settings.search_modules.plugins.items() if one.enabled
-        ),
-        pipelines=pipelines.modes_of(settings),
-        max_query_chars=settings.max_query_chars,
-        max_query_chars_hard=settings.max_query_chars_hard,
-        max_window=settings.max_window,
-        default_limit=settings.default_limit,
-        max_limit=settings.max_limit,
-        max_filter_values=settings.max_filter_values,
-        max_terms=settings.max_query_terms,
-        any_word=settings.keyword.operator == "or",
-        rrf_k=settings.rrf_k,
-        ordering=ordering_of(settings),
-        facet_max_matches=settings.facet_max_matches,
-        facet_budget_ms=settings.search.facet_budget_ms,
-        acl_honesty=settings.search.acl_honesty,
-        fuzzy_threshold=(
-            settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
-        ),
-    )
 
 
 def _body(kind: str, text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Literal, NoReturn
 KIND_VARIABLE = "WORKER_KIND"
 # Where the children of a prefork worker share their figures by files.
 METRICS_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-# A third of the processor where searches want all of it: an entry is found soon anyway.
+# A third of what a search gets where both want the processor: an entry is found anyway.
 _YIELDS = 5
 _AUTOGROUP = Path("/proc/self/autogroup")
 _METRICS_PREFIX = "logchord-metrics-"

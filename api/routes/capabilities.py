@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends
 from api.context import Ctx, needs
 from api.door_route import DoorRoute
 from api.errors import documented
+from api.plan_settings import limits_of
 from api.schemas.capabilities import Capabilities
-from api.searches import limits_of
 from shared.embedding.encoders import ALIASES
 from shared.errors import ConfigurationError
 from shared.jobs.outcome import FACETS

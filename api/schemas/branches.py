@@ -18,7 +18,10 @@ class BranchOutcome(BaseModel):
     error_category: str | None
     severity: str | None
     retriable: bool | None
-    queued_ms: float
+    queued_ms: float = Field(
+        description="From when the search came until it began, what the search waited"
+        " for a place included."
+    )
     took_ms: float
     attempts: int
     candidates: int | None = Field(

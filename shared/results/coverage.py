@@ -261,7 +261,7 @@ def _count(
     scope = plan.scope
     key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
     try:
-        return _counts.get(key, count, min(COUNT_MS, left.ms) / 1000)
+        return _counts.get(key, count, COUNT_MS / 1000, left.ms / 1000)
     except DatabaseConnectionError as exc:
         _not_counted(exc)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Hashable
@@ -48,6 +49,10 @@ class _Known(Generic[T]):
         return Counted(self.found, age)
 
 
+def _not_counted(error: LogchordError) -> None:
+    log.warning("coverage_not_counted", code=error.error_code)
+
+
 def _beside(count: Callable[[], None]) -> None:
     threading.Thread(target=count, name="overtime", daemon=True).start()
 
@@ -73,24 +78,37 @@ class Overtime(Generic[T]):
         self._is_busy = False
 
     def get(
-        self, key: Hashable, count: Callable[[float], T], seconds: float
+        self,
+        key: Hashable,
+        count: Callable[[float], T],
+        in_time: float,
+        left: float = math.inf,
     ) -> Counted[T] | None:
-        """Return what is counted within so long, or was before; None: it is late.
+        """Return what is counted in time, or was before; None: it is late.
 
         `count` is given the seconds that it may take, and raises if they are over.
+        With less left than `in_time` nothing is said of how long it takes.
         """
         with self._lock:
             known = self._known.get(key)
         now = self._clock()
         if known is not None and now < known.until:
             return known.told(now)
-        if known is None or not known.is_late:
+        if known is None or not known.is_late or self._is_of_few(known):
             try:
-                return Counted(self._counted(key, count, seconds, seconds))
+                found = self._counted(key, count, min(in_time, left), in_time)
             except DatabaseQueryError as exc:
-                self._is_late(key, now, exc)
-        self._go_on(key, count, seconds)
+                _not_counted(exc)
+                if left >= in_time:
+                    self._is_late(key, now)
+            else:
+                return Counted(found)
+        self._go_on(key, count, in_time)
         return known.told(now) if known is not None else None
+
+    def _is_of_few(self, known: _Known[T]) -> bool:
+        """Tell whether what was late then was the machine, and not what is counted."""
+        return known.found is not None and self._weigh(known.found) <= MANY_ROWS
 
     def _counted(
         self,
@@ -122,14 +140,19 @@ class Overtime(Generic[T]):
             try:
                 self._counted(key, count, LONG_SECONDS, in_time)
             except LogchordError as exc:
-                self._is_late(key, self._clock() + REST_SECONDS, exc)
+                _not_counted(exc)
+                self._is_late(key, self._clock() + REST_SECONDS)
             finally:
                 self._is_busy = False
 
-        self._beside(go_on)
+        try:
+            self._beside(go_on)
+        except RuntimeError as exc:
+            # No thread can be had: the answer goes without, and the next asks again.
+            log.warning("coverage_not_counted", error=str(exc))
+            self._is_busy = False
 
-    def _is_late(self, key: Hashable, until: float, error: LogchordError) -> None:
-        log.warning("coverage_not_counted", code=error.error_code)
+    def _is_late(self, key: Hashable, until: float) -> None:
         with self._lock:
             known = self._known.get(key)
         if known is None:

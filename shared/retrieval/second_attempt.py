@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
+import time
 from collections import deque
 from statistics import median
 from typing import TYPE_CHECKING
@@ -11,6 +13,8 @@ from typing import TYPE_CHECKING
 from shared.errors import DatabaseQueryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from shared.errors import LogchordError
 
 # A second attempt is begun only with so many times left of what the module usually
@@ -28,28 +32,40 @@ _P95 = 0.95
 class Paces:
     """How long each module took lately where it answered; shared by threads."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        fresh_seconds: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        # What is older says nothing any more.
+        self._fresh_seconds = fresh_seconds
+        self._clock = clock
         self._lock = threading.Lock()
-        self._seconds: dict[str, deque[float]] = {}
+        self._seconds: dict[str, deque[tuple[float, float]]] = {}
 
     def note(self, name: str, seconds: float) -> None:
         """Remember how long a module took to answer."""
+        told = (self._clock(), seconds)
         with self._lock:
-            self._seconds.setdefault(name, deque(maxlen=_KEPT)).append(seconds)
+            self._seconds.setdefault(name, deque(maxlen=_KEPT)).append(told)
 
     def usual(self, name: str) -> float | None:
         """Return what it takes in the middle; None: it has never answered here."""
-        with self._lock:
-            known = self._seconds.get(name)
-            return median(known) if known else None
+        known = self._known(name)
+        return median(known) if known else None
 
     def p95(self, name: str) -> float:
         """Return what it takes at most, but for one time in twenty."""
-        with self._lock:
-            known = sorted(self._seconds.get(name, ()))
+        known = sorted(self._known(name))
         if len(known) < _ENOUGH:
             return UNKNOWN_SECONDS
         return known[int(_P95 * (len(known) - 1))]
+
+    def _known(self, name: str) -> list[float]:
+        since = self._clock() - self._fresh_seconds
+        with self._lock:
+            told = self._seconds.get(name, ())
+            return [seconds for at, seconds in told if at >= since]
 
 
 def wait_for(error: LogchordError, left: float, usual: float) -> float | None:

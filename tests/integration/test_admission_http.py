@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
@@ -140,3 +141,54 @@ def test_who_could_not_be_done_in_time_is_told_so_at_once(
     assert refused.status_code == 429
     # Not after the 2.5 s: a place would have come too late for it.
     assert took < 1.25
+
+
+def test_the_time_of_whoever_sends_slowly_is_none_of_the_search(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system()
+    system.start("api")
+    system.wait_ready()
+    asked = {"query": "beam dump", "mode": "hybrid", "wait_ms": 0, "deadline_ms": 500}
+    text = json.dumps(asked).encode()
+
+    def slowly() -> Iterator[bytes]:
+        yield text[:10]
+        later = time.monotonic() + 1.0
+        until(lambda: time.monotonic() > later, within_seconds=5)
+        yield text[10:]
+
+    with system.client() as client:
+        headers = {"Content-Type": "application/json"}
+        answer = client.post(QUERY, content=slowly(), headers=headers)
+    assert answer.status_code == 202
+    created, deadline = row_of(system, answer.json()["job_id"])
+    assert deadline - created == pytest.approx(
+        timedelta(seconds=0.5), abs=timedelta(milliseconds=100)
+    )
+
+
+def test_what_is_over_before_it_is_sent_is_called_late_and_blames_no_broker(
+    make_system: Callable[..., System],
+) -> None:
+    system = make_system()
+    system.start("api")
+    system.wait_ready()
+    with (
+        system.client() as client,
+        psycopg.connect(system.database) as conn,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        # Whose key it is cannot be looked up meanwhile.
+        conn.execute("LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
+        asked = pool.submit(ask, client, (QUERY, {}), deadline_ms=500)
+        later = time.monotonic() + 1.5
+        until(lambda: time.monotonic() > later, within_seconds=5)
+        conn.rollback()
+        answer = asked.result()
+        assert (answer.status_code, answer.json()["error"]["code"]) == (
+            504,
+            "search_timeout",
+        )
+        jobs = conn.execute("SELECT count(*) FROM job").fetchone()
+    assert jobs == (0,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from api.searches import limits_of
+from api.plan_settings import limits_of
 from shared.entries.draft import EntryDraft
 from shared.retrieval.semantic import chosen_floor
 from shared.settings import Settings

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
+from api.plan_settings import limits_of
 from api.schemas.search import SearchRequest
-from api.searches import limits_of
 from shared.entries.draft import EntryDraft
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.query.plan import Limits, Plan, make_plan

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import LiteralString
 
 import pytest
 
 from shared.errors import LogchordError
 from shared.postgres import Pool, at_once, make_pool
+
+DOUBLED: LiteralString = "SELECT 2 * %s::int"
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def pool(database: str) -> Iterator[Pool]:
 
 def doubled(pool: Pool, value: int) -> int:
     with at_once(pool) as conn:
-        row = conn.execute("SELECT 2 * %s::int", (value,), prepare=True).fetchone()
+        row = conn.execute(DOUBLED, (value,), prepare=True).fetchone()
     assert row is not None
     return int(row[0])
 
@@ -32,7 +35,7 @@ def fail(pool: Pool) -> None:
 def fail_before(pool: Pool, value: int) -> None:
     with at_once(pool) as conn:
         conn.execute("SELECT 1 / 0", prepare=False)
-        conn.execute("SELECT 2 * %s::int", (value,), prepare=True).fetchone()
+        conn.execute(DOUBLED, (value,), prepare=True).fetchone()
 
 
 def backend(pool: Pool) -> int:
@@ -55,6 +58,9 @@ def test_what_is_prepared_is_found_again_however_often_another_failed(
 
 def test_what_was_not_reached_is_not_believed_to_be_prepared(pool: Pool) -> None:
     for turn in range(3):
+        # Of one that it has met unprepared the driver takes the name for good.
+        with at_once(pool) as conn:
+            conn.execute(DOUBLED, (turn,), prepare=False)
         with pytest.raises(LogchordError):
             fail_before(pool, turn)
         assert doubled(pool, turn) == 2 * turn

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from api.searches import limits_of
+from api.plan_settings import limits_of
 from shared.embedding import cross_encoders
 from shared.embedding.cross_encoders import LATE
 from shared.embedding.late import LateInteraction

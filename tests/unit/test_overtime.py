@@ -90,6 +90,42 @@ def test_one_that_is_quick_by_now_is_waited_for_again():
     assert (count.given[-1], count.beside) == (IN_TIME, [])
 
 
+def test_with_little_time_left_nothing_is_called_late():
+    count = Counting(0.1)
+    assert count.overtime.get("all", count, IN_TIME, left=0.05) is None
+    # It goes on, and whoever has time waits for it as ever.
+    assert len(count.beside) == 1
+    assert count.get() == Counted(MANY)
+
+
+def test_few_that_were_late_once_are_waited_for_again():
+    count = Counting(0.3, rows=800)
+    assert count.get() is None
+    count.beside.pop()()
+    assert count.get() == Counted(800, 0.0)
+    count.now += 0.3 * FACTOR + 1
+    count.took, count.rows = 0.005, 801
+    assert count.get() == Counted(801)
+    assert (count.get(), count.beside) == (Counted(801), [])
+
+
+def test_where_no_thread_can_be_had_the_answer_goes_without():
+    tried: list[object] = []
+
+    def beside(count: Callable[[], None]) -> None:
+        tried.append(count)
+        raise RuntimeError("can't start new thread")
+
+    overtime: Overtime[int] = Overtime(float, beside=beside)
+
+    def count(_: float) -> int:
+        raise DatabaseQueryError(technical="canceled")
+
+    assert overtime.get("all", count, IN_TIME) is None
+    assert overtime.get("all", count, IN_TIME) is None
+    assert len(tried) == 2
+
+
 def test_one_thing_is_counted_beside_at_a_time():
     count = Counting(2.0)
     assert (count.get("one"), count.get("other")) == (None, None)

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from api.plan_settings import config_hash
-from api.searches import limits_of
+from api.plan_settings import config_hash, limits_of
 from shared import registry
 from shared.access.scope import Scope
 from shared.errors import ConfigurationError, InvalidRequestError, ModuleNotEnabledError

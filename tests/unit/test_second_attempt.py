@@ -86,6 +86,19 @@ def test_of_a_module_little_known_a_usual_time_is_taken_and_of_others_their_own(
     assert paces.p95("semantic") == UNKNOWN_SECONDS
 
 
+def test_what_took_long_a_while_ago_says_nothing_of_now():
+    now = [0.0]
+    paces = Paces(30.0, lambda: now[0])
+    for _ in range(10):
+        paces.note("hybrid", 2.9)
+    assert (paces.p95("hybrid"), paces.usual("hybrid")) == (2.9, 2.9)
+    now[0] = 30.1
+    assert (paces.p95("hybrid"), paces.usual("hybrid")) == (UNKNOWN_SECONDS, None)
+    for _ in range(5):
+        paces.note("hybrid", 0.1)
+    assert paces.p95("hybrid") == 0.1
+
+
 @pytest.mark.requirement("C44")
 def test_a_branch_that_did_not_search_says_nothing_of_how_long_it_takes():
     question = Question("-klystron", mode="semantic")
