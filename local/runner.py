@@ -25,6 +25,8 @@ from local.procfile import Command
 STOP_SECONDS = 25.0
 FIRST_TO_STOP = frozenset({"api", "flower"})
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
+# So long what a child said before it ended is read.
+_LAST_WORDS_SECONDS = 2.0
 MAX_LOG_BYTES = 10_000_000
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
@@ -39,6 +41,7 @@ class Child:
     command: Command
     log: RotatingFileHandler
     process: subprocess.Popen[bytes] | None = None
+    reader: threading.Thread | None = None
     started: float = 0.0
     start_at: float = 0.0
     restarts: int = 0
@@ -114,6 +117,9 @@ class Runner:
             runner_state.kill_group(process.pid)
             process.wait()
         for child in self._children:
+            # What it said last is in its pipe yet; who left its group may hold that.
+            if child.reader is not None:
+                child.reader.join(_LAST_WORDS_SECONDS)
             child.log.close()
         self._state.unlink(missing_ok=True)
 
@@ -154,10 +160,10 @@ class Runner:
             self._say(name, f"cannot be started: {exc}")
             return
         child.started = time.time()
-        reader = threading.Thread(
+        child.reader = threading.Thread(
             target=self._read, args=(child, child.process.stdout), daemon=True
         )
-        reader.start()
+        child.reader.start()
 
     def _read(self, child: Child, output: IO[bytes]) -> None:
         """Pass on each line; a line without end is passed on in pieces."""

@@ -40,6 +40,7 @@ _RUNNER = textwrap.dedent(
 _FAMILY = "sh -c 'sleep 1000 & echo hello from $$; wait'"
 _STUBBORN = """sh -c 'trap "" TERM; echo deaf; while :; do sleep 0.2; done'"""
 _ORDERLY = """sh -c 'trap "echo {0} ends; exit 0" TERM; echo {0} is up; while :; do sleep 0.05; done'"""  # noqa: E501 - a shell line
+_TALKATIVE = """sh -c 'trap "seq 5000; echo ends; exit 0" TERM; echo is up; while :; do sleep 0.05; done'"""  # noqa: E501 - a shell line
 
 Start = Callable[..., "Run"]
 
@@ -169,6 +170,15 @@ def test_a_stop_ends_what_takes_requests_first(start: Start) -> None:
     assert ends[0] == "api api ends"
     assert sorted(ends[1:]) == ["search search ends", "upkeep upkeep ends"]
     assert not (run.folder / "runner.json").exists()
+
+
+def test_what_a_child_says_last_is_kept_to_its_end(start: Start) -> None:
+    run = start(f"talker: {_TALKATIVE}\n")
+    until(lambda: run.says("talker is up"), within_seconds=5)
+    run.process.send_signal(signal.SIGTERM)
+    assert run.process.wait(15) == 0
+    kept = (run.folder / "logs" / "talker.log").read_text(encoding="utf-8")
+    assert kept.splitlines() == ["is up", *map(str, range(1, 5001)), "ends"]
 
 
 def test_a_child_that_will_not_stop_is_killed_with_its_family(start: Start) -> None:
