@@ -82,7 +82,8 @@ class CallerInfo:
     scope: Scope
     # The request's id and, if one was sent, its traceparent.
     trace: Mapping[str, str]
-    # When it was here as a whole (monotonic): from then on its deadline counts.
+    # When it came (monotonic), later by what its body was waited for: its deadline
+    # counts from then on.
     arrived: float
 
 

@@ -78,7 +78,7 @@ class _Passage:
         self._request_id = given if _REQUEST_ID.fullmatch(given) else str(uuid7())
         state = scope.setdefault("state", {})
         state["request_id"] = self._request_id
-        # Until its body is whole, which is the time of whoever sends it.
+        # Later by as long as its body is waited for: that is the sender's time.
         state["arrived"] = time.monotonic()
         # What every task of this request carries, too.
         state["trace"] = {"request_id": self._request_id, **self._traceparent}
@@ -98,13 +98,13 @@ class _Passage:
 
     async def receive(self) -> Message:
         """Hand on a part of the body, counting it."""
+        began = time.monotonic()
         message = await self._receive()
         if message["type"] == "http.request":
+            self.state.arrived += time.monotonic() - began
             self._read += len(message.get("body", b""))
             if self._read > self._limit:
                 raise errors.CarriedError(self._too_large())
-            if not message.get("more_body", False):
-                self.state.arrived = time.monotonic()
         return message
 
     async def send(self, message: Message) -> None:
