@@ -72,7 +72,7 @@ class Callers:
         if asked is None:
             asked = asyncio.create_task(self._ask(token), name="look up a key")
             self._asked[token] = asked
-            asked.add_done_callback(lambda task: self._is_asked(token, task))
+            asked.add_done_callback(lambda task: self._has_asked(token, task))
         # Whoever goes away leaves it to the others.
         return await asyncio.shield(asked)
 
@@ -110,7 +110,7 @@ class Callers:
         self._known[token] = (began + CACHE_SECONDS, scope)
         return scope
 
-    def _is_asked(self, token: str, task: asyncio.Task[Scope]) -> None:
+    def _has_asked(self, token: str, task: asyncio.Task[Scope]) -> None:
         del self._asked[token]
         if not task.cancelled():
             # Seen, where everybody has gone meanwhile.

@@ -130,8 +130,9 @@ async def _again_and_again(stack: Stack, clients: int, seconds: float) -> _Told:
                 answer = await client.post("/v1/search/query", json=make())
                 if not answer.is_success:
                     told.refused += 1
-                    # As whoever is refused is told to.
-                    await asyncio.sleep(float(answer.headers.get("Retry-After", 0)))
+                    # As whoever is refused is told to, but not beyond the end.
+                    pause = float(answer.headers.get("Retry-After", 0))
+                    await asyncio.sleep(min(pause, until - time.monotonic()))
                     continue
                 told.took_ms.append(1000 * (time.monotonic() - began))
                 told.degraded += answer.json()["degraded"]

@@ -18,21 +18,18 @@ from psycopg.rows import class_row
 from shared import patience
 from shared.access import rights
 from shared.entries.narrowing import NARROWED, narrows
-from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordError
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.jobs.outcome import Outcome
-from shared.log import get_logger
 from shared.postgres import at_once
 from shared.query.plan import Plan
 from shared.results import waiting
-from shared.results.overtime import Counted, Overtime
+from shared.results.overtime import Counted, Overtime, not_counted
 from shared.results.remaining import Remaining
 from shared.retrieval import columns
 from shared.sources import newest
 
 if TYPE_CHECKING:
     from shared.postgres import Pool
-
-log = get_logger()
 
 # By source and kind.
 Counts = dict[tuple[str, str], int]
@@ -190,7 +187,7 @@ def read(
     except DatabaseQueryError as exc:
         if asked is None or asked.pgresult is None:
             raise
-        _not_counted(exc)
+        not_counted(exc)
     standings = asked.fetchall()
     since, until = _time(plan.filters.since), _time(plan.filters.until)
     found = [one for s in standings for one in unknown(s, since, until)]
@@ -263,12 +260,8 @@ def _count(
     try:
         return _counts.get(key, count, COUNT_MS / 1000, left.ms / 1000)
     except DatabaseConnectionError as exc:
-        _not_counted(exc)
+        not_counted(exc)
         return None
-
-
-def _not_counted(error: LogchordError) -> None:
-    log.warning("coverage_not_counted", code=error.error_code)
 
 
 def _standing(one: Standing) -> dict[str, Any]:

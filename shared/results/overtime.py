@@ -49,7 +49,8 @@ class _Known(Generic[T]):
         return Counted(self.found, age)
 
 
-def _not_counted(error: LogchordError) -> None:
+def not_counted(error: LogchordError) -> None:
+    """Say that an answer goes without a count."""
     log.warning("coverage_not_counted", code=error.error_code)
 
 
@@ -98,9 +99,9 @@ class Overtime(Generic[T]):
             try:
                 found = self._counted(key, count, min(in_time, left), in_time)
             except DatabaseQueryError as exc:
-                _not_counted(exc)
+                not_counted(exc)
                 if left >= in_time:
-                    self._is_late(key, now)
+                    self._call_late(key, now)
             else:
                 return Counted(found)
         self._go_on(key, count, in_time)
@@ -140,8 +141,8 @@ class Overtime(Generic[T]):
             try:
                 self._counted(key, count, LONG_SECONDS, in_time)
             except LogchordError as exc:
-                _not_counted(exc)
-                self._is_late(key, self._clock() + REST_SECONDS)
+                not_counted(exc)
+                self._call_late(key, self._clock() + REST_SECONDS)
             finally:
                 self._is_busy = False
 
@@ -152,13 +153,11 @@ class Overtime(Generic[T]):
             log.warning("coverage_not_counted", error=str(exc))
             self._is_busy = False
 
-    def _is_late(self, key: Hashable, until: float) -> None:
+    def _call_late(self, key: Hashable, until: float) -> None:
         with self._lock:
-            known = self._known.get(key)
-        if known is None:
-            self._keep(key, _Known(is_late=True, until=until))
-        else:
-            self._keep(key, replace(known, is_late=True, until=until))
+            last = self._known.get(key)
+        known = last or _Known(is_late=True, until=until)
+        self._keep(key, replace(known, is_late=True, until=until))
 
     def _keep(self, key: Hashable, known: _Known[T]) -> None:
         with self._lock:

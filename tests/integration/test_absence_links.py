@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from shared.entries.draft import EntryDraft
 from shared.log import get_logger
 from shared.postgres import Pool, connection, make_pool
-from shared.results import coverage
+from shared.results import coverage, overtime
 from shared.results.coverage import Coverage
 from shared.results.remaining import Remaining
 from tests.integration.fix_asking import Asking
@@ -60,7 +60,7 @@ def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(
     asking: Asking, closed: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One that has logged before may keep to what was configured then.
-    monkeypatch.setattr(coverage, "log", get_logger())
+    monkeypatch.setattr(overtime, "log", get_logger())
     # How long the other statements take is none of this.
     monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
     with capture_logs() as logs:

@@ -39,18 +39,31 @@ def ask(
     return client.post(path, json={**body, **more, **fields})
 
 
+def with_api(make_system: Callable[..., System], **environment: str) -> System:
+    """Return a system whose API answers, and of which no worker runs."""
+    system = make_system(**environment)
+    system.start("api")
+    system.wait_ready()
+    return system
+
+
+def pass_seconds(seconds: float) -> None:
+    """Let a deadline pass."""
+    over = time.monotonic() + seconds
+    until(lambda: time.monotonic() > over, within_seconds=seconds + 5)
+
+
 @pytest.mark.requirement("SEC13", "S1-101")
 @pytest.mark.timeout(size.times(120, 600))
 def test_one_key_has_its_share_of_places_time_and_branches_however_often_it_asks(
     make_system: Callable[..., System],
 ) -> None:
-    system = make_system(
+    system = with_api(
+        make_system,
         LOGCHORD_MAX_CONCURRENT_SEARCHES="6",
         LOGCHORD_SEARCH_QUEUE_LIMIT="4",
         LOGCHORD_SEARCH_QUEUE_WAIT_MS="50",
     )
-    system.start("api")
-    system.wait_ready()
     with system.client() as greedy, system.client() as other:
         # Neither longer than twice its mode, nor by a model, at anybody's cost.
         assert ask(greedy, deadline_ms=DEADLINE_MS + 1).status_code == 422
@@ -98,12 +111,11 @@ def row_of(system: System, job_id: str) -> tuple[datetime, datetime]:
 def test_what_a_search_waits_for_a_place_is_of_its_own_time(
     make_system: Callable[..., System],
 ) -> None:
-    system = make_system(
+    system = with_api(
+        make_system,
         LOGCHORD_MAX_CONCURRENT_SEARCHES="1",
         LOGCHORD_SEARCH_QUEUE_WAIT_MS="10000",
     )
-    system.start("api")
-    system.wait_ready()
     with system.client() as client:
         first, second = (
             ask(client, WAYS[1], deadline_ms=ms).json()["job_id"] for ms in (3000, 5000)
@@ -119,13 +131,12 @@ def test_who_could_not_be_done_in_time_is_told_so_at_once(
     make_system: Callable[..., System],
 ) -> None:
     places = 6
-    system = make_system(
+    system = with_api(
+        make_system,
         LOGCHORD_MAX_CONCURRENT_SEARCHES=str(places),
         LOGCHORD_SEARCH__SHARE_PER_KEY="1.0",
         LOGCHORD_SEARCH_QUEUE_WAIT_MS="10000",
     )
-    system.start("api")
-    system.wait_ready()
     with system.client() as client, ThreadPoolExecutor(places) as pool:
         # Each has its place for almost 3 s, for nobody answers it.
         asked = [
@@ -146,16 +157,13 @@ def test_who_could_not_be_done_in_time_is_told_so_at_once(
 def test_the_time_of_whoever_sends_slowly_is_none_of_the_search(
     make_system: Callable[..., System],
 ) -> None:
-    system = make_system()
-    system.start("api")
-    system.wait_ready()
+    system = with_api(make_system)
     asked = {"query": "beam dump", "mode": "hybrid", "wait_ms": 0, "deadline_ms": 500}
     text = json.dumps(asked).encode()
 
     def slowly() -> Iterator[bytes]:
         yield text[:10]
-        later = time.monotonic() + 1.0
-        until(lambda: time.monotonic() > later, within_seconds=5)
+        pass_seconds(1.0)
         yield text[10:]
 
     with system.client() as client:
@@ -171,9 +179,7 @@ def test_the_time_of_whoever_sends_slowly_is_none_of_the_search(
 def test_what_is_over_before_it_is_sent_is_called_late_and_blames_no_broker(
     make_system: Callable[..., System],
 ) -> None:
-    system = make_system()
-    system.start("api")
-    system.wait_ready()
+    system = with_api(make_system)
     with (
         system.client() as client,
         psycopg.connect(system.database) as conn,
@@ -182,8 +188,7 @@ def test_what_is_over_before_it_is_sent_is_called_late_and_blames_no_broker(
         # Whose key it is cannot be looked up meanwhile.
         conn.execute("LOCK TABLE api_key IN ACCESS EXCLUSIVE MODE")
         asked = pool.submit(ask, client, (QUERY, {}), deadline_ms=500)
-        later = time.monotonic() + 1.5
-        until(lambda: time.monotonic() > later, within_seconds=5)
+        pass_seconds(1.5)
         conn.rollback()
         answer = asked.result()
         assert (answer.status_code, answer.json()["error"]["code"]) == (
