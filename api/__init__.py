@@ -1,0 +1,1 @@
+"""Every way in: HTTP and the command line."""

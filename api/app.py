@@ -11,58 +11,62 @@ from functools import lru_cache
 
 from fastapi import FastAPI
 
-from api import asked, errors, openapi
-from api.backlog import Backlog
-from api.callers import Callers, is_loopback
+from api.access.callers import Callers, is_loopback
+from api.access.key_use import KeyUse
+from api.access.routes import me
 from api.context import ApiContext
-from api.exports import Exports
-from api.gate import Gate
-from api.key_use import KeyUse
-from api.probes import Probes
-from api.routes import (
+from api.entries.push_backpressure import Backlog
+from api.entries.routes import (
     attachments,
-    capabilities,
     changes,
-    embed_models,
     entries,
     entry_writes,
+    permalink,
+    threads,
+)
+from api.entries.uploads import Uploads
+from api.operations import health_checks
+from api.operations.probes import Probes
+from api.operations.routes import (
+    chores,
+    documentation,
+    embed_models,
+    health,
+    quarantine,
+    rebuild_derived,
+    rebuild_index,
+    status,
+)
+from api.search.exports import Exports
+from api.search.routes import (
+    capabilities,
     filter_options,
     glossary,
-    health,
-    index,
-    knowledge,
-    maintenance,
-    me,
-    permalink,
     plain_search,
-    quarantine,
-    root,
-    runs,
     search,
     search_again,
     search_jobs,
     similar,
-    sources,
-    status,
-    threads,
 )
-from api.searches import Searches
-from api.sessions import Sessions
-from api.threads import Threads
-from api.uploads import Uploads
-from shared import broker
+from api.search.searches import Searches
+from api.search.sessions import Sessions
+from api.server import errors, openapi
+from api.server.request_limits import Gate
+from api.server.thread_pool import Threads
+from api.sources.routes import runs, sources
 from shared import log as logs
 from shared.access.cursors import Signer
+from shared.access.installation_secret import installation_secret
 from shared.access.limits import Limiter
-from shared.access.secret import installation_secret
-from shared.broker import BrokerClock, Nudger
 from shared.errors import ConfigurationError
-from shared.link import Link
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock, Nudger
+from shared.messaging.redis_link import Link
 from shared.opensearch import client as opensearch
-from shared.postgres import connection, make_pool
-from shared.settings import Settings
-from shared.sparing import Sparing
-from shared.stages import passing
+from shared.postgres.count_cache import Sparing
+from shared.postgres.pool import connection, make_pool
+from shared.settings.settings import Settings
+from shared.stages import entry_stages
 from shared.version import VERSION
 
 # Two attempts of two calls: a Redis that hangs costs a search 4 s, not 20.
@@ -72,7 +76,7 @@ _PROVIDER_SECONDS = _PROVIDER_KEPT_SECONDS = 2.0
 _DESCRIPTION = "Search for electronic logbooks: push entries, ask questions."
 
 _ROUTES = (
-    root,
+    documentation,
     entries,
     entry_writes,
     attachments,
@@ -91,9 +95,9 @@ _ROUTES = (
     runs,
     status,
     quarantine,
-    maintenance,
-    index,
-    knowledge,
+    chores,
+    rebuild_index,
+    rebuild_derived,
     embed_models,
     me,
     health,
@@ -192,12 +196,14 @@ def _open(settings: Settings) -> ApiContext:
         limiter=limiter,
         secret=secret,
         signer=signer,
-        probes=Probes(asked.questions(settings, url)),
+        probes=Probes(health_checks.questions(settings, url)),
         provider=Probes(
-            {"provider": asked.of_provider(settings, url)},
+            {"provider": health_checks.of_provider(settings, url)},
             *(_PROVIDER_SECONDS, _PROVIDER_KEPT_SECONDS),
         ),
-        backlog=Backlog(pool, passing.that_run(settings), settings.max_backlog_entries),
+        backlog=Backlog(
+            pool, entry_stages.that_run(settings), settings.max_backlog_entries
+        ),
         opensearch=opensearch.make_client(settings),
         uploads=Uploads(settings, pool),
         key_use=key_use,

@@ -9,29 +9,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from shared.access.scope import Scope
-from shared.results.stored import Reader
+from shared.search.response.job_answer import Reader
 
 if TYPE_CHECKING:
     import redis
     from celery import Celery
     from opensearchpy import OpenSearch
 
-    from api.backlog import Backlog
-    from api.callers import Callers
-    from api.exports import Exports
-    from api.key_use import KeyUse
-    from api.probes import Probes
-    from api.searches import Searches
-    from api.sessions import Sessions
-    from api.uploads import Uploads
+    from api.access.callers import Callers
+    from api.access.key_use import KeyUse
+    from api.entries.push_backpressure import Backlog
+    from api.entries.uploads import Uploads
+    from api.operations.probes import Probes
+    from api.search.exports import Exports
+    from api.search.searches import Searches
+    from api.search.sessions import Sessions
     from shared.access.cursors import Signer
     from shared.access.limits import Kind, Limiter
-    from shared.broker import BrokerClock, Nudger
-    from shared.due.lag import Lag
-    from shared.embedding.preconditions import Counts
-    from shared.postgres import Pool
-    from shared.settings import Settings
-    from shared.sparing import Sparing
+    from shared.embedding.vectors.semantic_preconditions import Counts
+    from shared.messaging.broker import BrokerClock, Nudger
+    from shared.postgres.count_cache import Sparing
+    from shared.postgres.pool import Pool
+    from shared.settings.settings import Settings
+    from shared.work.lag import Lag
 
 
 @dataclass(slots=True)

@@ -19,14 +19,14 @@ from rich.table import Table
 
 from bench import logbook
 from shared.enrich import digest, links
-from shared.query.compiled.question import compiled
-from shared.query.language import grammar
-from shared.stages.descriptor import NoOptions, Reading
-from shared.text import languages
-from shared.text.analyser import Sections, analyse
-from shared.text.facility import PLAIN
-from shared.text.folding import stem
-from shared.text.tokens import reader
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.language import grammar
+from shared.stages.stage_contract import NoOptions, Reading
+from shared.text.analysis.analyser import Sections, analyse
+from shared.text.analysis.tokens import reader
+from shared.text.facility.facility import PLAIN
+from shared.text.words import languages
+from shared.text.words.folding import stem
 
 RESULTS = Path(__file__).parent / "results" / "analyser.json"
 REAL = Path(__file__).parents[2] / "shared/data/logbooks/nrc_events_1999.jsonl.gz"

@@ -23,13 +23,13 @@ from rich.table import Table
 
 from bench import logbook, rig
 from shared.enrich import metadata
-from shared.enrich.duplicates import groups, placing, unlike
-from shared.enrich.duplicates.likeness import Shape, alike, shape_of
-from shared.entries import reading
+from shared.enrich.duplicates import groups, place_entry, unlike_entries
+from shared.enrich.duplicates.similarity import Shape, alike, shape_of
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.text.analyser import Sections, analyse
-from workers.duplicates import PLACE_BATCH
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.text.analysis.analyser import Sections, analyse
+from workers.tasks.duplicates import PLACE_BATCH
 
 RESULTS = Path(__file__).parent / "results" / "duplicates.json"
 REAL = Path(__file__).parents[2] / "shared/data/logbooks/nrc_events_1999.jsonl.gz"
@@ -202,16 +202,16 @@ def _rate(
     saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
     ids = [one.entry_id for one in saved]
     for part in _parts(ids, 100):
-        for content in reading.contents(conn, TENANT, part).values():
+        for content in read_entries.contents(conn, TENANT, part).values():
             metadata.store(conn, content, metadata.extract(content, "en"))
     conn.commit()
     began = time.perf_counter()
     for part in _parts(ids, PLACE_BATCH):
-        placed = unlike.place(conn, TENANT, part)
+        placed = unlike_entries.place(conn, TENANT, part)
         conn.commit()
         for entry_id in part:
             if entry_id not in placed:
-                placing.place(conn, TENANT, entry_id)
+                place_entry.place(conn, TENANT, entry_id)
                 conn.commit()
     return Rate(name, len(ids), time.perf_counter() - began)
 

@@ -31,11 +31,11 @@ from bench.enrich_latency import Latency
 from bench.enrich_pipeline import Run
 from bench.enrich_stages import Rate
 from bench.rig import Ground
-from shared.embedding import names
-from shared.embedding.encoders import Encoder, load_encoder
+from shared.embedding.models import model_names
+from shared.embedding.models.encoders import Encoder, load_encoder
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 RESULTS = Path(__file__).parent / "results" / "enrich.json"
 PARTS = ("analyser", "stages", "embedding", "pipeline", "latency")
@@ -132,7 +132,7 @@ def _by_workers(
     parts: Sequence[str],
 ) -> None:
     settings = Settings.load(ground.environment)
-    encoder: Encoder = load_encoder(names.first(settings), settings.cache)
+    encoder: Encoder = load_encoder(model_names.first(settings), settings.cache)
     with rig.serving(enrich_pipeline.COMMANDS, ground) as made:
         # Without it the latencies begin with an empty system, which none is for long.
         for count in counts:

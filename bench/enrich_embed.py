@@ -13,15 +13,15 @@ import numpy as np
 
 from bench import enrich_texts, nearest_index
 from bench.enrich_site import TENANT, Site
-from shared.broker import embed_stage
-from shared.embedding import tables, vectors
-from shared.embedding.chunks import Chunk
-from shared.embedding.encoders import Vectors
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import vector_tables, vectors
+from shared.embedding.vectors.chunks import Chunk
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import connection
-from workers.enhance import EMBED_BATCH, embed_entries
-from workers.kinds import kind_of
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage
+from shared.postgres.pool import connection
+from workers.runtime.worker_kinds import kind_of
+from workers.tasks.enhance import EMBED_BATCH, embed_entries
 
 # What a worker of vectors has.
 THREADS = kind_of(("enhance.embed",)).concurrency
@@ -150,7 +150,7 @@ def _stand(site: Site, rows: int) -> str:
     encoder = site.encoder
     prefix = site.ctx.settings.vector_table_prefix
     with connection(site.ctx.pool) as conn:
-        table = tables.ensure_table(conn, prefix, site.model, encoder.dimension)
+        table = vector_tables.ensure_table(conn, prefix, site.model, encoder.dimension)
     for at in range(0, rows, 1000):
         made = _vectors(site, min(1000, rows - at), seed=at)
         (entry_id,) = _entries(site, 1)

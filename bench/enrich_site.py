@@ -15,14 +15,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from bench.rig import Ground
-from shared.broker import make_app
-from shared.embedding import names
-from shared.embedding.encoders import Encoder
+from shared.embedding.models import model_names
+from shared.embedding.models.encoders import Encoder
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import connection
-from shared.settings import Settings
-from workers.context import Context, Resources
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import make_app
+from shared.postgres.pool import connection
+from shared.settings.settings import Settings
+from workers.runtime.context import Context, Resources
 
 TENANT, PAGE = "default", 500
 
@@ -93,6 +93,8 @@ def opened(ground: Ground) -> Iterator[Site]:
     resources = Resources(settings, make_app(settings), "bench")
     try:
         with psycopg.connect(ground.url, autocommit=True) as unbound:
-            yield Site(ground, Context(resources, {}), names.first(settings), unbound)
+            yield Site(
+                ground, Context(resources, {}), model_names.first(settings), unbound
+            )
     finally:
         resources.close()

@@ -12,14 +12,14 @@ from opensearchpy import OpenSearch, helpers
 
 from bench import enrich_texts
 from bench.enrich_site import TENANT, Site
-from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
-from shared.due import rows
+from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import documents, mapping
 from shared.opensearch.documents import Document
-from shared.postgres import connection
-from workers.duplicates import place_entries
-from workers.enhance import extract_metadata
-from workers.index import INDEX_MOST, index_entries
+from shared.postgres.pool import connection
+from shared.work import due_work
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import INDEX_MOST, index_entries
 
 AIM_INDEX, AIM_INDEX_PERCENT = 3_000, 50
 # What is written over what is there.
@@ -95,7 +95,7 @@ def _touch(site: Site, ids: list[UUID]) -> None:
                 "UPDATE entry SET doc_version = doc_version + 1 WHERE id = ANY(%s)",
                 (some,),
             )
-            rows.add(conn, TENANT, some, [INDEX_STAGE])
+            due_work.add(conn, TENANT, some, [INDEX_STAGE])
 
 
 def _loaded(site: Site, ids: list[UUID]) -> Iterator[list[Document]]:

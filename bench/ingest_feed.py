@@ -11,8 +11,8 @@ from xml.sax.saxutils import escape
 from bench import ingest_path, logbook
 from bench.ingest_path import Rate, pool_of
 from bench.rig import Ground
-from shared.settings_sources import SourceSettings
-from shared.sources import runs
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
 
 _NAME = "bench-feed"
 _ETAG = '"1"'
@@ -46,10 +46,14 @@ def read_again(ground: Ground, count: int) -> list[Rate]:
             }
         )
         settings = ingest_path.configured(pool, _NAME, source)
-        first = ingest_path.run(settings, pool, _NAME, runs.TAIL, f"feed, {count:,}")
+        first = ingest_path.run(
+            settings, pool, _NAME, run_records.TAIL, f"feed, {count:,}"
+        )
         ingest_path.expect(pool, _NAME, count)
         requests, unsent = asked.requests, asked.not_modified
-        again = ingest_path.run(settings, pool, _NAME, runs.TAIL, "feed, not modified")
+        again = ingest_path.run(
+            settings, pool, _NAME, run_records.TAIL, "feed, not modified"
+        )
         if (asked.requests - requests, asked.not_modified - unsent) != (1, 1):
             message = f"{asked.requests - requests} requests where one was enough"
             raise AssertionError(message)

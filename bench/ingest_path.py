@@ -11,17 +11,18 @@ import psycopg
 
 from bench import logbook
 from bench.rig import Ground
-from shared.due import schedule
-from shared.entries.adapter import RawItem, SourceIO
-from shared.postgres import Pool, connection, make_pool
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, loading, runs, walk
-from shared.sources.admit import Rules
-from shared.sources.intake import Stages
-from shared.sources.runs import IngestionRun
-from shared.sources.walk import Means, Wanted
-from shared.sources.wire.io import make_io
+from shared.adapter_contract.contract import RawItem, SourceIO
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter, run_records
+from shared.sources.adapter_io import make_io
+from shared.sources.intake.normalise import Rules
+from shared.sources.intake.store_page import Stages
+from shared.sources.run_records import IngestionRun
+from shared.sources.runs import run_steps, sync_config
+from shared.sources.runs.run_steps import Means, Wanted
+from shared.work import schedule
 
 TENANT, NAME = "default", "bench"
 # What a default installation makes due for an entry.
@@ -66,16 +67,16 @@ def adapter_path(ground: Ground, count: int) -> list[Rate]:
     name = f"{NAME}-{count}"
     with closing(pool_of(ground)) as pool:
         settings = configured(pool, name, _of_files(path))
-        taken = run(settings, pool, name, runs.TAIL, f"adapter, {count:,}")
+        taken = run(settings, pool, name, run_records.TAIL, f"adapter, {count:,}")
         expect(pool, name, count)
-        untouched = run(settings, pool, name, runs.TAIL, "read again, untouched")
+        untouched = run(settings, pool, name, run_records.TAIL, "read again, untouched")
         # Another inode and time: the file has to be read, and nothing in it is new.
         copy = folder / "copy"
         copy.write_bytes(path.read_bytes())
         copy.replace(path)
         before = _due(pool)
         _count_rows(pool)
-        again = run(settings, pool, name, runs.TAIL, f"read again, {count:,}")
+        again = run(settings, pool, name, run_records.TAIL, f"read again, {count:,}")
         if _due(pool) != before:
             message = "reading unchanged entries again has made work due"
             raise AssertionError(message)
@@ -125,7 +126,7 @@ def parse_only(count: int) -> Rate:
     settings = Settings()
     source = SourceSettings(adapter="generic_json", path="/nowhere", timezone="UTC")
     io = make_io(NAME, source)
-    opened = loading.open_source(NAME, source, io, max_entry_bytes=1_000_000)
+    opened = load_adapter.open_source(NAME, source, io, max_entry_bytes=1_000_000)
     rules = Rules(settings, NAME, source, opened.descriptor.version)
     now = io.now()
     items = [RawItem(one["id"], one) for one in logbook.entries(count)]
@@ -151,7 +152,7 @@ def configured(pool: Pool, name: str, source: SourceSettings) -> Settings:
     """Return settings of this one source, which is ready to be run."""
     settings = Settings(sources={name: source})
     with connection(pool) as conn:
-        arranged = arrangement.arrange(conn, settings)
+        arranged = sync_config.arrange(conn, settings)
     if arranged.invalid:
         raise next(iter(arranged.invalid.values()))
     return settings
@@ -165,7 +166,7 @@ def run(settings: Settings, pool: Pool, name: str, kind: str, told: str) -> Rate
     _forget_peak()
     began = time.perf_counter()
     while True:
-        taken = walk.take(means, name, kind)
+        taken = run_steps.take(means, name, kind)
         if taken is None:
             break
         taken.take_steps(time.monotonic() + 15)
@@ -198,7 +199,7 @@ def pool_of(ground: Ground) -> Pool:
 def expect(pool: Pool, name: str, count: int) -> None:
     """Raise unless the last run brought in so many entries."""
     with connection(pool) as conn:
-        last: IngestionRun = runs.listing(conn, TENANT, limit=1, source=name)[0]
+        last: IngestionRun = run_records.listing(conn, TENANT, limit=1, source=name)[0]
     if last.added != count:
         message = f"{last.added} of {count} entries came in: {last.error}"
         raise AssertionError(message)

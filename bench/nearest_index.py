@@ -7,7 +7,7 @@ from typing import LiteralString
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.embedding import tables
+from shared.embedding.vectors import vector_tables
 
 _DROP: LiteralString = "DROP INDEX {index}"
 
@@ -20,7 +20,7 @@ def drop(conn: Connection[TupleRow], table: str) -> None:
 def build(conn: Connection[TupleRow], table: str) -> None:
     """Build the index over what is stored, however long that takes."""
     conn.execute("SET LOCAL statement_timeout = 0")
-    _run(conn, tables.CREATE_NEAREST, table)
+    _run(conn, vector_tables.CREATE_NEAREST, table)
 
 
 def _run(conn: Connection[TupleRow], statement: LiteralString, table: str) -> None:

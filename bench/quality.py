@@ -29,20 +29,20 @@ from bench import quality_engines
 from bench.quality_engines import Collection, Engines
 from bench.quality_words import BareWords
 from shared.access.scope import Scope
-from shared.embedding import encoders
-from shared.embedding.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
-from shared.embedding.late import LateInteraction
-from shared.jobs.outcome import Outcome
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import factors, fold
-from shared.ranking.fusion import best_chunks, rrf_contrib
-from shared.ranking.ranked import Ranked
-from shared.ranking.rerank import COSINE_SHARE
-from shared.results import facts
-from shared.results.conclusion import conclude
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.settings import Settings
+from shared.embedding.models import encoders
+from shared.embedding.models.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
+from shared.embedding.models.late_interaction import LateInteraction
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import factors, fold
+from shared.search.ranking.fusion import best_chunks, rrf_contrib
+from shared.search.ranking.linear_rerank import COSINE_SHARE
+from shared.search.ranking.ranked_hits import Ranked
+from shared.search.results import ranking_features
+from shared.search.results.conclude import conclude
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.settings.settings import Settings
 
 RESULTS = Path(__file__).parent / "results" / "quality.json"
 DATA = Path(__file__).parents[2] / "shared/data/retrieval"
@@ -218,7 +218,9 @@ def _read_late(
     plan = _plan(question, SHIPPED)
     told = _told(plan, engines)
     heard = [outcome for branch in told.values() for outcome in branch]
-    known = facts.read(lambda: engines.pool, plan, heard, int(SECONDS * 1000))
+    known = ranking_features.read(
+        lambda: engines.pool, plan, heard, int(SECONDS * 1000)
+    )
     best = conclude(plan, told, known).ranked[: plan.ordering.model_window]
     texts = [collection.texts[engines.names[one.entry_id]] or "-" for one in best]
     read = late.logits(question, texts, UNHURRIED_SECONDS)
@@ -245,7 +247,7 @@ def _told(plan: Plan, engines: Engines) -> dict[int, list[Outcome]]:
 
 def _branch(plan: Plan, name: str, engines: Engines) -> list[Outcome]:
     branch = Branch(plan, name, time.monotonic() + SECONDS, time.monotonic)
-    outcomes = attempt.carry_out(branch, lambda: engines.tools)
+    outcomes = branch_run.carry_out(branch, lambda: engines.tools)
     assert not [one for one in outcomes if one.failed], outcomes
     return outcomes
 
@@ -264,7 +266,9 @@ def _ranked(
     plan: Plan, told: Mapping[int, Sequence[Outcome]], engines: Engines
 ) -> Sequence[Ranked]:
     heard = [outcome for branch in told.values() for outcome in branch]
-    known = facts.read(lambda: engines.pool, plan, heard, int(SECONDS * 1000))
+    known = ranking_features.read(
+        lambda: engines.pool, plan, heard, int(SECONDS * 1000)
+    )
     return conclude(plan, told, known).ranked
 
 

@@ -17,25 +17,30 @@ import tenacity
 from opensearchpy import OpenSearch, helpers
 
 from bench import rig
-from shared.embedding import of_entry
-from shared.embedding.chunks import Chunk, cut
-from shared.embedding.encoders import DEFAULT_MODEL, Encoder, Vectors, load_encoder
-from shared.embedding.in_use import InUse
-from shared.embedding.of_entry import Embedded
-from shared.embedding.vectors import ensure_table
+from shared.embedding.models.encoders import (
+    DEFAULT_MODEL,
+    Encoder,
+    Vectors,
+    load_encoder,
+)
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.chunks import Chunk, cut
+from shared.embedding.vectors.embed_entry import Embedded
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, connection, make_pool
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.settings import Settings
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.settings.settings import Settings
 
 VECTORS = Path(__file__).parent / "results" / "vectors"
 TENANT, PAGE = "default", 500
@@ -173,10 +178,10 @@ def _page(
         saved = save_page(conn, TENANT, drafts, stages=[], editor="bench")
         names = {one.entry_id: one.external_id for one in saved}
         table = ensure_table(conn, "bench", encoder.model, encoder.dimension)
-        contents = reading.contents(conn, TENANT, list(names))
+        contents = read_entries.contents(conn, TENANT, list(names))
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, None))
-            of_entry.store(conn, table, content, embedded[names[content.entry_id]])
+            embed_entry.store(conn, table, content, embedded[names[content.entry_id]])
     with connection(pool) as conn:
         loaded = documents.load(conn, TENANT, list(names))
         # Of tables that it takes for empty Postgres makes plans for empty tables.

@@ -26,7 +26,7 @@ from local.server import EmbeddedServer, Place, free_port
 from local.valkey import EmbeddedValkey
 from shared import migrations
 from shared.access.keys import create_key
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 READY_SECONDS = 60.0
 _INDEX_READY_SECONDS = 150.0

@@ -9,8 +9,8 @@ from typing import Any
 
 from bench import search_corpus
 from bench.search_stack import Stack, Timing, measured, questions
-from shared.embedding import nearest
-from shared.postgres import connection
+from shared.embedding.vectors import nearest
+from shared.postgres.pool import connection
 
 _TEXT = """
     SELECT entry_id FROM entry_text

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bench import logbook, nearest_index
-from shared.embedding import of_entry
-from shared.embedding.of_entry import Embedded
-from shared.embedding.vectors import ensure_table
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.embed_entry import Embedded
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
-from shared.postgres import Pool, connection
-from shared.vocabulary.learning import Known
+from shared.postgres.pool import Pool, connection
+from shared.vocabulary.learn_words import Known
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from shared.embedding.encoders import Encoder
-    from shared.entries.reading import Content
-    from shared.settings import Settings
+    from shared.embedding.models.encoders import Encoder
+    from shared.entries.reading.read_entries import Content
+    from shared.settings.settings import Settings
 
 TENANT = "default"
 PAGE = 500
@@ -62,13 +62,13 @@ def fill(
     while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")
-            read = reading.contents(conn, TENANT, [one.entry_id for one in saved])
+            read = read_entries.contents(conn, TENANT, [one.entry_id for one in saved])
         found = [(one, metadata.extract(one, None)) for one in read.values()]
         vectors = [(one, known.of(one)) for one in read.values()]
         with connection(pool) as conn:
             # What is left due would be live work of so many, before all others.
             learnt = metadata.store_all(conn, TENANT, found, words, following=())
-            of_entry.store_all(conn, table, TENANT, vectors)
+            embed_entry.store_all(conn, table, TENANT, vectors)
         if learnt is not None:
             learnt.remember()
         with connection(pool) as conn:
@@ -120,7 +120,7 @@ class _Vectors:
     def of(self, content: Content) -> Embedded:
         """Return the vectors of an entry."""
         if len(self._real) < self._read:
-            self._real.append(of_entry.embed(content, self._encoder))
+            self._real.append(embed_entry.embed(content, self._encoder))
             return self._real[-1]
         return self._moved(self._real[self._luck.integers(len(self._real))])
 

@@ -16,12 +16,12 @@ from psycopg.rows import TupleRow
 from bench import rig, search_corpus
 from bench.enrich_pipeline import Held, Memory
 from bench.search_stack import Stack, questions
-from shared.due import rows
-from shared.entries.entry import save_page
-from shared.postgres import Pool, connection
-from shared.query.modes import MODES
-from shared.settings import Settings
-from shared.stages import passing
+from shared.entries.saving.save import save_page
+from shared.postgres.pool import Pool, connection
+from shared.search.query.modes import MODES
+from shared.settings.settings import Settings
+from shared.stages import entry_stages
+from shared.work import due_work
 
 CLIENTS = (1, 4, 16, 64)
 THROUGHPUT_SECONDS = 5.0
@@ -144,7 +144,7 @@ async def _again_and_again(stack: Stack, clients: int, seconds: float) -> _Told:
 
 def make_due(pool: Pool, settings: Settings, entries: int, *, first: int) -> None:
     """Store so many entries from that number on, due as those of a backfill are."""
-    stages = passing.of_entries(settings)
+    stages = entry_stages.of_entries(settings)
     drafts = search_corpus.drafts(entries, first=first)
     while page := list(islice(drafts, search_corpus.PAGE)):
         with connection(pool) as conn:
@@ -152,7 +152,7 @@ def make_due(pool: Pool, settings: Settings, entries: int, *, first: int) -> Non
                 *(conn, search_corpus.TENANT, page),
                 stages=stages,
                 editor="bench",
-                work_class=rows.BULK,
+                work_class=due_work.BULK,
             )
 
 

@@ -8,19 +8,19 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 from bench.search_stack import Make, Stack, Timing, measured, questions
 from shared.access.scope import Scope
-from shared.embedding.in_use import InUse
-from shared.embedding.sizes import Sizes
-from shared.jobs.outcome import Outcome
-from shared.query.plan import Limits, Question, make_plan
-from shared.results.conclusion import conclude
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.retrieval.written_in import WrittenIn
-from shared.vocabulary.present import Present
+from shared.embedding.vectors.exact_or_index import Sizes
+from shared.embedding.vectors.live_models import InUse
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.results.conclude import conclude
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.vocabulary.recent_words import Present
 
 _SCOPE = Scope("default", "bench")
 _SECONDS = 10.0
@@ -52,7 +52,7 @@ def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
 
         def carried_out(name: str) -> list[Outcome]:
             branch = Branch(plan, name, ends_at, time.time)
-            return attempt.carry_out(branch, lambda: tools)
+            return branch_run.carry_out(branch, lambda: tools)
 
         arrived = dict(enumerate(threads.map(carried_out, plan.branches)))
         for one in (one for several in arrived.values() for one in several):

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from bench import rig, search_corpus
 from bench.rig import Ground, Rig
-from shared.embedding.encoders import DEFAULT_MODEL, load_encoder
+from shared.embedding.models.encoders import DEFAULT_MODEL, load_encoder
 from shared.opensearch import mapping
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, make_pool
-from shared.settings import Settings
+from shared.postgres.pool import Pool, make_pool
+from shared.settings.settings import Settings
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
-    from shared.embedding.encoders import Encoder
+    from shared.embedding.models.encoders import Encoder
 
 WARM_UP = 10
 # A reader asks, reads, and asks again.

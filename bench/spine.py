@@ -19,14 +19,14 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.rig import Rig, rig
-from shared import broker
 from shared.access.scope import Scope
-from shared.broker import BrokerClock
-from shared.jobs import job as jobs
-from shared.jobs.job import Job
-from shared.query.fault import Fault
-from shared.query.plan import Limits, Question, make_plan
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock
+from shared.search.jobs import job as jobs
+from shared.search.jobs.job import Job
+from shared.search.query.fault import Fault
+from shared.search.query.plan import Limits, Question, make_plan
 
 SAMPLES, WARM_UP = 200, 50
 # Isolated requests, as a reader's are: the last one's store has ended by then.

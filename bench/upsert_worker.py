@@ -1,7 +1,7 @@
 """A real worker whose one stage is an upsert: `python -m bench.upsert_worker QUEUES`.
 
-It becomes what `python -m workers.kinds QUEUES` becomes, but for what its task does.
-Nobody imports it: its task would take the place of the real one there.
+It becomes what `python -m workers.runtime.worker_kinds QUEUES` becomes, but for what
+its task does. Nobody imports it: its task would take the place of the real one there.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import os
 import sys
 from typing import LiteralString, NoReturn
 
-from shared.broker import INDEX_ENTRIES, INDEX_STAGE
-from shared.due import rows
-from shared.postgres import connection
-from workers import index, kinds
-from workers.context import Context
-from workers.task import Ids, task
+from shared.messaging.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.postgres.pool import connection
+from shared.work import due_work
+from workers.runtime import worker_kinds
+from workers.runtime.context import Context
+from workers.runtime.task import Ids, task
+from workers.tasks import index
 
 _UPSERT: LiteralString = """
     INSERT INTO upserted (entry_id)
@@ -29,7 +30,7 @@ def upsert_entries(ctx: Context, entry_ids: Ids = ()) -> None:
     for claims in ctx.batches(INDEX_STAGE, entry_ids, limit=index.INDEX_BATCH):
         with connection(ctx.pool) as conn:
             conn.execute(_UPSERT, {"ids": sorted(one.entry_id for one in claims)})
-            rows.finish(conn, *claims)
+            due_work.finish(conn, *claims)
 
 
 def _go_on_here(_: object, command: list[str]) -> NoReturn:
@@ -42,4 +43,4 @@ def _go_on_here(_: object, command: list[str]) -> NoReturn:
 if __name__ == "__main__":
     # An exec would bring the task's own body back.
     os.execv = _go_on_here  # type: ignore[assignment]
-    kinds.main(sys.argv[1:])
+    worker_kinds.main(sys.argv[1:])

@@ -18,17 +18,17 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import logbook, rig
-from shared.due import maintenance
-from shared.enrich import metadata, word_count
-from shared.entries import reading
+from shared.enrich import metadata, recount_vocabulary
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import make_pool
-from shared.text.facility import PLAIN
-from shared.text.folding import stem
-from shared.vocabulary import expand, learning
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.postgres.pool import make_pool
+from shared.text.facility.facility import PLAIN
+from shared.text.words.folding import stem
+from shared.vocabulary import expand, learn_words
 from shared.vocabulary.expand import Want
-from shared.vocabulary.learning import Known, Learnt, Read
+from shared.vocabulary.learn_words import Known, Learnt, Read
+from shared.work import chore_records
 
 TENANT = "default"
 ENTRIES, QUICK_ENTRIES = 8_000, 1_000
@@ -79,16 +79,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _of_the_stage(conn: Connection[TupleRow], count: int) -> Iterator[Cost]:
     """Enrich every second entry without the vocabulary, in one run."""
     ids = [*_saved(conn, count)]
-    ways: list[Callable[..., Learnt]] = [_nothing, learning.learn]
+    ways: list[Callable[..., Learnt]] = [_nothing, learn_words.learn]
     seconds: list[list[float]] = [[], []]
     known = Known()
     for number, entry_id in enumerate(ids):
         way = number % 2
-        learning.learn = ways[way]
+        learn_words.learn = ways[way]
         began = time.perf_counter()
         _enrich(conn, entry_id, known)
         seconds[way].append(time.perf_counter() - began)
-    learning.learn = ways[1]
+    learn_words.learn = ways[1]
     # The first know nothing yet; a worker lives longer than they last.
     without, with_it = (statistics.fmean(way[len(way) // 4 :]) for way in seconds)
     yield Cost("metadata stage, an entry, without", f"{without * 1000:.2f} ms")
@@ -119,7 +119,7 @@ def _saved(conn: Connection[TupleRow], count: int) -> Iterator[UUID]:
 
 
 def _enrich(conn: Connection[TupleRow], entry_id: UUID, known: Known) -> None:
-    content = reading.contents(conn, TENANT, [entry_id])[entry_id]
+    content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
     found = metadata.extract(content, "en")
     with conn.transaction():
         learnt = metadata.store(conn, content, found, known)
@@ -132,9 +132,9 @@ def _of_the_count(conn: Connection[TupleRow], url: str) -> Iterator[Cost]:
     done, cursor = 0, None
     with make_pool(url, application="bench", size=2) as pool:
         while True:
-            effect = word_count.prepare(pool, cursor, done, PLAIN)
+            effect = recount_vocabulary.prepare(pool, cursor, done, PLAIN)
             with conn.transaction():
-                progress: maintenance.Progress = effect(conn)
+                progress: chore_records.Progress = effect(conn)
             cursor, done = progress.cursor, progress.done
             if cursor is None:
                 break

@@ -13,9 +13,9 @@ from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground
-from shared.broker import INDEX_STAGE
-from shared.due import rows
-from shared.due.batches import TASK_SECONDS
+from shared.messaging.broker import INDEX_STAGE
+from shared.work import due_work
+from shared.work.batches import TASK_SECONDS
 
 BATCH = 200
 PARTS = 5
@@ -57,7 +57,7 @@ def _bloat(ground: Ground, count: int, *, is_held: bool) -> Bloat:
                 done += _task(conn, count * part // PARTS - done)
             found.per_second.append(round((done - at) / (time.perf_counter() - began)))
         began = time.perf_counter()
-        rows.overdue(conn, grace_seconds=1)
+        due_work.overdue(conn, grace_seconds=1)
         found.sweep_ms = round((time.perf_counter() - began) * 1000, 1)
         found.table_after, found.indexes_after, found.dead = work_rows.sizes(conn)
     return found
@@ -66,12 +66,12 @@ def _bloat(ground: Ground, count: int, *, is_held: bool) -> Bloat:
 def _task(conn: Connection[TupleRow], most: int) -> int:
     """Do as much as one task does: its bound goes with it."""
     ends = time.monotonic() + TASK_SECONDS
-    done, bound = 0, rows.Bound()
+    done, bound = 0, due_work.Bound()
     while done < most and time.monotonic() < ends:
         with conn.transaction():
-            taken = rows.claim(conn, INDEX_STAGE, limit=BATCH, bound=bound)
+            taken = due_work.claim(conn, INDEX_STAGE, limit=BATCH, bound=bound)
         with conn.transaction():
-            done += rows.finish(conn, *taken)
+            done += due_work.finish(conn, *taken)
         bound = bound.after(taken)
     return done
 

@@ -18,9 +18,9 @@ from psycopg.rows import TupleRow
 
 from bench import work_rows
 from bench.rig import Ground, running
-from shared import broker
-from shared.broker import INDEX_ENTRIES, INDEX_STAGE
-from shared.settings import Settings
+from shared.messaging import broker
+from shared.messaging.broker import INDEX_ENTRIES, INDEX_STAGE
+from shared.settings.settings import Settings
 
 QUEUE = broker.QUEUE_OF[INDEX_ENTRIES]
 # A small backlog is gone before it can be measured: it comes again, so often.

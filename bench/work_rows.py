@@ -15,8 +15,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from bench.rig import Ground, cpu_seconds
-from shared.due import rows
-from shared.due.rows import Claim
+from shared.work import due_work
+from shared.work.due_work import Claim
 
 TENANT = "default"
 STAGES = ("embed:bench", "index", "metadata")
@@ -96,7 +96,11 @@ def ensure_entries(url: str, count: int) -> list[UUID]:
 
 
 def fill(
-    conn: Connection[TupleRow], count: int, *, stage: str, work_class: int = rows.BULK
+    conn: Connection[TupleRow],
+    count: int,
+    *,
+    stage: str,
+    work_class: int = due_work.BULK,
 ) -> None:
     """Make a stage due for so many entries; nothing else is due then."""
     conn.execute("TRUNCATE work, stage_outcome")
@@ -115,7 +119,7 @@ def rates(ground: Ground, ids: Sequence[UUID], batch: int = BATCH) -> list[Cost]
         with measured(conn, ground, f"add, {batch} at once", len(ids)) as added:
             for part in parts:
                 with conn.transaction():
-                    rows.add(conn, TENANT, part, STAGES)
+                    due_work.add(conn, TENANT, part, STAGES)
         with measured(conn, ground, f"claim, {batch} at once", len(ids)) as claimed:
             batches = [
                 one for stage in STAGES for one in _claim_all(conn, stage, batch)
@@ -123,7 +127,7 @@ def rates(ground: Ground, ids: Sequence[UUID], batch: int = BATCH) -> list[Cost]
         with measured(conn, ground, f"finish, {batch} at once", len(ids)) as finished:
             for taken in batches:
                 with conn.transaction():
-                    rows.finish(conn, *taken)
+                    due_work.finish(conn, *taken)
     return [*costs, added, claimed, finished]
 
 
@@ -137,10 +141,10 @@ def sizes(conn: Connection[TupleRow]) -> tuple[int, int, int]:
 def _claim_all(
     conn: Connection[TupleRow], stage: str, limit: int
 ) -> Iterator[list[Claim]]:
-    bound = rows.Bound()
+    bound = due_work.Bound()
     while True:
         with conn.transaction():
-            taken = rows.claim(
+            taken = due_work.claim(
                 conn, stage, limit=limit, lease_seconds=3600, bound=bound
             )
         if not taken:

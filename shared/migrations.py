@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.errors import ConfigurationError, DatabaseQueryError
-from shared.postgres import connect, translated_errors
+from shared.postgres.pool import connect, translated_errors
 
 Phase = Literal["pre", "post"]
 

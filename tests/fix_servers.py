@@ -23,7 +23,7 @@ from local.postgres import EmbeddedPostgres
 from local.server import Place, Server, ServerError, free_port
 from local.valkey import EmbeddedValkey
 from shared import migrations
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 TESTS = Path(__file__).parent
 

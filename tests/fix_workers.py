@@ -10,9 +10,9 @@ from celery import Celery
 from kombu import pools
 
 from local.server import Server
-from shared.broker import make_app
-from shared.settings import Settings
-from workers.context import Context, Resources
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
+from workers.runtime.context import Context, Resources
 
 MakeContext = Callable[..., Context]
 

@@ -1,0 +1,1 @@
+"""Celery tasks around the domain; each is thin."""

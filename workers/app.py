@@ -13,18 +13,24 @@ from typing import Any
 from celery import bootsteps, signals
 
 from shared import log as logs
-from shared import turns
-from shared.broker import make_app
-from shared.due import batches
-from shared.due.processes import Identity, Reporter
-from shared.settings import Settings
-from shared.text import languages
+from shared import switch_interval
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
+from shared.text.words import languages
 from shared.version import VERSION
-from workers import consumer, kinds, memory, metrics, task
-from workers.context import Resources, database_url
-from workers.ending import Ending
-from workers.growth import Growth
-from workers.warm import Warm
+from shared.work import batches
+from shared.work.live_processes import Identity, Reporter
+from workers.runtime import (
+    celery_consumer,
+    memory_limits,
+    task,
+    worker_kinds,
+    worker_metrics,
+)
+from workers.runtime.context import Resources, database_url
+from workers.runtime.ending import Ending
+from workers.runtime.memory_growth import Growth
+from workers.runtime.preload_models import Warm
 
 log = logs.get_logger()
 
@@ -32,11 +38,11 @@ log = logs.get_logger()
 warnings.filterwarnings("ignore", message=".*setex.*", category=DeprecationWarning)
 
 settings = Settings.load(os.environ)
-kind = kinds.current()
+kind = worker_kinds.current()
 app = make_app(settings)
-app.conf.worker_consumer = "workers.consumer:RecordingConsumer"
+app.conf.worker_consumer = "workers.runtime.celery_consumer:RecordingConsumer"
 if app.conf.broker_url.startswith(("redis://", "rediss://")):
-    app.conf.broker_transport = "workers.consumer:Transport"
+    app.conf.broker_transport = "workers.runtime.celery_consumer:Transport"
 resources = Resources(settings, app, kind.name)
 # A file that cannot be read ends the start, not every entry and every search.
 resources.facility()
@@ -92,9 +98,9 @@ def _on_ready(**_: Any) -> None:
         # every thread for 40 ms and more, amid whatever they are searching.
         gc.collect()
         gc.freeze()
-        turns.take_short_turns()
+        switch_interval.take_short_turns()
         _growth.watch()
-    log.info("worker_ready", metrics_port=metrics.served(settings.metrics_port))
+    log.info("worker_ready", metrics_port=worker_metrics.served(settings.metrics_port))
 
 
 @signals.worker_init.connect
@@ -117,7 +123,7 @@ def _warm(**_: Any) -> None:
 
 @signals.worker_process_init.connect
 def _bound_child(**_: Any) -> None:
-    memory.bound(settings.worker_memory_mb)
+    memory_limits.bound(settings.worker_memory_mb)
 
 
 @signals.worker_shutting_down.connect
@@ -134,9 +140,9 @@ def _on_shutdown(**_: Any) -> None:
 def _say_farewell() -> None:
     for reporter in _reporter:
         reporter.stop()
-    consumer.recorder().stop()
+    celery_consumer.recorder().stop()
     resources.close()
-    metrics.forget()
+    worker_metrics.forget()
 
 
 ending = Ending(_say_farewell)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pydantic.fields import FieldInfo
 
 from reference_pages.markdown import as_code, as_default, page, table
-from shared.entries.adapter import AdapterDescriptor, Capabilities
+from shared.adapter_contract.contract import AdapterDescriptor, Capabilities
 from workers.adapters.kit import matrix, subject
 
 
@@ -23,7 +23,7 @@ def adapters_page() -> str:
     return page(
         "Adapters",
         "What reads which software, found by entry point `logchord.adapters`. What the"
-        " words mean says `shared/entries/adapter.py`; how to add one says"
+        " words mean says `shared/adapter_contract/contract.py`; how to add one says"
         " `docs/how-to/write-an-adapter.md`.",
         table(
             ("adapter", "reads", "from", "other names", "zone needed"),

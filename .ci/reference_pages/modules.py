@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from reference_pages.markdown import as_code, page, table
-from shared.retrieval import installed as search_modules
-from shared.stages import registered
-from shared.stages.descriptor import StageDescriptor
+from shared.search.retrieval import installed_modules as search_modules
+from shared.stages import installed_stages
+from shared.stages.stage_contract import StageDescriptor
 
 
 def modules_page() -> str:
@@ -61,7 +61,7 @@ def modules_page() -> str:
                     _runs(one),
                     one.description,
                 )
-                for name, one in registered.known().items()
+                for name, one in installed_stages.known().items()
             ),
         ),
     )

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from api.app import create_app
-from api.errors import COMMON_STATUSES
+from api.server.errors import COMMON_STATUSES
 from reference_pages.markdown import as_code, page, table
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 
 def routes_page() -> str:

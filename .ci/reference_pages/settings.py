@@ -12,8 +12,8 @@ import annotated_types
 from pydantic import SecretStr
 
 from reference_pages.markdown import as_code, as_default, page, table
-from shared import settings_names
-from shared.settings import Section, Settings
+from shared.settings import setting_names
+from shared.settings.settings import Section, Settings
 
 
 class Setting(NamedTuple):
@@ -28,8 +28,8 @@ class Setting(NamedTuple):
 def settings_page() -> str:
     """Return every setting: name, variable, default, help, other names."""
     rows = list(described(Settings))
-    acting = [row for row in rows if not settings_names.is_without_effect(row.name)]
-    idle = [row for row in rows if settings_names.is_without_effect(row.name)]
+    acting = [row for row in rows if not setting_names.is_without_effect(row.name)]
+    idle = [row for row in rows if setting_names.is_without_effect(row.name)]
     names = [
         (row.name, *_other_names(row.name))
         for row in rows
@@ -74,7 +74,7 @@ def _setting_table(rows: list[Setting]) -> str:
                 as_code(row.name),
                 ""
                 if "<" in row.name
-                else as_code(settings_names.environment_name(row.name)),
+                else as_code(setting_names.environment_name(row.name)),
                 row.kind,
                 row.default,
                 row.help,
@@ -85,13 +85,13 @@ def _setting_table(rows: list[Setting]) -> str:
 
 
 def _other_names(name: str) -> tuple[list[str], list[str]]:
-    ours = {settings_names.environment_name(name)} if "<" not in name else set()
-    known = settings_names.environment_names(name.replace("<name>", "openai"))
+    ours = {setting_names.environment_name(name)} if "<" not in name else set()
+    known = setting_names.environment_names(name.replace("<name>", "openai"))
     variables = [one for one in known if one not in ours and "<" not in one]
     if "<" in name:
         variables = [one for one in variables if not one.startswith("LOGCHORD_")]
     # The page says once that all of `unified_search` may stand below `AdvisoryAI`.
-    places = settings_names.file_aliases(name)
+    places = setting_names.file_aliases(name)
     return variables, [one for one in places if not one.startswith("advisory_ai.")]
 
 

@@ -6,13 +6,13 @@ import importlib
 import inspect
 
 from reference_pages.markdown import as_code, page, table
-from shared import broker
+from shared.messaging import broker
 
 
 def tasks_page() -> str:
     """Return every Celery task: name, queue, arguments, promise."""
     # `workers.app` would make the application of a running worker: not imported here.
-    task = importlib.import_module("workers.task")
+    task = importlib.import_module("workers.runtime.task")
     for module in task.MODULES:
         importlib.import_module(module)
     functions = task._FUNCTIONS  # noqa: SLF001 - for this page only

@@ -1,0 +1,1 @@
+"""The command line: its entry, its client of the API, its output."""

@@ -11,7 +11,7 @@ import click
 
 from api.cli import output
 from shared.errors import LogchordError
-from shared.nearest import hint
+from shared.suggest import hint
 
 
 class Entry(NamedTuple):
@@ -24,35 +24,48 @@ class Entry(NamedTuple):
 
 # Importing every command would make `logchord --help` take a second.
 COMMANDS = {
-    "up": Entry("api.cli.stack", "Start the whole system on this machine."),
-    "down": Entry("api.cli.stack", "Stop it."),
-    "status": Entry("api.cli.status", "Say what runs and how far the work is."),
-    "logs": Entry("api.cli.logs", "Show the log of a process."),
-    "doctor": Entry("api.cli.doctor", "Name every unmet precondition, and its remedy."),
-    "serve": Entry("api.cli.serve", "Run one process in the foreground."),
-    "migrate": Entry("api.cli.migrate", "Bring the database's schema up to date."),
-    "push": Entry("api.cli.push", "Send entries from a file."),
-    "search": Entry("api.cli.search", "Search the logbooks."),
-    "show": Entry("api.cli.show", "Show an entry."),
-    "thread": Entry("api.cli.show", "Show what an entry answers, and what answers it."),
-    "similar": Entry("api.cli.similar", "Show what is like an entry."),
-    "jobs": Entry("api.cli.jobs", "See, watch and end your searches."),
+    "up": Entry("api.cli.stack.stack", "Start the whole system on this machine."),
+    "down": Entry("api.cli.stack.stack", "Stop it."),
+    "status": Entry(
+        "api.cli.commands.status", "Say what runs and how far the work is."
+    ),
+    "logs": Entry("api.cli.commands.logs", "Show the log of a process."),
+    "doctor": Entry(
+        "api.cli.doctor.doctor", "Name every unmet precondition, and its remedy."
+    ),
+    "serve": Entry("api.cli.commands.serve", "Run one process in the foreground."),
+    "migrate": Entry(
+        "api.cli.commands.migrate", "Bring the database's schema up to date."
+    ),
+    "push": Entry("api.cli.commands.push", "Send entries from a file."),
+    "search": Entry("api.cli.search.search", "Search the logbooks."),
+    "show": Entry("api.cli.commands.show", "Show an entry."),
+    "thread": Entry(
+        "api.cli.commands.show", "Show what an entry answers, and what answers it."
+    ),
+    "similar": Entry("api.cli.commands.similar", "Show what is like an entry."),
+    "jobs": Entry("api.cli.commands.jobs", "See, watch and end your searches."),
     "why-not": Entry(
-        "api.cli.why_not", "Say why a search did not return an entry.", "why_not"
+        "api.cli.search.why_not", "Say why a search did not return an entry.", "why_not"
     ),
     "glossary": Entry(
-        "api.cli.glossary", "Propose, approve and reject what terms are searched as."
+        "api.cli.commands.glossary",
+        "Propose, approve and reject what terms are searched as.",
     ),
-    "tokens": Entry("api.cli.tokens", "Show what becomes of a text, and why."),
-    "ingest": Entry("api.cli.ingest", "Read sources now."),
-    "source": Entry("api.cli.source", "See, check and run the sources."),
-    "quarantine": Entry("api.cli.quarantine", "See, release or discard what failed."),
-    "rebuild": Entry("api.cli.rebuild", "Make the search index anew."),
-    "models": Entry("api.cli.reembed", "List the embedding models."),
-    "reembed": Entry("api.cli.reembed", "Embed every entry for another model."),
-    "purge": Entry("api.cli.purge", "Remove an entry without a trace."),
-    "keys": Entry("api.cli.keys", "Create, list and revoke API keys."),
-    "config": Entry("api.cli.config", "Show every setting in force, and why."),
+    "tokens": Entry("api.cli.commands.tokens", "Show what becomes of a text, and why."),
+    "ingest": Entry("api.cli.commands.ingest", "Read sources now."),
+    "source": Entry("api.cli.source.source", "See, check and run the sources."),
+    "quarantine": Entry(
+        "api.cli.commands.quarantine", "See, release or discard what failed."
+    ),
+    "rebuild": Entry("api.cli.commands.rebuild", "Make the search index anew."),
+    "models": Entry("api.cli.commands.reembed", "List the embedding models."),
+    "reembed": Entry(
+        "api.cli.commands.reembed", "Embed every entry for another model."
+    ),
+    "purge": Entry("api.cli.commands.purge", "Remove an entry without a trace."),
+    "keys": Entry("api.cli.commands.keys", "Create, list and revoke API keys."),
+    "config": Entry("api.cli.commands.config", "Show every setting in force, and why."),
 }
 
 

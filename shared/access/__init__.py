@@ -1,0 +1,1 @@
+"""Keys, scopes, rights, rate limits, cursors and idempotency."""

@@ -13,10 +13,10 @@ from typing import Literal
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, RedisError
 
-from shared.broker import LIMITER_TIMEOUT_SECONDS
 from shared.errors import CapacityError
-from shared.link import Link
 from shared.log import get_logger
+from shared.messaging.broker import LIMITER_TIMEOUT_SECONDS
+from shared.messaging.redis_link import Link
 
 log = get_logger()
 

@@ -1,0 +1,1 @@
+"""Sentences that answer a question, taken from its best results."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from shared.text.tokens import scan
+from shared.text.analysis.tokens import scan
 
 # A sentence of a log that never ends is cut between two words.
 MAX_CHARACTERS = 300

@@ -1,0 +1,1 @@
+"""Stages that find things in entries: metadata, links, digests."""

@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from shared.enrich.common_words import is_common
-from shared.entries.found import DIGEST_STAGE
-from shared.stages.descriptor import Reading, StageDescriptor
-from shared.text import languages
-from shared.text.facility import Facility
-from shared.text.runs import Token
-from shared.text.tokens import scan
+from shared.entries.reading.findings_shown import DIGEST_STAGE
+from shared.stages.stage_contract import Reading, StageDescriptor
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import Facility
+from shared.text.words import languages
+from shared.text.words.character_runs import Token
+from shared.vocabulary.common_words import is_common
 
 # Raised with every change of what is found in an entry.
 _VERSION = 1

@@ -11,9 +11,9 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.text.analyser import quoted
+from shared.text.analysis.analyser import quoted
 from shared.text.facts import MARK, Fact
-from shared.text.quantities import Quantity
+from shared.text.reading.quantities import Quantity
 
 # A text of nothing but names does not fill the index with them.
 MAX_TERMS = 1000

@@ -15,11 +15,11 @@ from urllib.parse import unquote
 
 from pydantic import BaseModel
 
-from shared.enrich.places import places
-from shared.entries.found import LINKS_STAGE
-from shared.stages.descriptor import Reading, StageDescriptor
-from shared.text.facility import Facility
-from shared.text.identifiers import hyphenated
+from shared.enrich.source_positions import places
+from shared.entries.reading.findings_shown import LINKS_STAGE
+from shared.stages.stage_contract import Reading, StageDescriptor
+from shared.text.facility.facility import Facility
+from shared.text.words.identifiers import hyphenated
 
 # Raised with every change of what is found in an entry.
 _VERSION = 2

@@ -12,31 +12,32 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import DUPLICATES_STAGE, METADATA_STAGE
-from shared.due import rows as due
-from shared.enrich import facts, findings
-from shared.enrich.facts import Found
+from shared.enrich import entry_facts, findings
+from shared.enrich.entry_facts import Found
 from shared.enrich.findings import Told
-from shared.enrich.places import places
-from shared.entries.entry import INDEX_STAGE
-from shared.entries.reading import Content
+from shared.enrich.source_positions import places
+from shared.entries.reading.read_entries import Content
+from shared.entries.saving.save import INDEX_STAGE
 from shared.log import get_logger
-from shared.settings_texts import Expected
-from shared.text import languages, markup
-from shared.text.analyser import (
+from shared.messaging.broker import DUPLICATES_STAGE, METADATA_STAGE
+from shared.settings.text_sections import Expected
+from shared.text.analysis.analyser import (
     Analysis,
     Sections,
     analyse,
     plain_split,
     version_of,
 )
-from shared.text.declared import NOTHING, Declared
-from shared.text.facility import PLAIN, Facility
+from shared.text.facility.facility import PLAIN, Facility
 from shared.text.facts import THINGS, Fact
-from shared.text.numerals import DecimalMark
-from shared.text.runs import Token
-from shared.vocabulary import learning
-from shared.vocabulary.learning import Known, Learnt
+from shared.text.markup import plain_text
+from shared.text.reading.typed_metadata import NOTHING, Declared
+from shared.text.words import languages
+from shared.text.words.character_runs import Token
+from shared.text.words.numerals import DecimalMark
+from shared.vocabulary import learn_words
+from shared.vocabulary.learn_words import Known, Learnt
+from shared.work import due_work as due
 
 log = get_logger()
 
@@ -128,7 +129,7 @@ def extract(
 ) -> Extracted:
     """Return what is found in an entry; analysis that fails leaves a plain split."""
     # Of what an older release has written, the marks are still there.
-    text = markup.to_plain(content.text, content.text_format)
+    text = plain_text.to_plain(content.text, content.text_format)
     sections = sections_of(content, text, attachments)
     try:
         language = languages.of_entry(
@@ -145,7 +146,9 @@ def extract(
         log.warning(TEXT_CUT, entry_id=str(content.entry_id))
     marked = content.marked or content.text
     names = tuple(name for name in analysis.names if _is_entity(name, text))
-    known = facts.find(content, text, names, language, facility, decimal_mark, declared)
+    known = entry_facts.find(
+        content, text, names, language, facility, decimal_mark, declared
+    )
     entities = [*_entities(text, names, marked), *_listed(known.facts, marked)]
     return Extracted(
         language,
@@ -153,7 +156,7 @@ def extract(
         version_of(facility),
         entities,
         known,
-        facts.version_of(
+        entry_facts.version_of(
             facility,
             Expected(expected_language, decimal_mark, declared.kinds, declared.zone),
         ),
@@ -217,7 +220,7 @@ def store_all(
     _store_current(conn, tenant, dict(locked), current)
     due.add(conn, tenant, current, following, work_class=work_class)
     # Last: who waits for the words of another entry has nothing left to lock.
-    return learning.learn(
+    return learn_words.learn(
         conn,
         tenant,
         [(found.language, found.analysis) for found in current.values()],

@@ -1,0 +1,1 @@
+"""Entries as rows: drafts, identity, links, threads, removal."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeVar
 
-from shared.entries.adapter import RawItem
-from shared.entries.incoming import AttachmentRef
-from shared.entries.packing import pack
-from shared.text import markup
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
+from shared.adapter_contract.payload_codec import pack
+from shared.text.markup import plain_text
 
 T = TypeVar("T")
 
@@ -120,7 +120,9 @@ class EntryDraft:
     def plain(self) -> str:
         """Return the text without its markup."""
         if self._plain is None:
-            return self._keep("_plain", markup.to_plain(self.text, self.text_format))
+            return self._keep(
+                "_plain", plain_text.to_plain(self.text, self.text_format)
+            )
         return self._plain
 
     def packed(self) -> bytes | None:

@@ -16,7 +16,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.entries import links
+from shared.entries import entry_links
 from shared.entries.draft import EntryDraft
 
 # Statistics that are older than the load of a source's history say nothing of its keys:
@@ -168,7 +168,7 @@ def extend(
     By that nothing falls apart: a reply to a thread of thousands looks at one of them.
     Replies that came before what they name are told anew.
     `standing` has the threads of those that are not new. The source is ours alone
-    meanwhile (`links.lock`). It is no revision.
+    meanwhile (`entry_links.lock`). It is no revision.
     """
     if not drafts:
         return
@@ -210,7 +210,7 @@ def join(
     """Make the threads of these entries, and of these threads, what they are now.
 
     Every entry of them is looked at: one that held the others together may have let
-    go. The source is ours alone meanwhile (`links.lock`). It is no revision.
+    go. The source is ours alone meanwhile (`entry_links.lock`). It is no revision.
     """
     values = {
         "tenant": tenant,
@@ -280,7 +280,11 @@ def _united(
 
 def _named(draft: EntryDraft) -> list[str]:
     """Return whom a draft names as being of its thread."""
-    return [target for kind, target in links.targets(draft) if kind != links.RELATED]
+    return [
+        target
+        for kind, target in entry_links.targets(draft)
+        if kind != entry_links.RELATED
+    ]
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""The facility's approved terms, and what means the same."""

@@ -1,0 +1,1 @@
+"""The search index: written, compared with Postgres, made anew."""

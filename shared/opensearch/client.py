@@ -10,7 +10,7 @@ from opensearchpy import OpenSearch
 from opensearchpy import exceptions as driver
 
 from shared.errors import ConfigurationError, OpenSearchError
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 OFF = "off"
 TIMEOUT_SECONDS = 2.0

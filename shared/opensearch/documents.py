@@ -12,14 +12,14 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.entries import alike
-from shared.entries.alike import Alike
+from shared.entries import group_membership
+from shared.entries.group_membership import Alike
 from shared.errors import InvalidRequestError
-from shared.opensearch import buckets
+from shared.opensearch import day_buckets
 from shared.opensearch.mapping import MAX_KEYWORD_CHARS
-from shared.postgres import array
+from shared.postgres.pool import array
 from shared.text.facts import dated
-from shared.text.times import parse_time
+from shared.times.rfc3339 import parse_time
 
 # A flat_object takes 32,766 bytes for a value with its path before it; eight keys and
 # a value of characters of four bytes each stay below that.
@@ -116,7 +116,7 @@ def load(
     # In the wire's own form lists and times are read in half the time.
     with conn.cursor(row_factory=class_row(_Row), binary=True) as cur:
         rows = cur.execute(_ROWS, asked).fetchall()
-    likes = alike.shown(conn, tenant, ids)
+    likes = group_membership.shown(conn, tenant, ids)
     epoch = current_epoch(conn)
     documents = []
     for row in rows:
@@ -129,8 +129,8 @@ def load(
         else:
             continue
         # What the index is compared by, in sums.
-        body["day"] = buckets.day_of(row.entry_id)
-        body["check"] = buckets.check_of(row.entry_id, version)
+        body["day"] = day_buckets.day_of(row.entry_id)
+        body["check"] = day_buckets.check_of(row.entry_id, version)
         documents.append(Document(row.entry_id, version, body))
     return documents
 

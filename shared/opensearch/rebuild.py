@@ -18,27 +18,27 @@ from opensearchpy import OpenSearch
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.broker import INDEX_STAGE
-from shared.due import behind, maintenance
-from shared.due import rows as due
-from shared.due.maintenance import Chore, Progress
 from shared.errors import InternalError
 from shared.log import get_logger
+from shared.messaging.broker import INDEX_STAGE
 from shared.opensearch import (
     aliases,
     bulk,
-    compare,
+    compare_index,
     documents,
-    filling,
+    fill_index,
+    index_repair,
     mapping,
     portions,
-    reconcile,
-    sampling,
+    sample_searches,
 )
-from shared.opensearch.compare import Sides
+from shared.opensearch.compare_index import Sides
 from shared.opensearch.portions import Sized
-from shared.postgres import Pool, connection
-from shared.stages import knowledge
+from shared.postgres.pool import Pool, connection
+from shared.stages import derived_data
+from shared.work import backlog, chore_records
+from shared.work import due_work as due
+from shared.work.chore_records import Chore, Progress
 
 log = get_logger()
 
@@ -68,7 +68,7 @@ _PAGE: LiteralString = """
      LIMIT %(limit)s"""
 
 # How a chore begins that has what is derived in Postgres made anew first.
-FULL: dict[str, Any] = knowledge.BEGINS
+FULL: dict[str, Any] = derived_data.BEGINS
 _BEFORE_THE_INDEX = frozenset({"read", "reading", "create", "open"})
 
 Effect = Callable[[Connection[TupleRow]], Progress]
@@ -137,28 +137,28 @@ def prepare(
 
 def _read(site: _Site) -> Effect:
     """Have all that is derived made anew, before what is made of it is written."""
-    return knowledge.read(site.pool, site.chore, site.knowledge)
+    return derived_data.read(site.pool, site.chore, site.knowledge)
 
 
 def _reading(site: _Site) -> Effect:
     return lambda conn: (
         site.waits()
-        if knowledge.is_left(conn, site.came)
+        if derived_data.is_left(conn, site.came)
         else site.goes_on("create", after=None)
     )
 
 
 def _create(site: _Site) -> Effect:
     with connection(site.pool) as conn:
-        if knowledge.is_under_way(conn):
+        if derived_data.is_under_way(conn):
             # Asked for by itself: first that, then the index.
             return lambda _: replace(site.goes_on("create"), wait_seconds=_LOOK_SECONDS)
-    filling.ensure_filled(site.client, site.base, site.pool)
+    fill_index.ensure_filled(site.client, site.base, site.pool)
     for name in aliases.look(site.client, site.base).bare:
         if name != site.name and aliases.is_left_over(site.base, name):
             aliases.delete(site.client, name)
     aliases.make(site.client, site.name)
-    total = reconcile.count(site.pool)
+    total = index_repair.count(site.pool)
     begun = {"phase": "open", "rounds": 0, "healed": 0}
     return lambda _: Progress(begun, 0, total)
 
@@ -170,7 +170,7 @@ def _open(site: _Site) -> Effect:
     aliases.write_to(site.client, found, site.name)
 
     def commit(conn: Connection[TupleRow]) -> Progress:
-        return site.goes_on("wait", moved_at=maintenance.now(conn).isoformat())
+        return site.goes_on("wait", moved_at=chore_records.now(conn).isoformat())
 
     return commit
 
@@ -220,9 +220,9 @@ def _settle(site: _Site) -> Effect:
 
 
 def _compare(site: _Site) -> Effect:
-    found = compare.look(site.sides, site.came["walk"])
-    reconcile.remove(site.sides, found)
-    make_last_due = reconcile.make_due_but_last(site.pool, found)
+    found = compare_index.look(site.sides, site.came["walk"])
+    index_repair.remove(site.sides, found)
+    make_last_due = index_repair.make_due_but_last(site.pool, found)
     differing = site.came["differing"] + len(found.differ) + len(found.extra)
 
     def commit(conn: Connection[TupleRow]) -> Progress:
@@ -235,7 +235,7 @@ def _compare(site: _Site) -> Effect:
         rounds, healed = site.came["rounds"] + 1, site.came["healed"] + differing
         if rounds >= MAX_ROUNDS:
             raise InternalError(technical=f"{differing} differ after {rounds} rounds")
-        marked = maintenance.now(conn).isoformat()
+        marked = chore_records.now(conn).isoformat()
         return site.goes_on("drain", marked_at=marked, rounds=rounds, healed=healed)
 
     return commit
@@ -252,7 +252,7 @@ def _drain(site: _Site) -> Effect:
 
 def _sample(site: _Site) -> Effect:
     """Ask for entries by their own words before anybody else does."""
-    missed = sampling.missed(site.sides, random.SystemRandom())
+    missed = sample_searches.missed(site.sides, random.SystemRandom())
     if missed:
         # It was written, and is not found: the mapping is wrong, not the entry.
         raise InternalError(technical=f"not found by their words: {missed[:5]}")
@@ -320,7 +320,7 @@ def _page(site: _Site) -> list[Sized]:
 def _is_work_left(conn: Connection[TupleRow], site: _Site, stage: str) -> bool:
     """Tell whether what was due when the phase began is still to be done."""
     marked_at = datetime.fromisoformat(site.came["marked_at"])
-    return behind.is_left(conn, stage, marked_at)
+    return backlog.is_left(conn, stage, marked_at)
 
 
 def _is_true(

@@ -1,0 +1,1 @@
+"""Logbooks that entries come from: their adapters, state, runs and files."""

@@ -1,0 +1,1 @@
+"""What a stage of enrichment is, and which there are."""

@@ -1,0 +1,1 @@
+"""Foreign text in, terms and facts out."""

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from shared.text.folding import fold
-from shared.text.identifiers import hyphenated, identify
+from shared.text.words.folding import fold
+from shared.text.words.identifiers import hyphenated, identify
 
 # Longer values are equal if they begin so.
 MAX_VALUE_CHARS = 200

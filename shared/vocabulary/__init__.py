@@ -1,0 +1,1 @@
+"""The words that entries use: counted, corrected, expanded."""

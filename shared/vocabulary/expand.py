@@ -14,7 +14,7 @@ from typing import Any, Literal, LiteralString
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.text.folding import STEMMED_LANGUAGES, fold, stem, surface
+from shared.text.words.folding import STEMMED_LANGUAGES, fold, stem, surface
 from shared.vocabulary import patterns, spelling
 from shared.vocabulary.patterns import Pattern
 

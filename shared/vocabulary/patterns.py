@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from shared.text.folding import surface
+from shared.text.words.folding import surface
 
 _SIGNS = re.compile(r"([*?])")
 _SPECIAL = re.compile(r"([\\%_])")

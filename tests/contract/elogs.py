@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.entries.adapter import Page, Source
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import Page, Source
+from shared.adapter_contract.entry import Entry
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
-from workers.adapters.elog_block import ElogArgs
-from workers.adapters.elog_files import ElogFiles
-from workers.adapters.elog_http import ElogHTTP, ElogHTTPArgs
+from workers.adapters.elog.elog_files import ElogFiles
+from workers.adapters.elog.elog_http import ElogHTTP, ElogHTTPArgs
+from workers.adapters.elog.message_block import ElogArgs
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)

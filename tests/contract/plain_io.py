@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from shared.entries.listening import Talk
-from shared.settings_sources import SourceSettings
-from shared.sources.memory import StoredMemory
-from shared.sources.wire.answers import HTTPReply
-from shared.sources.wire.files import PathFiles
-from shared.sources.wire.http import SourceClient
-from shared.sources.wire.io import RealIO, make_io
+from shared.adapter_contract.push import Talk
+from shared.http.bounded_response import HTTPReply
+from shared.http.paced_client import SourceClient
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_io import RealIO, make_io
+from shared.sources.adapter_memory import StoredMemory
+from shared.sources.local_files import PathFiles
 
 
 class PlainIO:

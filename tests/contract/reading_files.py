@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from shared.entries.adapter import RawItem
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
-from shared.settings_sources import SourceSettings
-from shared.sources import loading
-from shared.sources.loading import Opened
-from shared.sources.memory import StoredMemory
-from shared.sources.wire.io import make_io
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
+from shared.sources.adapter_io import make_io
+from shared.sources.adapter_memory import StoredMemory
+from shared.sources.load_adapter import Opened
 
 
 class Poller:
@@ -39,7 +39,7 @@ class Poller:
             memory=self.store,
             clock=(lambda: clock) if clock else None,
         )
-        return loading.open_source(
+        return load_adapter.open_source(
             "polled", settings, self.io, max_entry_bytes=self.max_entry_bytes
         )
 

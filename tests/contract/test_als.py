@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from shared.entries.adapter import RawItem, Window
+from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.als import AlsStub

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from shared.settings_sources import SourceSettings
-from shared.sources import loading
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.feed import FeedStub
 from tests.contract.stubs.generic_rest import RestStub
@@ -88,8 +88,8 @@ def test_what_is_not_of_the_reading_leaves_alone_by_what_something_was_read():
 
     def read_by(kind: type[SourceSettings] = SourceSettings, **more: Any) -> str:
         settings = kind.model_validate(given | more)
-        descriptor = loading.adapter_class("generic_json").descriptor
-        return loading.read_by(settings, descriptor)
+        descriptor = load_adapter.adapter_class("generic_json").descriptor
+        return load_adapter.read_by(settings, descriptor)
 
     assert read_by(Later) == read_by()
     assert read_by(Later, of_a_later_release=8) != read_by()
@@ -186,15 +186,15 @@ def test_an_unchanged_answer_is_asked_for_whole_again_and_once(served: Served):
 
 def test_every_setting_of_pace_is_a_setting_and_changes_nothing_that_is_read():
     given = SourceSettings(adapter="generic_csv", path="/nowhere")
-    descriptor = loading.adapter_class(given.adapter).descriptor
-    read_by = loading.read_by(given, descriptor)
+    descriptor = load_adapter.adapter_class(given.adapter).descriptor
+    read_by = load_adapter.read_by(given, descriptor)
 
-    assert set(SourceSettings.model_fields) >= loading.OF_PACE
+    assert set(SourceSettings.model_fields) >= load_adapter.OF_PACE
     failing = given.model_copy(update={"max_retries": 0})
-    assert loading.read_by(failing, descriptor) == read_by
+    assert load_adapter.read_by(failing, descriptor) == read_by
     for change in (ZONE, {"args": {"map": {"text": "t"}}}, {"keep_raw": False}):
         other = given.model_copy(update=change)
-        assert loading.read_by(other, descriptor) != read_by
+        assert load_adapter.read_by(other, descriptor) != read_by
 
 
 def test_a_higher_limit_has_a_source_read_anew_only_where_one_refused_something(

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import Cursor, Window
+from shared.adapter_contract.contract import Cursor, Window
 from tests.contract import elogs
 from tests.contract.elogs import DAY, NOON, message
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
-from workers.adapters.elog_files import ElogFiles
-from workers.adapters.elog_http import ElogHTTP
+from workers.adapters.elog.elog_files import ElogFiles
+from workers.adapters.elog.elog_http import ElogHTTP
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from tests.contract.elogs import (
 )
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub, make_stub
-from workers.adapters.elog_files import ElogFiles
+from workers.adapters.elog.elog_files import ElogFiles
 from workers.adapters.kit.stub import StubFile
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import Cursor, RawItem, Window
+from shared.adapter_contract.contract import Cursor, RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.elogs import (
     DAY,
@@ -21,7 +21,7 @@ from tests.contract.elogs import (
 )
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub, make_stub
-from workers.adapters.elog_http import ElogHTTP
+from workers.adapters.elog.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubEntry, StubFile
 
 

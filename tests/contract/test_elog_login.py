@@ -10,7 +10,7 @@ from shared.errors import IngestionError
 from tests.contract.elogs import fetched, message, over_server
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_http import ElogServerStub, make_stub
-from workers.adapters.elog_http import ElogHTTP
+from workers.adapters.elog.elog_http import ElogHTTP
 from workers.adapters.kit.stub import StubFile
 
 _LOGIN = {"user": "operator", "password": "ELOG_PASSWORD"}

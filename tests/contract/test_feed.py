@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import MAX_CURSOR_BYTES, Cursor, Page, Source
+from shared.adapter_contract.contract import MAX_CURSOR_BYTES, Cursor, Page, Source
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.feed import FeedStub
-from workers.adapters.feed import Feed
+from workers.adapters.feed.feed import Feed
 from workers.adapters.kit.stub import StubEntry, StubFile
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)

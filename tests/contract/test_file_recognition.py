@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings_sources import SourceSettings
-from shared.sources.recognise import recognise
+from shared.settings.source_sections import SourceSettings
+from shared.sources.admin.detect_adapter import recognise
 
 ALS = {"id": "1", "timestamp": "1718001234", "subject": "a", "details": "b"}
 JLAB = {"lognumber": "1", "created": {"timestamp": 1}, "title": "a"}

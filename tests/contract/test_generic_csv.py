@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries.incoming import Entry
+from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_csv import CSVStub
-from workers.adapters.file_csv import CSVForm, Dialect
-from workers.adapters.file_state import Mark
+from workers.adapters.files.csv_rows import CSVForm, Dialect
+from workers.adapters.files.file_progress import Mark
 from workers.adapters.kit.stub import StubEntry
 
 SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "logbooks"

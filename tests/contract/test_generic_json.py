@@ -14,7 +14,7 @@ import pytest
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.generic_json import JSONDocumentStub, JSONLinesStub
-from workers.adapters.file_text import advance
+from workers.adapters.files.utf8_text import advance
 from workers.adapters.kit.stub import StubEntry
 
 NOON = datetime(2024, 6, 10, 12, 0, tzinfo=UTC)

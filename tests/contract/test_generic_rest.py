@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from shared.entries.adapter import (
+from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
     Cursor,
     Fetches,
@@ -18,13 +18,13 @@ from shared.entries.adapter import (
     Window,
 )
 from shared.errors import IngestionError, MalformedEntryError
-from shared.settings_sources import SourceSettings
-from shared.sources import loading
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.generic_rest import RestStub
-from workers.adapters.generic_rest import GenericREST
 from workers.adapters.kit.stub import StubEntry, StubFile
-from workers.adapters.rest_settings import RestArgs
+from workers.adapters.rest.generic_rest import GenericREST
+from workers.adapters.rest.settings import RestArgs
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
 STYLES = ["none", "offset", "page", "cursor", "link_header", "anchor"]
@@ -178,7 +178,7 @@ def test_another_map_has_the_same_list_sent_again(make_stub: MakeStub, io: Plain
     ]
 
     def opened(one: SourceSettings, *, is_dry: bool = False) -> GenericREST:
-        found = loading.open_source(
+        found = load_adapter.open_source(
             "log", one, io, max_entry_bytes=1_000_000, is_dry=is_dry
         )
         return cast("GenericREST", found.adapter)

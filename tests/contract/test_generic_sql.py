@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from local.server import Server
-from shared.entries.adapter import (
+from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
     Cursor,
     Fetches,
@@ -35,9 +35,9 @@ from tests.contract.stubs.generic_sql import (
     SQLiteTable,
     SQLStub,
 )
-from workers.adapters.generic_sql import GenericSQL
 from workers.adapters.kit.stub import StubEntry
-from workers.adapters.sql_settings import SQLArgs
+from workers.adapters.sql.generic_sql import GenericSQL
+from workers.adapters.sql.settings import SQLArgs
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
 DATABASES = ["sqlite", "postgres"]

@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from shared.entries.adapter import RawItem, Window
+from shared.adapter_contract.contract import RawItem, Window
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.jlab import JLabStub
-from workers.adapters.jlab import JLab
+from workers.adapters.jlab.jlab import JLab
 from workers.adapters.kit.stub import StubEntry, StubFile
 
 START = datetime(2024, 6, 10, 4, 0, tzinfo=UTC)

@@ -11,19 +11,12 @@ from itertools import count
 import httpx
 import pytest
 
-from shared.entries.adapter import IdStamp, Page
+from shared.adapter_contract.contract import IdStamp, Page
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
-from shared.sources import loading
+from shared.sources import load_adapter
 from tests.contract.outside_adapter.logchord_acme.adapter import Acme
 from tests.contract.outside_adapter.tests.stub import AcmeStub
-from workers.adapters.kit import (
-    checks_changes,
-    checks_faults,
-    checks_load,
-    checks_parse,
-    checks_text,
-    checks_times,
-)
+from workers.adapters.kit.checks import changes, faults, load, parse, text, times
 from workers.adapters.kit.keeping import keeping
 from workers.adapters.kit.subject import Subject
 
@@ -182,20 +175,20 @@ class BlindUntilReadAgain(BlindTail, ReadsAgain):
 
 
 CAUGHT = (
-    (FirstPageOnly, checks_load.full_load),
-    (NewIdEachTime, checks_load.unchanged_source),
-    (CursorAtNow, checks_load.appear_during_a_run),
-    (BlindToDeletions, checks_changes.deletions),
-    (BlindToEdits, checks_changes.counts),
-    (BlindUntilReadAgain, checks_changes.counts),
-    (NowForBadTimes, checks_times.times),
-    (LooksAtTheClock, checks_parse.pure),
-    (TrustsItsSource, checks_parse.spoilt_payloads),
-    (UnescapesOnceMore, checks_text.escapes),
-    (SwallowsErrors, checks_faults.server_faults),
-    (TrustsAnyCertificate, checks_faults.pollers),
-    (RemembersAllInItsCursor, checks_load.cursor),
-    (HoldsTheWholeSource, checks_load.stops_between_pages),
+    (FirstPageOnly, load.full_load),
+    (NewIdEachTime, load.unchanged_source),
+    (CursorAtNow, load.appear_during_a_run),
+    (BlindToDeletions, changes.deletions),
+    (BlindToEdits, changes.counts),
+    (BlindUntilReadAgain, changes.counts),
+    (NowForBadTimes, times.times),
+    (LooksAtTheClock, parse.pure),
+    (TrustsItsSource, parse.spoilt_payloads),
+    (UnescapesOnceMore, text.escapes),
+    (SwallowsErrors, faults.server_faults),
+    (TrustsAnyCertificate, faults.pollers),
+    (RemembersAllInItsCursor, load.cursor),
+    (HoldsTheWholeSource, load.stops_between_pages),
 )
 
 
@@ -204,7 +197,7 @@ def examined(monkeypatch, kit_pool):
     """Let an adapter be the one that every source of this test has."""
 
     def examine(kind, check):
-        monkeypatch.setattr(loading, "adapter_class", lambda _: kind)
+        monkeypatch.setattr(load_adapter, "adapter_class", lambda _: kind)
         with keeping(Subject("acme", AcmeStub), kit_pool) as one:
             check(one)
 
@@ -213,13 +206,13 @@ def examined(monkeypatch, kit_pool):
 
 @pytest.mark.requirement("ADP29")
 def test_a_list_of_ids_without_stamps_need_not_show_edits(examined):
-    examined(ListsIdsAlone, checks_changes.counts)
-    examined(ListsIdsAlone, checks_changes.deletions)
+    examined(ListsIdsAlone, changes.counts)
+    examined(ListsIdsAlone, changes.deletions)
 
 
 @pytest.mark.requirement("ADP29")
 def test_what_is_read_again_tells_of_deletions_beside_a_tail(examined):
-    examined(ReadsAgain, checks_changes.counts)
+    examined(ReadsAgain, changes.counts)
 
 
 @pytest.mark.requirement("I21")
@@ -265,9 +258,9 @@ class Revising(Acme):
 
 @pytest.mark.requirement("ADP8")
 def test_an_edit_with_a_new_id_leaves_one_live_entry(monkeypatch, kit_pool):
-    monkeypatch.setattr(loading, "adapter_class", lambda _: Revising)
+    monkeypatch.setattr(load_adapter, "adapter_class", lambda _: Revising)
     with keeping(Subject("acme", RevisingStub), kit_pool) as one:
-        checks_changes.edits_with_new_ids(one)
+        changes.edits_with_new_ids(one)
 
 
 class SilentStub(AcmeStub):
@@ -296,10 +289,8 @@ class ListsBareIds(Acme):
             yield from (IdStamp(one.external_id) for one in page.items)
 
 
-@pytest.mark.parametrize(
-    "check", [checks_changes.edits, checks_changes.deletions, checks_changes.counts]
-)
+@pytest.mark.parametrize("check", [changes.edits, changes.deletions, changes.counts])
 def test_a_listing_without_stamps_hides_no_edit(check, monkeypatch, kit_pool):
-    monkeypatch.setattr(loading, "adapter_class", lambda _: ListsBareIds)
+    monkeypatch.setattr(load_adapter, "adapter_class", lambda _: ListsBareIds)
     with keeping(Subject("acme", SilentStub), kit_pool) as one:
         check(one)

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import Cursor, Page, Source, Window
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import Cursor, Page, Source, Window
+from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.olog import OlogStub, make_stub
 from workers.adapters.kit.stub import StubEntry, StubFile
-from workers.adapters.olog import Olog, OlogArgs
+from workers.adapters.olog.olog import Olog, OlogArgs
 
 _NOON = datetime(2024, 6, 10, 12, 0, 0, 250_000, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.entries.adapter import Source
+from shared.adapter_contract.contract import Source
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources.wire import websocket
+from shared.http import websocket
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.olog import OlogStub, make_stub
 from tests.contract.stubs.serving import StubAnswer, StubServer
@@ -23,7 +23,7 @@ from tests.contract.stubs.web_socket import (
 )
 from tests.waiting import until
 from workers.adapters.kit.stub import StubEntry
-from workers.adapters.olog import Olog, OlogArgs
+from workers.adapters.olog.olog import Olog, OlogArgs
 
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import RawItem
+from shared.adapter_contract.contract import RawItem
 from shared.errors import IngestionError
 from tests.contract.reading_files import Poller
 from tests.contract.stubs.ornl import OrnlStub

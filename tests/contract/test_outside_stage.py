@@ -15,21 +15,21 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import METADATA_STAGE
-from shared.due import maintenance, quarantine, rows, stages, turn
-from shared.due.quarantine import Which
-from shared.entries import found
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import findings_shown
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import ConfigurationError
-from shared.stages import passing, registered
-from shared.stages.descriptor import StageDescriptor
+from shared.messaging.broker import METADATA_STAGE
+from shared.stages import entry_stages, installed_stages
+from shared.stages.stage_contract import StageDescriptor
+from shared.work import bulk_turn, chore_records, due_work, quarantine, stage_pauses
+from shared.work.quarantine import Which
 from tests.contract.outside import installed_package
 from tests.waiting import until
-from workers import chores
-from workers.context import Context
-from workers.enhance import extract_metadata
-from workers.stages import run_stage
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.stages import run_stage
 
 PACKAGE = Path(__file__).parent / "outside_stage"
 TENANT = "default"
@@ -47,7 +47,7 @@ def found_by_this_process(
     installed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[None]:
     monkeypatch.syspath_prepend(installed)
-    known = registered.descriptors
+    known = installed_stages.descriptors
     known.cache_clear()
     yield
     known.cache_clear()
@@ -57,7 +57,7 @@ def found_by_this_process(
 
 @pytest.fixture
 def make_context(make_context, found_by_this_process, monkeypatch):
-    monkeypatch.setattr(turn, "RESTS", 0.0)
+    monkeypatch.setattr(bulk_turn, "RESTS", 0.0)
     return make_context
 
 
@@ -65,13 +65,13 @@ def save(
     conn: Connection[TupleRow], ctx: Context, external_id: str, text: str, **more
 ) -> UUID:
     draft = EntryDraft("api", external_id, text, **more)
-    due = passing.of_entries(ctx.settings)
+    due = entry_stages.of_entries(ctx.settings)
     (saved,) = save_page(conn, TENANT, [draft], stages=due, editor="test")
     return saved.entry_id
 
 
 def alarms(conn: Connection[TupleRow], entry_id: UUID, revision: int = 1) -> list[int]:
-    shown = found.of_entry(conn, Scope(TENANT, "anna"), entry_id, revision)
+    shown = findings_shown.of_entry(conn, Scope(TENANT, "anna"), entry_id, revision)
     return [one["number"] for one in shown.get(ALARMS, [])]
 
 
@@ -94,14 +94,14 @@ def due(conn: Connection[TupleRow], stage: str = ALARMS) -> list[tuple[str, int]
 
 
 def renew(ctx: Context, conn: Connection[TupleRow]) -> None:
-    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert maintenance.unfinished(conn) == []
+    assert chore_records.unfinished(conn) == []
 
 
 def changed(**fields: Any) -> dict[str, StageDescriptor | ConfigurationError]:
     """What is installed, with another release of the stage."""
-    known = registered.descriptors()
+    known = installed_stages.descriptors()
     old = known[ALARMS]
     assert isinstance(old, StageDescriptor)
     return {**known, ALARMS: replace(old, **fields)}
@@ -149,7 +149,7 @@ def test_only_what_a_stage_reads_makes_it_run_again(make_context, committing):
     first = runs(committing)
 
     save(committing, ctx, "1", "ALARM 1", title="after")
-    assert due(committing) == [("1", rows.LIVE)]
+    assert due(committing) == [("1", due_work.LIVE)]
     run_stage(ctx, ALARMS)
 
     assert due(committing) == []
@@ -184,7 +184,7 @@ def test_another_version_or_other_options_make_exactly_that_stage_due(
     other = make_context(LOGCHORD_STAGES=word)
     committing.execute("DELETE FROM work")
     renew(other, committing)
-    assert due(committing) == [("0", rows.BULK), ("1", rows.BULK)]
+    assert due(committing) == [("0", due_work.BULK), ("1", due_work.BULK)]
     run_stage(other, ALARMS)
     ids = dict(committing.execute("SELECT external_id, id FROM entry").fetchall())
     assert [alarms(committing, ids[name]) for name in "01"] == [[10], [11]]
@@ -193,10 +193,10 @@ def test_another_version_or_other_options_make_exactly_that_stage_due(
     assert due(committing) == []
 
     newer = changed(version=2)
-    monkeypatch.setattr(registered, "descriptors", lambda: newer)
+    monkeypatch.setattr(installed_stages, "descriptors", lambda: newer)
     committing.execute("DELETE FROM work")
     renew(other, committing)
-    assert due(committing) == [("0", rows.BULK), ("1", rows.BULK)]
+    assert due(committing) == [("0", due_work.BULK), ("1", due_work.BULK)]
 
 
 def test_what_fails_on_one_entry_puts_that_one_aside_and_no_other(
@@ -247,9 +247,9 @@ def test_a_stage_that_cannot_be_loaded_rests_and_keeps_its_work(
 
     run_stage(ctx, BROKEN)
 
-    (pause,) = stages.paused(committing)
+    (pause,) = stage_pauses.paused(committing)
     assert (pause.stage, pause.code) == (BROKEN, ConfigurationError.code)
-    assert due(committing, BROKEN) == [("1", rows.LIVE)]
+    assert due(committing, BROKEN) == [("1", due_work.LIVE)]
     run_stage(ctx, ALARMS)
     assert sorted(runs(committing)) == ["1"]
 
@@ -262,7 +262,7 @@ def test_what_is_wrong_in_the_settings_of_a_stage_is_told_by_name(
 
     run_stage(ctx, ALARMS)
 
-    (pause,) = stages.paused(committing)
+    (pause,) = stage_pauses.paused(committing)
     assert pause.error is not None
     assert "stages.alarms.settings.wort" in pause.error["message"]
 
@@ -272,7 +272,7 @@ def test_a_stage_that_is_off_has_no_work(make_context, committing):
     save(committing, ctx, "1", "ALARM 1")
     off = make_context(LOGCHORD_STAGES='{"alarms": {"enabled": false}}')
 
-    assert ALARMS not in passing.of_settings(off.settings)
+    assert ALARMS not in entry_stages.of_settings(off.settings)
     run_stage(off, ALARMS)
 
     assert due(committing) == []
@@ -286,20 +286,20 @@ def test_what_is_gone_or_unknown_is_left_alone(make_context, committing):
     run_stage(ctx, ALARMS)
     assert (due(committing), runs(committing)) == ([], {})
 
-    rows.add(committing, TENANT, [entry_id], ["of_another_release"])
+    due_work.add(committing, TENANT, [entry_id], ["of_another_release"])
     run_stage(ctx, "of_another_release")
-    assert due(committing, "of_another_release") == [("1", rows.LIVE)]
+    assert due(committing, "of_another_release") == [("1", due_work.LIVE)]
 
 
 def test_a_stage_can_come_after_another(make_context, committing, monkeypatch):
     later = changed(after=(METADATA_STAGE,))
-    monkeypatch.setattr(registered, "descriptors", lambda: later)
+    monkeypatch.setattr(installed_stages, "descriptors", lambda: later)
     ctx = make_context()
     entry_id = save(committing, ctx, "1", "ALARM 1")
     assert due(committing) == []
 
     extract_metadata(ctx)
-    assert due(committing) == [("1", rows.LIVE)]
+    assert due(committing) == [("1", due_work.LIVE)]
     run_stage(ctx, ALARMS)
     assert alarms(committing, entry_id) == [1]
 
@@ -357,9 +357,9 @@ def test_a_word_that_only_a_stage_has_found_is_counted_in_the_vocabulary(
     save(committing, ctx, "1", "ALARM 1 rang")
     work(ctx)
 
-    maintenance.open_chore(committing, maintenance.COUNT_WORDS)
+    chore_records.open_chore(committing, chore_records.COUNT_WORDS)
     chores.count_words(ctx)
 
-    assert maintenance.unfinished(committing) == []
+    assert chore_records.unfinished(committing) == []
     words = committing.execute("SELECT surface FROM lexeme WHERE n = 1").fetchall()
     assert ("klystron",) in words

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from shared.settings_sources import SourceSettings
-from shared.sources.recognise import recognise
+from shared.settings.source_sections import SourceSettings
+from shared.sources.admin.detect_adapter import recognise
 from tests.contract.stubs.elog_files import ElogFolderStub
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.feed import FeedStub

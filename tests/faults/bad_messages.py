@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from shared.broker import EMBED_ENTRIES, EXTRACT_METADATA, RUN_BRANCH
-from workers.envelope import MAX_BODY_BYTES, MAX_ITEM_BYTES
+from shared.messaging.broker import EMBED_ENTRIES, EXTRACT_METADATA, RUN_BRANCH
+from workers.runtime.envelope import MAX_BODY_BYTES, MAX_ITEM_BYTES
 
 # Never to be found again in a log or in the quarantine.
 MARK = "the-argument-of-a-stranger"

@@ -108,13 +108,13 @@ class Orders:
 
 def install(folder: str) -> None:
     """Let every task of this process look for orders at its named lines."""
-    from shared.due import rows
-    from shared.due.batches import Lease
-    from workers.context import Context
+    from shared.work import due_work
+    from shared.work.batches import Lease
+    from workers.runtime.context import Context
 
     place = Path(folder)
     lost: set[str] = set()
-    really_renew: Callable[..., int] = rows.renew
+    really_renew: Callable[..., int] = due_work.renew
 
     def checkpoint(_: Context, name: str, *entry_ids: UUID) -> None:
         for entry_id in [str(one) for one in entry_ids] or [ANY]:

@@ -1,7 +1,8 @@
 """A worker in test context: `python -m tests.faults.faulty_worker QUEUES`.
 
-It becomes just what `python -m workers.kinds QUEUES` becomes, once this process has
-taken what LOGCHORD_TEST_FAULTS says, so that the children of its pool have it too:
+It becomes just what `python -m workers.runtime.worker_kinds QUEUES` becomes, once this
+process has taken what LOGCHORD_TEST_FAULTS says, so that the children of its pool have
+it too:
 
     {"clock": {"shift_seconds": 7200, "after_seconds": 0},
      "checkpoints": "FOLDER",
@@ -29,7 +30,7 @@ def main(arguments: list[str]) -> None:
         # Before anything else is imported: modules keep what `time` held by then.
         clock.shift(**faults["clock"])
 
-    from workers import kinds
+    from workers.runtime import worker_kinds
 
     if "checkpoints" in faults:
         from tests.faults import checkpoints
@@ -41,7 +42,7 @@ def main(arguments: list[str]) -> None:
         poison.install(faults["poison"])
     # An exec would wipe all of that away.
     os.execv = _go_on_here
-    kinds.main(arguments)
+    worker_kinds.main(arguments)
 
 
 def _go_on_here(_: object, command: Any) -> NoReturn:

@@ -28,9 +28,9 @@ _hoard: list[bytes] = []
 
 def install(orders: Sequence[dict[str, Any]]) -> None:
     """Let the stages of this process meet their poison."""
-    from shared.embedding import of_entry
-    from shared.enrich import finding, metadata
-    from shared.enrich.duplicates import placing, unlike
+    from shared.embedding.vectors import embed_entry
+    from shared.enrich import finding_stage, metadata
+    from shared.enrich.duplicates import place_entry, unlike_entries
     from shared.opensearch import documents
 
     for order in orders:
@@ -38,14 +38,14 @@ def install(orders: Sequence[dict[str, Any]]) -> None:
             case "metadata":
                 _poison(metadata, "extract", order, _first_text)
             case "embed":
-                _poison(of_entry, "embed", order, _first_text)
+                _poison(embed_entry, "embed", order, _first_text)
             case "duplicates":
-                _poison(placing, "shape_of", order, str)
-                _poison(unlike, "shape_of", order, str)
+                _poison(place_entry, "shape_of", order, str)
+                _poison(unlike_entries, "shape_of", order, str)
             case "index":
                 _poison(documents, "_body", order, _stream)
             case _:
-                _poison(finding, "find", order, _text_of_stage(order["where"]))
+                _poison(finding_stage, "find", order, _text_of_stage(order["where"]))
 
 
 def _poison(

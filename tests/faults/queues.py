@@ -9,7 +9,7 @@ from typing import Any
 
 import redis
 
-from shared.broker import QUEUES
+from shared.messaging.broker import QUEUES
 from tests.fix_system import System
 
 NAMES = tuple(sorted(QUEUES))

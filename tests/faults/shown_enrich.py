@@ -24,8 +24,8 @@ import pytest
 from local.opensearch import EmbeddedOpenSearch
 from local.place import Place
 from local.server import free_port
-from shared.embedding.encoders import DEFAULT_MODEL
-from shared.query.modes import MODES
+from shared.embedding.models.encoders import DEFAULT_MODEL
+from shared.search.query.modes import MODES
 from tests.faults import counting, shown_logbook
 from tests.faults.asking import Searching, has_ended
 from tests.faults.fix_ledger import Line

@@ -18,10 +18,10 @@ import psycopg
 import pytest
 
 from bench import search_corpus, search_load
-from shared.embedding.encoders import load_encoder
+from shared.embedding.models.encoders import load_encoder
 from shared.opensearch.client import make_client
-from shared.postgres import make_pool
-from shared.settings import Settings
+from shared.postgres.pool import make_pool
+from shared.settings.settings import Settings
 from tests.faults.fix_proxy import Proxy
 from tests.fix_system import BIN, SOURCES, Factory, System
 from tests.waiting import until

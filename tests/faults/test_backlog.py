@@ -13,7 +13,7 @@ import psutil
 import psycopg
 import pytest
 
-from shared.broker import NUDGES_PER_PROCESS
+from shared.messaging.broker import NUDGES_PER_PROCESS
 from tests.faults.ledger import Ledger, p95
 from tests.faults.queues import Queues, entry_ids
 from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, N

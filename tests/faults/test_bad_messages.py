@@ -10,7 +10,7 @@ import psycopg
 import pytest
 import redis
 
-from shared.due.messages import MAX_ROWS_PER_QUEUE
+from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
 from tests.faults.bad_messages import MARK, Writer
 from tests.faults.ledger import Ledger
 from tests.faults.peak import peak_mib

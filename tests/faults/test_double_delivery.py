@@ -10,7 +10,7 @@ from typing import LiteralString, Self
 import psycopg
 import pytest
 
-from shared import broker
+from shared.messaging import broker
 from tests.faults.ledger import Ledger
 from tests.faults.queues import WORK, Queues, entry_ids, task_id
 from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, SEED, N

@@ -18,8 +18,8 @@ import psycopg
 import pytest
 import redis
 
-from shared import broker
-from shared.settings import Settings
+from shared.messaging import broker
+from shared.settings.settings import Settings
 from tests.faults.checkpoints import Orders
 from tests.faults.queues import Queues
 from tests.faults.size import QUICK_VECTORS, SEED, times

@@ -18,7 +18,7 @@ import sys
 from tests.faults import clock
 clock.shift(shift_seconds=7200)
 import datetime, time
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
 now = datetime.datetime.now(datetime.UTC)
 assert isinstance(now, datetime.datetime)
 assert abs(now.timestamp() - time.time()) < 1

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from local import secrets
-from shared.settings import Settings
+from shared.settings.settings import Settings
 from tests.faults.fix_ledger import Line
 from tests.faults.ledger import Ledger
 from tests.faults.size import QUICK_VECTORS, N

@@ -9,7 +9,7 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from shared.broker import task_of
+from shared.messaging.broker import task_of
 from tests.faults.ledger import Ledger, p95
 from tests.faults.restarting import started_again
 from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N

@@ -14,7 +14,7 @@ import httpx
 import psycopg
 import pytest
 
-from shared.embedding.chunks import MAX_CHUNKS
+from shared.embedding.vectors.chunks import MAX_CHUNKS
 from shared.opensearch import mapping
 from tests.contract.stubs.generic_rest import RestStub
 from tests.fix_system import Factory, System

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from shared.due import rows
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
-from shared.settings import Settings
+from shared.settings.settings import Settings
+from shared.work import due_work
 from tests.faults import counting
 
 STAGES = ("metadata",)
@@ -27,7 +27,7 @@ def ids(conn):
     drafts = [EntryDraft("api", str(number), "Beam dump") for number in range(3)]
     saved = save_page(conn, "default", drafts, stages=STAGES, editor="test")
     found = [one.entry_id for one in saved]
-    for content in reading.contents(conn, "default", found).values():
+    for content in read_entries.contents(conn, "default", found).values():
         metadata.store(conn, content, metadata.extract(content, None))
     conn.execute("DELETE FROM work")
     conn.commit()
@@ -88,10 +88,10 @@ def test_a_revision_that_nobody_asked_for_is_a_duplicate(conn, ids):
 
 def test_a_row_claimed_twice_for_one_due_time_is_an_extra_run(conn, ids):
     for turn in range(2):
-        rows.add(conn, "default", ids, STAGES)
+        due_work.add(conn, "default", ids, STAGES)
         for _ in range(2 - turn):
             # The second time an entry travels alone: one of the three is claimed.
-            rows.claim(conn, "metadata", limit=3)
+            due_work.claim(conn, "metadata", limit=3)
             conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
         conn.execute("DELETE FROM work")
 

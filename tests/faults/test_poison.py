@@ -7,7 +7,7 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from shared.broker import embed_stage
+from shared.messaging.broker import embed_stage
 from tests.faults import counting
 from tests.faults.ledger import Ledger, p95
 from tests.faults.restarting import started_again

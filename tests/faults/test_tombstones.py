@@ -8,9 +8,9 @@ import httpx
 import psycopg
 import pytest
 
-from shared.due import maintenance
-from shared.due.maintenance import RECONCILE_INDEX, Maintenance
 from shared.opensearch import mapping
+from shared.work import chore_records
+from shared.work.chore_records import RECONCILE_INDEX, Maintenance
 from tests.faults.checkpoints import Orders
 from tests.faults.counting import indexed
 from tests.faults.ledger import Ledger
@@ -108,8 +108,8 @@ def compared(
     """Have the index compared, by workers that die at times; return what came of it."""
     if "chores" in system.processes:
         system.kill("chores")
-    maintenance.start_over(conn, RECONCILE_INDEX)
-    chore = maintenance.under_way(conn, RECONCILE_INDEX)
+    chore_records.start_over(conn, RECONCILE_INDEX)
+    chore = chore_records.under_way(conn, RECONCILE_INDEX)
     assert chore is not None
     faulty = {"checkpoints": str(orders.folder)}
     for line in deaths:
@@ -125,7 +125,7 @@ def compared(
         system.start("chores", faulty=faulty)
 
     def ended() -> Maintenance | None:
-        found = maintenance.find(conn, chore)
+        found = chore_records.find(conn, chore)
         return found if found.ended_at else None
 
     found = until(ended, within_seconds=60, what=f"the end\n{system.tail('chores')}")

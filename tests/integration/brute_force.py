@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.text import compounds, joining
-from shared.text.facility import PLAIN
-from shared.text.folding import STEMMED_LANGUAGES, spelt_out, stem, surface
-from shared.text.runs import Token
-from shared.text.tokens import scan
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import PLAIN
+from shared.text.words import compounds, function_words
+from shared.text.words.character_runs import Token
+from shared.text.words.folding import STEMMED_LANGUAGES, spelt_out, stem, surface
 
 CJK = re.compile("[\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
@@ -299,7 +299,7 @@ def _joins(run: Sequence[Token], text: str, group: str) -> bool:
     if len(run) > 1 or run[0].kind is not None:
         return False
     whole = surface(text[run[0].start : run[0].end], group)
-    return any(joining.joins(one, group) for one in (whole, run[0].term))
+    return any(function_words.joins(one, group) for one in (whole, run[0].term))
 
 
 def _is_state(run: Sequence[Token], text: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.due import turn
+from shared.work import bulk_turn
 
 
 @pytest.fixture
@@ -21,4 +21,4 @@ def _bulk_work_rests_so_long(
 
     The turn belongs to the process; `tests/unit/test_turn.py` proves how it rests.
     """
-    monkeypatch.setattr(turn, "RESTS", bulk_rests)
+    monkeypatch.setattr(bulk_turn, "RESTS", bulk_rests)

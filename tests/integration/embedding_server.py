@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
 from tests.integration.json_server import answering, send
 
 

@@ -12,35 +12,37 @@ import pytest
 
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.embedding import of_entry
-from shared.embedding.cross_encoders import CrossEncoder
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
-from shared.embedding.vectors import ensure_table
+from shared.embedding.models.cross_encoders import CrossEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.jobs import job as jobs
-from shared.jobs.job import Job, StoredJob
-from shared.jobs.outcome import Outcome
-from shared.postgres import Pool, connection, make_pool
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import fold
-from shared.results import beside, coverage, facts, finish, reranking
-from shared.results.conclusion import Conclusion, conclude
-from shared.results.overtime import Overtime
-from shared.results.page import read_page
-from shared.results.response import render
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.text.facility import PLAIN
-from shared.uuid7 import uuid7
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.ids import uuid7
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.absence import coverage
+from shared.search.absence.background_count import Overtime
+from shared.search.jobs import job as jobs
+from shared.search.jobs.job import Job, StoredJob
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import fold
+from shared.search.response import finish, response_parts
+from shared.search.response.response_body import render
+from shared.search.results import ranking_features, rerank_with_model
+from shared.search.results.conclude import Conclusion, conclude
+from shared.search.results.result_page import read_page
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.text.facility.facility import PLAIN
+from shared.times.calendar import Clock
 
 ENCODER = HashingEncoder()
 SIGNER = Signer(b"test", 60)
@@ -64,10 +66,12 @@ class Asking:
             saved = save_page(conn, tenant, list(drafts), stages=[], editor="test")
             table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
             ids = {one.external_id: one.entry_id for one in saved}
-            contents = reading.contents(conn, tenant, list(ids.values()))
+            contents = read_entries.contents(conn, tenant, list(ids.values()))
             for content in contents.values():
                 metadata.store(conn, content, metadata.extract(content, "en"))
-                of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+                embed_entry.store(
+                    conn, table, content, embed_entry.embed(content, ENCODER)
+                )
             conn.execute("DELETE FROM work")
         return ids
 
@@ -80,7 +84,7 @@ class Asking:
         """Return what its branches come to."""
         ends = time.monotonic() + 5
         return {
-            number: attempt.carry_out(
+            number: branch_run.carry_out(
                 Branch(plan, name, ends, time.monotonic), lambda: self.tools
             )
             for number, name in enumerate(plan.branches)
@@ -89,13 +93,15 @@ class Asking:
     def conclude(self, plan: Plan, told: dict[int, list[Outcome]]) -> Conclusion:
         """Return how the search ends."""
         heard: Sequence[Outcome] = [one for branch in told.values() for one in branch]
-        return conclude(plan, told, facts.read(lambda: self.pool, plan, heard, READ_MS))
+        return conclude(
+            plan, told, ranking_features.read(lambda: self.pool, plan, heard, READ_MS)
+        )
 
     def answer(self, plan: Plan, told: dict[int, list[Outcome]]) -> dict[str, Any]:
         """Return the body that a caller gets."""
         ended = self.conclude(plan, told)
         page = read_page(lambda: self.pool, plan, fold.runs(ended.ranked), READ_MS)
-        said = beside.read(lambda: self.pool, plan, ended, page, PLAIN, READ_MS)
+        said = response_parts.read(lambda: self.pool, plan, ended, page, PLAIN, READ_MS)
         return render(plan, uuid7(), ended, page, {}, told=said)
 
     def ended(
@@ -121,7 +127,7 @@ class Asking:
         model = None
         if cross_encoder is not None:
             circuit = Circuit(time.monotonic)
-            model = reranking.Model(lambda: cross_encoder, circuit)
+            model = rerank_with_model.Model(lambda: cross_encoder, circuit)
         tools = finish.Tools(
             lambda: self.pool,
             time.time,

@@ -25,8 +25,8 @@ from pytest_celery import (
 
 from local import valkey as embedded
 from local.server import HOST, free_port
-from shared.broker import make_app
-from shared.settings import Settings
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
 from tests.fix_servers import Reap
 from tests.fix_workers import close_pools
 from tests.waiting import until
@@ -134,7 +134,13 @@ class LocalWorkerContainer(CeleryWorkerContainer):
     @classmethod
     def command(cls, *args: str, **_: Any) -> list[str]:
         """Become the kind of worker that serves these queues."""
-        return [sys.executable, "-m", "workers.kinds", cls.worker_queue(), *args]
+        return [
+            sys.executable,
+            "-m",
+            "workers.runtime.worker_kinds",
+            cls.worker_queue(),
+            *args,
+        ]
 
     @classmethod
     def worker_queue(cls) -> str:

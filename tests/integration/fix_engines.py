@@ -15,25 +15,25 @@ from opensearchpy import OpenSearch
 
 from local.server import Server
 from shared.access.scope import Scope
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors.live_models import InUse
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, connection, make_pool
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask, Found, Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.retrieval.written_in import WrittenIn
-from shared.settings import Settings
-from shared.text.facility import PLAIN, Facility
-from shared.vocabulary.learning import Known
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN, Facility
+from shared.vocabulary.learn_words import Known
 
 TENANT = "default"
 ANYBODY = Scope(TENANT, "anna")
@@ -92,7 +92,7 @@ class Logbook:
             saved = save_page(conn, TENANT, drafts, stages=[], editor="test")
             ids: list[UUID] = [one.entry_id for one in saved]
             self.names |= {str(one.entry_id): one.external_id for one in saved}
-            contents = reading.contents(conn, TENANT, ids).values()
+            contents = read_entries.contents(conn, TENANT, ids).values()
         # Outside of the transaction: it would be idle while long texts are read.
         read = [
             (content, metadata.extract(content, expected[content.external_id], own))

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from local.server import Server
-from shared import broker
-from shared.settings import Settings
+from shared.messaging import broker
+from shared.settings.settings import Settings
 
 
 @pytest.fixture

@@ -12,16 +12,18 @@ from uuid import UUID
 
 import pytest
 
-from shared.entries.adapter import SourceIO
+from shared.adapter_contract.contract import SourceIO
 from shared.errors import LogchordError
-from shared.postgres import Pool, connection, make_pool
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, operate, runs, walk
-from shared.sources.intake import Stages
-from shared.sources.runs import IngestionRun
-from shared.sources.walk import Means, Wanted
-from shared.sources.wire.io import make_io
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
+from shared.sources.adapter_io import make_io
+from shared.sources.admin import admin_actions
+from shared.sources.intake.store_page import Stages
+from shared.sources.run_records import IngestionRun
+from shared.sources.runs import run_steps, sync_config
+from shared.sources.runs.run_steps import Means, Wanted
 from workers.adapters.kit.stub import Stub
 
 STAGES = Stages(("metadata", "embed:test"), ("embed:test", "index"))
@@ -52,10 +54,12 @@ class Runtime:
         sources = {**self.settings.sources, name: source}
         self.settings = self.settings.model_copy(update={"sources": sources})
         with connection(self.pool) as conn:
-            arranged = arrangement.arrange(conn, self.settings)
+            arranged = sync_config.arrange(conn, self.settings)
         assert not arranged.invalid, arranged.invalid
 
-    def run(self, name: str, kind: str = runs.TAIL, **asked: Any) -> IngestionRun:
+    def run(
+        self, name: str, kind: str = run_records.TAIL, **asked: Any
+    ) -> IngestionRun:
         """Run one kind to its end, in as many turns as it takes."""
         return self.finish(self.ask(name, kind, **asked))
 
@@ -67,15 +71,17 @@ class Runtime:
                 return run
             self.turn(run.source, run.kind)
 
-    def ask(self, name: str, kind: str = runs.TAIL, **asked: Any) -> UUID:
+    def ask(self, name: str, kind: str = run_records.TAIL, **asked: Any) -> UUID:
         """Ask for a run as an admin does."""
         with connection(self.pool) as conn:
-            return operate.trigger(conn, TENANT, name, kind, runs.Asked(**asked))
+            return admin_actions.trigger(
+                conn, TENANT, name, kind, run_records.Asked(**asked)
+            )
 
     def found(self, run_id: UUID) -> IngestionRun:
         """Return a run as it stands."""
         with connection(self.pool) as conn:
-            run = runs.one(conn, TENANT, run_id)
+            run = run_records.one(conn, TENANT, run_id)
         assert run is not None
         return run
 
@@ -91,7 +97,7 @@ class Runtime:
     def turn(self, name: str, kind: str, seconds: float = 15.0) -> LogchordError | None:
         """Take the run if it is due, and do its steps for a while."""
         means = Means(self.settings, self.pool, STAGES, self._nudge, open_io)
-        taken = walk.take(means, name, kind)
+        taken = run_steps.take(means, name, kind)
         assert taken is not None, f"{kind} of {name} is not due"
         error = None
         try:

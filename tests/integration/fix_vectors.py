@@ -10,9 +10,9 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding import vectors
-from shared.embedding.chunks import Chunk
-from shared.embedding.encoders import Vectors
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import vectors
+from shared.embedding.vectors.chunks import Chunk
 
 DIMENSION = 8
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.due import rows as due
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
-from shared.jobs import outcome
-from shared.postgres import connection
-from shared.results import absence, coverage, near_misses, waiting
-from shared.results.overtime import Overtime
+from shared.postgres.pool import connection
+from shared.search.absence import absence, coverage, near_misses, pending_entries
+from shared.search.absence.background_count import Overtime
+from shared.search.jobs import outcome
+from shared.work import due_work as due
 from tests.integration import fix_asking
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
@@ -247,7 +247,7 @@ def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(coverage, "COUNT_MS", 500)
-    slower(monkeypatch, waiting, "_WAITING", 5)
+    slower(monkeypatch, pending_entries, "_WAITING", 5)
     body = logbook.ask("unheardof")
     assert (body["coverage"]["waiting"], body["coverage"]["entries_in_window"]) == (
         None,
@@ -265,9 +265,9 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
         save_page(conn, "default", new, stages=["metadata", "index"], editor="test")
         told = []
         for most in (4, 3, 2):
-            monkeypatch.setattr(waiting, "MOST", most)
-            waits = waiting.asked(conn, plan, ["index", "metadata"])
-            told.append(waiting.counted(waits))
+            monkeypatch.setattr(pending_entries, "MOST", most)
+            waits = pending_entries.asked(conn, plan, ["index", "metadata"])
+            told.append(pending_entries.counted(waits))
     assert told == [3, 3, 2]
 
 

@@ -10,10 +10,10 @@ from structlog.testing import capture_logs
 
 from shared.entries.draft import EntryDraft
 from shared.log import get_logger
-from shared.postgres import Pool, connection, make_pool
-from shared.results import coverage, overtime
-from shared.results.coverage import Coverage
-from shared.results.remaining import Remaining
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.absence import background_count, coverage
+from shared.search.absence.coverage import Coverage
+from shared.search.retrieval.engines.remaining_time import Remaining
 from tests.integration.fix_asking import Asking
 
 LEFT_MS = 3_000
@@ -60,7 +60,7 @@ def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(
     asking: Asking, closed: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One that has logged before may keep to what was configured then.
-    monkeypatch.setattr(overtime, "log", get_logger())
+    monkeypatch.setattr(background_count, "log", get_logger())
     # How long the other statements take is none of this.
     monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
     with capture_logs() as logs:

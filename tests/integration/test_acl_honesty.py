@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import tombstone
-from shared.postgres import connection
-from shared.query.plan import Limits
-from shared.results import absence, beside, why_not
-from shared.results.page import read_page
-from shared.results.stored import Reader
-from shared.settings import Settings
-from shared.text.facility import PLAIN
+from shared.entries.saving.save import tombstone
+from shared.postgres.pool import connection
+from shared.search.absence import absence
+from shared.search.explain import why_not
+from shared.search.query.plan import Limits
+from shared.search.response import response_parts
+from shared.search.response.job_answer import Reader
+from shared.search.results.result_page import read_page
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, SIGNER, Asking
 
 OPEN = EntryDraft("api", "open", "klystron tripped", title="Open title")
@@ -111,7 +113,7 @@ def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
     page = read_page(lambda: asking.pool, plan, [], 1000)
     with connection(asking.pool) as conn:
         conn.execute("LOCK TABLE entry")
-        said = beside.read(lambda: asking.pool, plan, ended, page, PLAIN, 1000)
+        said = response_parts.read(lambda: asking.pool, plan, ended, page, PLAIN, 1000)
 
     assert said.hidden is None
-    assert given[0] <= 1000 - beside.HIDDEN_MS
+    assert given[0] <= 1000 - response_parts.HIDDEN_MS

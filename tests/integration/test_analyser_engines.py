@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.text import facility
+from shared.text.facility import facility
 from tests.integration.fix_engines import ENGINES, Logbook, Text
 
 # (language, text, what finds it, what does not)

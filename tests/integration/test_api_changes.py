@@ -10,7 +10,7 @@ import httpx
 import psycopg
 import pytest
 
-from shared.entries import purge
+from shared.entries.removal import purge
 from tests.fix_system import System
 
 WAIT_MS = 20_000

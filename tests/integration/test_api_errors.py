@@ -17,7 +17,7 @@ from api.app import create_app
 from local.server import free_port
 from shared.access import keys
 from shared.errors import CODES
-from shared.settings import Settings
+from shared.settings.settings import Settings
 from tests.fix_system import System
 
 DESCRIBED = create_app(Settings.load({"LOGCHORD_HOME": "/nonexistent"})).openapi()

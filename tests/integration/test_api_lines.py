@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.schemas.entries import EntryIn
-from api.schemas.pushed import PushedItem
-from shared.uuid7 import uuid7
+from api.entries.schemas.entries import EntryIn
+from api.entries.schemas.pushed import PushedItem
+from shared.ids import uuid7
 
 LINES = {"Content-Type": "application/x-ndjson"}
 

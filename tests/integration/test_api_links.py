@@ -13,9 +13,9 @@ import psycopg
 import pytest
 
 from shared.access.keys import create_key
-from shared.entries import links
+from shared.entries import entry_links
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from tests.fix_system import System
 from tests.integration.written import field_of, push, read, verdict
 from tests.waiting import until
@@ -315,7 +315,7 @@ def test_an_entry_is_put_by_its_name_beside_a_page_of_the_same_source(
 ):
     push(caller, external_id="mine", text="first")
     with psycopg.connect(api.database) as page:
-        links.share(page, tenant, "api")
+        entry_links.share(page, tenant, "api")
 
         put = caller.put("/e/api/mine", json={"text": "second"})
 

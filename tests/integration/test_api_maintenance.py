@@ -7,8 +7,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from shared.due import maintenance
-from shared.due.maintenance import RECONCILE_INDEX, REEMBED_MODEL, Progress
+from shared.work import chore_records
+from shared.work.chore_records import RECONCILE_INDEX, REEMBED_MODEL, Progress
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def installation(api):
 
 
 def opened(conn):
-    maintenance.open_chore(conn, RECONCILE_INDEX)
+    chore_records.open_chore(conn, RECONCILE_INDEX)
     # A test before may have left others: a purge has the words counted.
     (found,) = [
-        one.id for one in maintenance.unfinished(conn) if one.kind == RECONCILE_INDEX
+        one.id for one in chore_records.unfinished(conn) if one.kind == RECONCILE_INDEX
     ]
     return found
 
@@ -42,10 +42,10 @@ def test_a_chore_tells_how_far_it_has_come(installation, conn):
     assert (waiting["state"], waiting["done"], waiting["total"]) == ("queued", 0, None)
     assert waiting["eta_seconds"] is None
 
-    taken = maintenance.claim(conn, RECONCILE_INDEX)
+    taken = chore_records.claim(conn, RECONCILE_INDEX)
     assert taken is not None
     conn.execute("UPDATE maintenance SET started_at = now() - interval '1 min'")
-    maintenance.advance(conn, taken, Progress({"after": "x"}, 100, 400))
+    chore_records.advance(conn, taken, Progress({"after": "x"}, 100, 400))
 
     running = installation.get(address).json()
     assert (running["state"], running["kind"]) == ("running", RECONCILE_INDEX)
@@ -60,7 +60,7 @@ def test_a_chore_is_stopped_once_and_its_worker_can_do_no_further_step(
 ):
     chore = opened(conn)
     address = f"/v1/maintenance/{chore}"
-    taken = maintenance.claim(conn, RECONCILE_INDEX)
+    taken = chore_records.claim(conn, RECONCILE_INDEX)
     assert taken is not None
 
     stopped = installation.delete(address)
@@ -70,7 +70,7 @@ def test_a_chore_is_stopped_once_and_its_worker_can_do_no_further_step(
     assert stopped.json()["state"] == "cancelled"
     assert again.json() == stopped.json() == installation.get(address).json()
     with conn.transaction():
-        assert not maintenance.hold(conn, taken)
+        assert not chore_records.hold(conn, taken)
 
 
 @pytest.mark.requirement("S4-63")
@@ -128,7 +128,7 @@ def test_the_admin_of_one_facility_sees_and_stops_no_chore(operator, conn):
         assert answer.status_code == 403
         assert answer.json()["error"]["details"] == {"needed": "admin:*"}
 
-    assert maintenance.find(conn, chore).state == "queued"
+    assert chore_records.find(conn, chore).state == "queued"
 
 
 def test_embedding_models_are_listed_and_one_is_asked_to_be_filled_or_activated(
@@ -161,7 +161,7 @@ def test_embedding_models_are_listed_and_one_is_asked_to_be_filled_or_activated(
     installation.delete(f"/v1/maintenance/{chore}")
     folder = installation.post("/v1/embed-models/onnx:/a/b/activate", json={})
     assert folder.status_code == 202
-    row = maintenance.find(conn, folder.json()["maintenance_id"])
+    row = chore_records.find(conn, folder.json()["maintenance_id"])
     assert row.cursor is not None
     assert (row.cursor["model"], row.cursor["activate"]) == ("onnx:/a/b", True)
 
@@ -173,7 +173,7 @@ def test_a_name_that_is_no_model_is_refused_before_any_chore(installation, conn,
     assert refused.status_code == 422
     (field,) = refused.json()["error"]["details"]["fields"]
     assert (field["path"], field["code"]) == ("model", "unknown_model")
-    kinds = {chore.kind for chore in maintenance.unfinished(conn)}
+    kinds = {chore.kind for chore in chore_records.unfinished(conn)}
     assert REEMBED_MODEL not in kinds
 
 

@@ -14,14 +14,14 @@ import psycopg
 import pytest
 
 from shared.access import keys
-from shared.due import quarantine, rows
-from shared.due.outcomes import Budget
-from shared.entries.adapter import RawItem
+from shared.adapter_contract.contract import RawItem
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import InternalError, MalformedEntryError, MessageRejectedError
-from shared.sources import rejected
-from shared.sources.rejected import Rejected
+from shared.sources.intake import rejected
+from shared.sources.intake.rejected import Rejected
+from shared.work import due_work, quarantine
+from shared.work.quarantine_budget import Budget
 from tests.fix_system import System
 from tests.integration.test_api_commands import Run, runner
 from tests.waiting import until
@@ -50,7 +50,7 @@ def put_aside(api: System, tenant: str, stage: str) -> PutAside:
         with psycopg.connect(api.database) as conn:
             saved = save_page(conn, tenant, drafts, stages=[stage], editor="test")
             wanted = [one.entry_id for one in saved]
-            claims = rows.claim(conn, stage, limit=count, entry_ids=wanted)
+            claims = due_work.claim(conn, stage, limit=count, entry_ids=wanted)
             for claim in claims:
                 error = InternalError(technical="stub: bad release")
                 # As many as are asked for, whatever a stage may put aside.
@@ -143,7 +143,7 @@ def test_one_that_is_sent_again_is_live_work_and_leaves_the_list(
     answer = operator.post(address)
 
     assert (answer.status_code, answer.json()) == (202, done(1, []))
-    assert due_of(api, stage) == [(entry_id, rows.LIVE)]
+    assert due_of(api, stage) == [(entry_id, due_work.LIVE)]
     assert listed(operator) == []
     assert operator.post(address).status_code == 404
 
@@ -166,7 +166,7 @@ def test_many_are_sent_again_as_bulk_work_and_their_stage_goes_on(
 
     assert (first["released"], first["resumed"]) == (2, [stage])
     assert (first["complete"], second) == (False, done(1, []))
-    assert [kind for _, kind in due_of(api, stage)] == [rows.BULK] * 3
+    assert [kind for _, kind in due_of(api, stage)] == [due_work.BULK] * 3
     assert len(listed(operator)) == 2
 
 

@@ -12,9 +12,9 @@ import psycopg
 import pytest
 
 from shared.access.keys import create_key
-from shared.entries import purge
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.removal import purge
+from shared.entries.saving.save import save_page
 from tests.fix_system import System
 from tests.integration.written import (
     ENTRY,

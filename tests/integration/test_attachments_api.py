@@ -11,9 +11,9 @@ import httpx
 import psycopg
 import pytest
 
+from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.entries.incoming import AttachmentRef
+from shared.entries.saving.save import save_page
 from tests.integration import attached
 
 LAB = {"adapter": "olog", "base_url": "http://logbook.invalid"}

@@ -13,9 +13,9 @@ from dataclasses import replace
 import pytest
 from PIL import Image
 
-from shared.enrich.attachments import documents
-from shared.enrich.attachments.extract import Bounds, Extracted, extract
-from shared.enrich.attachments.sniff import sniff
+from shared.enrich.attachments import office_documents
+from shared.enrich.attachments.extract_text import Bounds, Extracted, extract
+from shared.enrich.attachments.file_type import sniff
 from shared.errors import InvalidRequestError
 from tests.integration import attached
 
@@ -48,10 +48,10 @@ def refused(data: bytes, bounds: Bounds = BOUNDS) -> str:
     [
         (
             attached.docx(),
-            documents.DOCX,
+            office_documents.DOCX,
             "Gun voltage sagged\ttwice\nBPM \tmm \t\nIPM4A07 \t2.1",
         ),
-        (attached.xlsx(), documents.XLSX, "Magnet\tCurrent\nQF12\t81.5"),
+        (attached.xlsx(), office_documents.XLSX, "Magnet\tCurrent\nQF12\t81.5"),
         (
             attached.odt(),
             "application/vnd.oasis.opendocument.text",
@@ -138,7 +138,7 @@ def test_a_document_with_entities_is_not_read():
 
     found = read(attached.zipped({"word/document.xml": laughs}))
 
-    assert (found.media_type, found.text) == (documents.DOCX, "")
+    assert (found.media_type, found.text) == (office_documents.DOCX, "")
     assert found.error is not None
     assert found.error.reason == "extract_broken"
 
@@ -151,7 +151,7 @@ def test_a_file_that_takes_too_long_costs_its_child_alone():
     found = read(data, bounds=replace(BOUNDS, seconds=5))
 
     assert time.monotonic() - started < 15
-    assert found.media_type == documents.DOCX
+    assert found.media_type == office_documents.DOCX
     assert found.error is not None
     assert found.error.reason == "extract_killed"
 

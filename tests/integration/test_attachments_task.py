@@ -14,25 +14,25 @@ from urllib.parse import unquote
 import psycopg
 import pytest
 
-from shared.broker import ATTACHMENTS_STAGE, METADATA_STAGE, make_app
-from shared.due import maintenance
-from shared.due import rows as work
-from shared.enrich.attachments import keeping, rows
-from shared.enrich.attachments.store import FileStore, open_store
-from shared.entries.attachments import Attached, of_entries
+from shared.adapter_contract.entry import AttachmentRef
+from shared.enrich.attachments import attachment_states, keep_files
+from shared.enrich.attachments.file_store import FileStore, open_store
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.entries.incoming import AttachmentRef
+from shared.entries.saving.attachment_rows import Attached, of_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import SourceUnreachableError
-from shared.settings import Settings
-from shared.stages import registered
-from shared.stages.descriptor import StageDescriptor
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging.broker import ATTACHMENTS_STAGE, METADATA_STAGE, make_app
+from shared.settings.settings import Settings
+from shared.stages import installed_stages
+from shared.stages.stage_contract import StageDescriptor
+from shared.work import chore_records
+from shared.work import due_work as work
 from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
 from tests.integration import attached
-from workers import attachments, chores
-from workers.context import Context, Resources
-from workers.enhance import extract_metadata
+from workers.runtime.context import Context, Resources
+from workers.tasks import attachments, chores
+from workers.tasks.enhance import extract_metadata
 
 TENANT = "default"
 PNG = attached.png()
@@ -419,12 +419,12 @@ def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
     entry_id = save(conn, before)
     with psycopg.connect(conn.info.dsn, password=conn.info.password) as other:
         (claim,) = work.claim(other, ATTACHMENTS_STAGE, limit=1)
-    (due,) = rows.due(conn, TENANT, entry_id)
+    (due,) = attachment_states.due(conn, TENANT, entry_id)
     after = AttachmentRef("a.txt", "a.txt", before.url, bytes=3)
     save(conn, after, text="edited")
 
-    stored = rows.Stored("text/plain", b"\0" * 32, "before", 6)
-    assert not rows.end(conn, due, "stored", stored=stored)
+    stored = attachment_states.Stored("text/plain", b"\0" * 32, "before", 6)
+    assert not attachment_states.end(conn, due, "stored", stored=stored)
     work.finish(conn, claim)
     conn.commit()
 
@@ -436,12 +436,12 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
     conn, ctx, server, monkeypatch
 ):
     def renew() -> list[str]:
-        maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+        chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
         conn.commit()
         for _ in range(10):
             chores.renew_texts(ctx)
             conn.rollback()
-            if not maintenance.unfinished(conn):
+            if not chore_records.unfinished(conn):
                 break
         return [one for one in due_stages(conn) if one == ATTACHMENTS_STAGE]
 
@@ -471,11 +471,11 @@ def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
     conn.execute("DELETE FROM work")
     assert renew() == []
 
-    known = dict(registered.descriptors())
+    known = dict(installed_stages.descriptors())
     old = known[ATTACHMENTS_STAGE]
     assert isinstance(old, StageDescriptor)
     known[ATTACHMENTS_STAGE] = replace(old, version=old.version + 1)
-    monkeypatch.setattr(registered, "descriptors", lambda: known)
+    monkeypatch.setattr(installed_stages, "descriptors", lambda: known)
     assert renew() == [ATTACHMENTS_STAGE]
     fetch_and_read()
 
@@ -499,14 +499,14 @@ def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):
 
     conn.execute("DELETE FROM attachment WHERE filename = 'a'")
     conn.commit()
-    assert not keeping.delete_file_if_unused(ctx.pool, store, sha256)
+    assert not keep_files.delete_file_if_unused(ctx.pool, store, sha256)
     assert len(files_of(ctx.settings.home)) == 1
 
     conn.execute("DELETE FROM attachment WHERE filename = 'b'")
     conn.commit()
-    assert keeping.delete_file_if_unused(ctx.pool, store, sha256)
+    assert keep_files.delete_file_if_unused(ctx.pool, store, sha256)
     assert files_of(ctx.settings.home) == []
-    assert keeping.delete_file_if_unused(ctx.pool, store, sha256)
+    assert keep_files.delete_file_if_unused(ctx.pool, store, sha256)
 
 
 def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server):
@@ -514,7 +514,7 @@ def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server)
     attachments.extract_attachment(ctx, [entry_id])
     assert len(files_of(ctx.settings.home)) == 2
     conn.execute("DELETE FROM attachment WHERE filename = 'a'")
-    maintenance.open_chore(conn, maintenance.REMOVE_FILES)
+    chore_records.open_chore(conn, chore_records.REMOVE_FILES)
     conn.commit()
     incoming = ctx.settings.home / "attachments" / "incoming"
     (incoming / "0190f0c2-0000-7000-8000-000000000000").write_bytes(b"half")

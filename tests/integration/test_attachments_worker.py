@@ -11,10 +11,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from shared.entries.attachments import of_entries
+from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.entries.incoming import AttachmentRef
+from shared.entries.saving.attachment_rows import of_entries
+from shared.entries.saving.save import save_page
 from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
 from tests.fix_system import System
 from tests.integration import attached

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from api.cli import search_debug
+from api.cli.search import debug
 from shared.entries.draft import EntryDraft
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import fold
-from shared.results import beside
-from shared.results.page import read_page
-from shared.results.response import render
-from shared.text.facility import Facility
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import fold
+from shared.search.response import response_parts
+from shared.search.response.response_body import render
+from shared.search.results.result_page import read_page
+from shared.text.facility.facility import Facility
+from shared.times.calendar import Clock
 from tests.integration.fix_asking import ANNA, BEN
 
 BPM = Facility(glossary=(("BPM", "beam position monitor"),))
@@ -79,7 +79,7 @@ def test_the_plan_has_the_terms_and_the_queries_that_were_sent(asking_of_two) ->
     assert "'inject'" in asked["query"]
     assert "injunct" not in json.dumps(plan)
     assert plan["opensearch_query"] is None
-    lines = "\n".join(search_debug.lines(body, 200))
+    lines = "\n".join(debug.lines(body, 200))
     assert "en  inj* (pattern) -> inject\n" in lines
     assert "en  -vacuum (word) -> vacuum" in lines
 
@@ -99,7 +99,7 @@ def test_the_plan_has_the_time_that_was_read_from_the_words(asking_of_two) -> No
     body = in_facility(asking_of_two, plan)
     assert body["plan"]["time"] == body["time"]
     assert body["time"]["inferred"] is True
-    lines = "\n".join(search_debug.lines(body, 200))
+    lines = "\n".join(debug.lines(body, 200))
     assert "read from since June 2024: entry_time 2024-05-31T22:00:00Z to ..." in lines
     assert [one["word"] for one in body["plan"]["terms"]] == ["klystron"]
 
@@ -133,5 +133,5 @@ def in_facility(asking: Any, plan: Plan) -> dict[str, Any]:
     asking.tools = replace(asking.tools, facility=BPM)
     ended = asking.conclude(plan, asking.carried_out(plan))
     page = read_page(lambda: asking.pool, plan, fold.runs(ended.ranked), READ_MS)
-    said = beside.read(lambda: asking.pool, plan, ended, page, BPM, READ_MS)
+    said = response_parts.read(lambda: asking.pool, plan, ended, page, BPM, READ_MS)
     return render(plan, uuid7(), ended, page, {"total": 1.0}, told=said)

@@ -19,7 +19,7 @@ from bench import (
 )
 from bench.enrich import Found
 from bench.rig import Ground
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
 from tests.faults.size import QUICK_VECTORS
 
 

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from shared import broker
 from shared.errors import CapacityError
-from shared.settings import Settings
+from shared.messaging import broker
+from shared.settings.settings import Settings
 
 PATIENCE_SECONDS = 2.0
 ENTRY_ID = UUID(int=1)

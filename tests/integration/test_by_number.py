@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding import of_entry
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.vectors import ensure_table
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.opensearch import bulk, documents, mapping
-from shared.postgres import connection
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking.ranked import Ranked
-from shared.results import facts
-from shared.results.conclusion import conclude
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.module import Tools
+from shared.postgres.pool import connection
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking.ranked_hits import Ranked
+from shared.search.results import ranking_features
+from shared.search.results.conclude import conclude
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.module_contract import Tools
 from tests.integration.fix_engines import ANYBODY, TENANT, Logbook
 
 ENCODER = HashingEncoder()
@@ -63,9 +63,11 @@ class World:
             )
             ids = [one.entry_id for one in saved]
             table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-            for content in reading.contents(conn, TENANT, ids).values():
+            for content in read_entries.contents(conn, TENANT, ids).values():
                 metadata.store(conn, content, metadata.extract(content, "en"))
-                of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+                embed_entry.store(
+                    conn, table, content, embed_entry.embed(content, ENCODER)
+                )
             (gone,) = (s.entry_id for s in saved if s.external_id == "77238")
             tombstone(conn, TENANT, gone, reason=None, stages=[])
             loaded = documents.load(conn, TENANT, ids)
@@ -96,13 +98,13 @@ class World:
             tools = replace(tools, opensearch=lambda: None)
         ends = time.monotonic() + 5
         told = {
-            number: attempt.carry_out(
+            number: branch_run.carry_out(
                 Branch(plan, name, ends, time.monotonic), lambda: tools
             )
             for number, name in enumerate(plan.branches)
         }
         heard = [one for branch in told.values() for one in branch]
-        known = facts.read(lambda: self.pool, plan, heard, 5000)
+        known = ranking_features.read(lambda: self.pool, plan, heard, 5000)
         return list(conclude(plan, told, known).ranked)
 
     def names_of(self, ranked: list[Ranked]) -> list[str]:

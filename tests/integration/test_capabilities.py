@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.retrieval.parameters import ParameterDescriptor
+from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 QUERY = "/v1/search/query"
 

@@ -11,28 +11,28 @@ from uuid import UUID
 
 import pytest
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE, make_app
-from shared.due import batches, expiry, maintenance
-from shared.due.maintenance import EXPIRE, RECONCILE_INDEX, Progress
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import OpenSearchError
+from shared.ids import uuid7
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE, make_app
 from shared.opensearch import (
     aliases,
-    buckets,
-    compare,
+    compare_index,
+    day_buckets,
     documents,
-    filling,
+    fill_index,
     mapping,
-    tidying,
+    tidy_indices,
 )
-from shared.settings import Settings
-from shared.uuid7 import uuid7
-from workers import chores
-from workers.context import Context, Resources
-from workers.duplicates import place_entries
-from workers.enhance import extract_metadata
-from workers.index import index_entries
+from shared.settings.settings import Settings
+from shared.work import batches, chore_records, expiry
+from shared.work.chore_records import EXPIRE, RECONCILE_INDEX, Progress
+from workers.runtime.context import Context, Resources
+from workers.tasks import chores
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
 
 TENANT, OTHER = "default", "other"
 
@@ -106,8 +106,8 @@ def save(committing):
 
 
 def opened(conn, kind: str) -> UUID:
-    maintenance.open_chore(conn, kind)
-    (row,) = maintenance.unfinished(conn)
+    chore_records.open_chore(conn, kind)
+    (row,) = chore_records.unfinished(conn)
     return row.id
 
 
@@ -158,7 +158,7 @@ def test_what_is_past_its_time_is_forgotten_and_the_rest_is_kept(ctx, committing
     ).fetchone()
     assert oldest[0] < 1100
     assert count(committing, "upkeep_loop") == 1
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 2702, 2702)
     assert count(committing, "maintenance") == 2
     assert ctx.steps == 6
@@ -166,16 +166,16 @@ def test_what_is_past_its_time_is_forgotten_and_the_rest_is_kept(ctx, committing
 
 def test_a_chore_in_the_hands_of_another_or_ended_is_left_alone(ctx, committing):
     chore = opened(committing, EXPIRE)
-    taken = maintenance.claim(committing, EXPIRE)
+    taken = chore_records.claim(committing, EXPIRE)
     assert taken is not None
     chores.expire(ctx, chore)
     assert ctx.seen == []
 
-    maintenance.give_back(committing, taken)
+    chore_records.give_back(committing, taken)
     chores.expire(ctx)
     chores.expire(ctx, chore)
 
-    assert maintenance.find(committing, chore).attempts == 2
+    assert chore_records.find(committing, chore).attempts == 2
 
 
 def _expire_and_die(given: dict[str, str], name: str, number: int) -> None:
@@ -207,7 +207,7 @@ def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
     assert dying.exitcode == -signal.SIGKILL
     done = 2 if name == "after_step" else 1
     assert count(committing, "idempotency") == (3 - done) * expiry.STEP_ROWS
-    left = maintenance.find(committing, chore)
+    left = chore_records.find(committing, chore)
     assert (left.state, left.done) == ("running", done * expiry.STEP_ROWS)
     # Until its lease is over it is nobody else's.
     chores.expire(ctx, chore)
@@ -216,7 +216,7 @@ def test_killed_at_a_step_the_next_taker_goes_on_from_the_last_commit(
     due_again(committing)
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done) == ("done", 3 * expiry.STEP_ROWS)
     assert ctx.steps == 3 - done + 4
     assert ended.attempts == 2
@@ -233,11 +233,11 @@ def test_a_worker_that_is_to_end_gives_the_chore_back_between_two_steps(
 
     chores.expire(ctx, chore)
 
-    left = maintenance.find(committing, chore)
+    left = chore_records.find(committing, chore)
     assert (left.state, left.done, left.strikes) == ("queued", expiry.STEP_ROWS, 0)
     assert ctx.steps == 1
     monkeypatch.undo()
-    assert maintenance.claim(committing, EXPIRE) is not None
+    assert chore_records.claim(committing, EXPIRE) is not None
 
 
 def test_after_its_time_a_task_sends_the_nudge_for_the_rest(
@@ -261,15 +261,15 @@ def test_a_cancelled_chore_does_no_further_step_and_its_half_step_is_undone(
 ):
     keys(committing, "25 h", times=2 * expiry.STEP_ROWS)
     chore = opened(committing, EXPIRE)
-    ctx.at["after_step"] = lambda _: maintenance.cancel(committing, chore)
+    ctx.at["after_step"] = lambda _: chore_records.cancel(committing, chore)
 
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done) == ("cancelled", expiry.STEP_ROWS)
     assert count(committing, "idempotency") == expiry.STEP_ROWS
-    assert maintenance.cancel(committing, chore) == ended
-    assert maintenance.unfinished(committing) == []
+    assert chore_records.cancel(committing, chore) == ended
+    assert chore_records.unfinished(committing) == []
 
 
 def failing(error: Exception):
@@ -286,16 +286,16 @@ def test_what_fails_by_itself_is_tried_three_times_and_then_told(
     monkeypatch.setattr(chores, "_prepare_expiry", failing(ZeroDivisionError("odd")))
     for strikes in (1, 2):
         chores.expire(ctx, chore)
-        left = maintenance.find(committing, chore)
+        left = chore_records.find(committing, chore)
         assert (left.state, left.strikes) == ("queued", strikes)
         # Not at once: it has to wait.
         chores.expire(ctx, chore)
-        assert maintenance.find(committing, chore).attempts == strikes
+        assert chore_records.find(committing, chore).attempts == strikes
         due_again(committing)
 
     chores.expire(ctx, chore)
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert ended.state == "failed"
     assert ended.error is not None
     assert ended.error["details"]["technical"] == "ZeroDivisionError: odd"
@@ -311,7 +311,7 @@ def test_a_backend_that_is_away_makes_it_due_later_without_a_strike(
         due_again(committing)
         chores.expire(ctx, chore)
 
-    left = maintenance.find(committing, chore)
+    left = chore_records.find(committing, chore)
     assert (left.state, left.strikes, left.attempts) == ("queued", 0, 5)
 
 
@@ -334,19 +334,19 @@ def test_a_step_that_is_done_forgives_the_strikes_before_it(
         due_again(committing)
         chores.expire(ctx, chore)
 
-    assert maintenance.find(committing, chore).state == "done"
+    assert chore_records.find(committing, chore).state == "done"
 
 
 def test_progress_tells_rate_and_time_to_go(committing):
     chore = opened(committing, EXPIRE)
-    assert maintenance.find(committing, chore).eta_seconds is None
-    taken = maintenance.claim(committing, EXPIRE)
+    assert chore_records.find(committing, chore).eta_seconds is None
+    taken = chore_records.claim(committing, EXPIRE)
     assert taken is not None
     committing.execute("UPDATE maintenance SET started_at = now() - interval '1 min'")
 
-    maintenance.advance(committing, taken, Progress({"x": 1}, 100, 400))
+    chore_records.advance(committing, taken, Progress({"x": 1}, 100, 400))
 
-    found = maintenance.find(committing, chore)
+    found = chore_records.find(committing, chore)
     assert found.per_minute == pytest.approx(100, rel=0.1)
     assert found.eta_seconds == pytest.approx(180, rel=0.1)
 
@@ -382,11 +382,11 @@ def drain(ctx) -> None:
 def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     indexing, committing, save, monkeypatch
 ):
-    monkeypatch.setattr(compare, "STEP_ENTRIES", 7)
+    monkeypatch.setattr(compare_index, "STEP_ENTRIES", 7)
     ids = save(30) + save(20, OTHER)
     missing, older, gone = set(ids[:5]), set(ids[10:13]), ids[40]
     base = indexing.settings.opensearch_index
-    filling.ensure_filled(indexing.opensearch, base, indexing.pool)
+    fill_index.ensure_filled(indexing.opensearch, base, indexing.pool)
     extract_metadata(indexing)
     committing.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (list(missing),))
     index_entries(indexing)
@@ -406,7 +406,7 @@ def test_reconcile_makes_due_what_is_missing_or_older_and_nothing_else(
     assert due_for_index(committing) == missing | older | {gone}
     classes = committing.execute("SELECT DISTINCT class FROM work").fetchall()
     assert classes == [(1,)]
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done, ended.total) == ("done", 50, 50)
     assert ended.result == {
         "entries": 50,
@@ -429,7 +429,11 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, committing, sav
     # Of a day long ago, and of a day that has entries.
     ghosts = [uuid7(1_000_000_000), uuid7()]
     for ghost in ghosts:
-        document = {"entry_id": str(ghost), "day": buckets.day_of(ghost), "check": 1}
+        document = {
+            "entry_id": str(ghost),
+            "day": day_buckets.day_of(ghost),
+            "check": 1,
+        }
         indexing.opensearch.index(
             index=mapping.write_alias(base), id=str(ghost), body=document
         )
@@ -437,7 +441,7 @@ def test_reconcile_takes_out_what_is_no_entry_any_more(indexing, committing, sav
 
     chores.reconcile_index(indexing, chore)
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert ended.result == {
         "entries": 4,
         "differing": 0,
@@ -493,19 +497,19 @@ def test_a_lost_index_is_made_and_filled_again_tombstones_too(
     # Half way through another walk: that one has to begin again.
     committing.execute("DELETE FROM maintenance")
     chore = opened(committing, RECONCILE_INDEX)
-    walking = maintenance.claim(committing, RECONCILE_INDEX)
+    walking = chore_records.claim(committing, RECONCILE_INDEX)
     assert walking is not None
-    maintenance.advance(committing, walking, Progress({"after": "x"}, 10, 20))
+    chore_records.advance(committing, walking, Progress({"after": "x"}, 10, 20))
 
-    filling.ensure_filled(indexing.opensearch, base, indexing.pool)
+    fill_index.ensure_filled(indexing.opensearch, base, indexing.pool)
 
-    assert not maintenance.hold(committing, walking)
+    assert not chore_records.hold(committing, walking)
     chores.reconcile_index(indexing, chore)
     # Not searched before it is filled: it would say that there is nothing.
-    tidying.tidy(indexing.opensearch, base, indexing.pool)
+    tidy_indices.tidy(indexing.opensearch, base, indexing.pool)
     assert aliases.look(indexing.opensearch, base).read is None
     drain(indexing)
-    tidying.tidy(indexing.opensearch, base, indexing.pool)
+    tidy_indices.tidy(indexing.opensearch, base, indexing.pool)
     assert written(indexing) == wanted(committing)
 
 
@@ -521,7 +525,7 @@ def test_without_its_index_reconcile_waits_and_takes_nothing_for_missing(
 
     chores.reconcile_index(indexing, chore)
 
-    left = maintenance.find(committing, chore)
+    left = chore_records.find(committing, chore)
     assert (left.state, left.strikes) == ("queued", 0)
     assert due_for_index(committing) == set()
 
@@ -534,25 +538,27 @@ def test_without_opensearch_it_ends_and_notes_that_nothing_was_compared(
 
     chores.reconcile_index(ctx, chore)
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done) == ("done", 0)
     noted = committing.execute("SELECT index_missed_at FROM installation").fetchone()
     assert noted[0] is not None
     # Noted once: the row is not written again for each of a million entries.
-    filling.note_missed(committing)
+    fill_index.note_missed(committing)
     again = committing.execute("SELECT index_missed_at FROM installation").fetchone()
     assert again == noted
 
 
 def test_what_was_missed_starts_a_reconcile_but_not_every_few_seconds(ctx, committing):
-    filling.note_missed(committing)
-    filling.catch_up(ctx.pool)
-    (row,) = maintenance.unfinished(committing)
+    fill_index.note_missed(committing)
+    fill_index.catch_up(ctx.pool)
+    (row,) = chore_records.unfinished(committing)
     chores.reconcile_index(ctx, row.id)
 
-    filling.catch_up(ctx.pool)
-    assert maintenance.unfinished(committing) == []
+    fill_index.catch_up(ctx.pool)
+    assert chore_records.unfinished(committing) == []
     committing.execute("UPDATE maintenance SET created_at = now() - interval '61 s'")
-    filling.catch_up(ctx.pool)
+    fill_index.catch_up(ctx.pool)
 
-    assert [one.kind for one in maintenance.unfinished(committing)] == [RECONCILE_INDEX]
+    assert [one.kind for one in chore_records.unfinished(committing)] == [
+        RECONCILE_INDEX
+    ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import redis
 
-from shared.due import expiry, maintenance
-from shared.due.maintenance import EXPIRE
+from shared.work import chore_records, expiry
+from shared.work.chore_records import EXPIRE
 from tests.waiting import until
-from workers import upkeep
+from workers.upkeep import main
 
 STEPS = 150
 LEASE = {
@@ -37,13 +37,13 @@ def left(conn) -> int:
 
 
 def opened(conn):
-    maintenance.open_chore(conn, EXPIRE)
-    (row,) = maintenance.unfinished(conn)
+    chore_records.open_chore(conn, EXPIRE)
+    (row,) = chore_records.unfinished(conn)
     return row.id
 
 
 def is_walking(conn, chore) -> bool:
-    found = maintenance.find(conn, chore)
+    found = chore_records.find(conn, chore)
     return found.state == "running" and found.done > 0
 
 
@@ -59,17 +59,17 @@ def test_sigterm_ends_a_chore_after_its_step_and_the_next_worker_goes_on(
 
     assert system.stop("chores", within_seconds=30) == 0
 
-    found = maintenance.find(committing, chore)
+    found = chore_records.find(committing, chore)
     assert (found.state, found.strikes) == ("queued", 0)
     assert found.done == STEPS * expiry.STEP_ROWS - left(committing)
     assert left(committing) > 0
     system.start("chores")
     until(
-        lambda: maintenance.find(committing, chore).state == "done",
+        lambda: chore_records.find(committing, chore).state == "done",
         within_seconds=60,
         what=system.tail("chores"),
     )
-    assert maintenance.find(committing, chore).done == STEPS * expiry.STEP_ROWS
+    assert chore_records.find(committing, chore).done == STEPS * expiry.STEP_ROWS
 
 
 @pytest.mark.timeout(240)
@@ -82,24 +82,24 @@ def test_killed_again_and_again_a_chore_ends_with_each_step_done_once(
     system.start("upkeep")
     for _ in range(3):
         system.start("chores")
-        before = maintenance.find(committing, chore).done
+        before = chore_records.find(committing, chore).done
         until(
-            lambda before=before: maintenance.find(committing, chore).done > before,
+            lambda before=before: chore_records.find(committing, chore).done > before,
             within_seconds=60,
             what=system.tail("chores"),
         )
         system.kill("chores")
-        found = maintenance.find(committing, chore)
+        found = chore_records.find(committing, chore)
         assert found.done == 4 * STEPS * expiry.STEP_ROWS - left(committing)
     assert left(committing) > 0
 
     system.start("chores")
     until(
-        lambda: maintenance.find(committing, chore).state == "done",
+        lambda: chore_records.find(committing, chore).state == "done",
         within_seconds=90,
         what=system.tail("chores"),
     )
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert ended.done == 4 * STEPS * expiry.STEP_ROWS
     assert ended.attempts >= 4
     assert left(committing) == 0
@@ -113,7 +113,7 @@ def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, commi
     until(
         lambda: (
             committing.execute("SELECT count(*) FROM source_schedule").fetchone()[0]
-            == len(upkeep.CHORES)
+            == len(main.CHORES)
         ),
         within_seconds=20,
     )
@@ -121,17 +121,17 @@ def test_a_worker_and_upkeep_carry_chores_through_a_flush_of_redis(system, commi
     known = "SELECT kind, state FROM maintenance ORDER BY 1"
     with redis.Redis.from_url(system.environment["BROKER_URL"]) as client:
         until(
-            lambda: len(committing.execute(known).fetchall()) == len(upkeep.CHORES),
+            lambda: len(committing.execute(known).fetchall()) == len(main.CHORES),
             within_seconds=10,
         )
         client.flushall()
 
     until(
-        lambda: maintenance.unfinished(committing) == [],
+        lambda: chore_records.unfinished(committing) == [],
         within_seconds=30,
         what=system.tail("chores"),
     )
     assert committing.execute(known).fetchall() == [
-        (kind, "done") for kind in sorted(upkeep.CHORES)
+        (kind, "done") for kind in sorted(main.CHORES)
     ]
     assert left(committing) == 0

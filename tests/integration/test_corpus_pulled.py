@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.postgres import connection
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources.runs import sync_config
 from tests.contract import corpus
 from tests.contract.corpus import Row
 from tests.integration.fix_sources import Runtime
@@ -83,7 +83,7 @@ def configure(runtime: Runtime, path: Path) -> None:
     )
     runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
-        arranged = arrangement.arrange(conn, runtime.settings)
+        arranged = sync_config.arrange(conn, runtime.settings)
     assert not arranged.invalid, arranged.invalid
 
 

@@ -11,7 +11,7 @@ from shared.errors import (
     DatabaseQueryError,
     Severity,
 )
-from shared.postgres import connect, connection, make_pool, translated_errors
+from shared.postgres.pool import connect, connection, make_pool, translated_errors
 from tests.waiting import until
 
 

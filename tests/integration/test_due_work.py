@@ -9,10 +9,10 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import quarantine, rows
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
+from shared.work import due_work, quarantine
 from tests.waiting import until
 
 TENANT = "default"
@@ -28,7 +28,7 @@ def entry_id(conn: Connection[TupleRow]):
 
 
 def claim(conn, entry_ids=None):
-    taken = rows.claim(conn, "metadata", limit=10, entry_ids=entry_ids)
+    taken = due_work.claim(conn, "metadata", limit=10, entry_ids=entry_ids)
     conn.commit()
     return taken
 
@@ -55,16 +55,16 @@ def test_a_row_whose_lease_ran_out_is_claimed_again_and_counts_the_attempt(
 def test_finishing_deletes_the_row(conn, entry_id):
     (taken,) = claim(conn)
 
-    assert rows.finish(conn, taken)
+    assert due_work.finish(conn, taken)
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
 
 
 @pytest.mark.requirement("O06")
 def test_an_update_while_the_stage_runs_is_not_lost(conn, entry_id):
     (taken,) = claim(conn)
-    rows.add(conn, TENANT, [entry_id], STAGES)
+    due_work.add(conn, TENANT, [entry_id], STAGES)
 
-    assert not rows.finish(conn, taken)
+    assert not due_work.finish(conn, taken)
     assert [one.entry_id for one in claim(conn)] == [entry_id]
 
 
@@ -73,14 +73,14 @@ def test_a_lost_claim_finishes_nothing(conn, entry_id):
     conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
     (ours,) = claim(conn)
 
-    assert not rows.finish(conn, lost)
-    assert rows.finish(conn, ours)
+    assert not due_work.finish(conn, lost)
+    assert due_work.finish(conn, ours)
 
 
 def test_a_backends_failure_gives_the_attempt_back(conn, entry_id):
     (taken,) = claim(conn)
 
-    rows.retry_later(conn, taken, OpenSearchError(), backend=True)
+    due_work.retry_later(conn, taken, OpenSearchError(), backend=True)
 
     row = conn.execute(
         "SELECT attempts, claim, due_at > now(), last_error ->> 'code' FROM work"
@@ -103,7 +103,7 @@ def test_putting_aside_keeps_the_reason_and_ends_the_row(conn, entry_id):
 
 def test_an_edited_entry_is_not_put_aside_for_its_old_text(conn, entry_id):
     (taken,) = claim(conn)
-    rows.add(conn, TENANT, [entry_id], STAGES)
+    due_work.add(conn, TENANT, [entry_id], STAGES)
 
     assert not quarantine.put_aside(conn, taken, InternalError())
     assert [one.entry_id for one in claim(conn)] == [entry_id]
@@ -118,8 +118,8 @@ def test_two_sessions_claim_disjoint_rows(conn, database):
     conn.commit()
 
     with psycopg.connect(database) as other:
-        mine = rows.claim(conn, "metadata", limit=12)
-        theirs = rows.claim(other, "metadata", limit=12)
+        mine = due_work.claim(conn, "metadata", limit=12)
+        theirs = due_work.claim(other, "metadata", limit=12)
 
     assert len(mine) == 12
     assert len(theirs) == 8
@@ -127,7 +127,7 @@ def test_two_sessions_claim_disjoint_rows(conn, database):
 
 
 def test_live_work_is_claimed_before_bulk_work(conn):
-    for number, work_class in enumerate((rows.BULK, rows.LIVE)):
+    for number, work_class in enumerate((due_work.BULK, due_work.LIVE)):
         draft = EntryDraft(source="api", external_id=str(number), text="x")
         save_page(
             conn,
@@ -138,9 +138,9 @@ def test_live_work_is_claimed_before_bulk_work(conn):
             work_class=work_class,
         )
 
-    (first,) = rows.claim(conn, "metadata", limit=1)
+    (first,) = due_work.claim(conn, "metadata", limit=1)
 
-    assert first.work_class == rows.LIVE
+    assert first.work_class == due_work.LIVE
 
 
 def blocked(conn: Connection[TupleRow]) -> bool:
@@ -190,7 +190,7 @@ def test_renewing_a_lease_beside_the_end_of_its_batch_is_no_deadlock(conn, datab
     )
     # In the table the last one lies before the first.
     conn.execute("DELETE FROM work WHERE entry_id = %s", (first,))
-    rows.add(conn, TENANT, [first], STAGES)
+    due_work.add(conn, TENANT, [first], STAGES)
     taken = {one.entry_id: one for one in claim(conn)}
     with (
         psycopg.connect(database) as ending,
@@ -198,10 +198,10 @@ def test_renewing_a_lease_beside_the_end_of_its_batch_is_no_deadlock(conn, datab
         psycopg.connect(database, autocommit=True) as looking,
         ThreadPoolExecutor(1) as threads,
     ):
-        assert rows.finish(ending, taken[first])
-        renewal = threads.submit(rows.renew, renewing, taken[first].claim)
+        assert due_work.finish(ending, taken[first])
+        renewal = threads.submit(due_work.renew, renewing, taken[first].claim)
         until(lambda: blocked(looking), within_seconds=10)
-        assert rows.finish(ending, taken[last])
+        assert due_work.finish(ending, taken[last])
         ending.commit()
         assert renewal.result() == 0
         renewing.commit()

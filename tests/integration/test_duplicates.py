@@ -14,16 +14,24 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from shared.due import rows as due
 from shared.enrich import metadata
-from shared.enrich.duplicates import candidates, groups, likeness, placing, unlike
-from shared.enrich.duplicates.likeness import Shape, pattern_of, shape_of
-from shared.enrich.duplicates.placing import Placed
+from shared.enrich.duplicates import (
+    candidates,
+    groups,
+    place_entry,
+    similarity,
+    unlike_entries,
+)
+from shared.enrich.duplicates.place_entry import Placed
 from shared.enrich.duplicates.series import GAP
-from shared.entries import alike, purge, reading
-from shared.entries.alike import Alike
+from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
+from shared.entries import group_membership
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone_many
+from shared.entries.group_membership import Alike
+from shared.entries.reading import read_entries
+from shared.entries.removal import purge
+from shared.entries.saving.save import save_page, tombstone_many
+from shared.work import due_work as due
 
 TENANT = "default"
 THEN = datetime(2024, 5, 14, tzinfo=UTC)
@@ -56,11 +64,11 @@ def delete(conn, external_id: str) -> None:
 
 def place(conn, entry_id: UUID) -> None:
     """What the stages do, one after the other."""
-    content = reading.contents(conn, TENANT, [entry_id])[entry_id]
+    content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
     if not content.deleted:
         metadata.store(conn, content, metadata.extract(content, "en"))
     index(conn)
-    placing.place(conn, TENANT, entry_id)
+    place_entry.place(conn, TENANT, entry_id)
     conn.commit()
 
 
@@ -72,7 +80,7 @@ def index(conn) -> None:
     """Show what is due, as the stage `index` does."""
     due_now = "DELETE FROM work WHERE stage = 'index' RETURNING entry_id"
     ids = [one for (one,) in conn.execute(due_now).fetchall()]
-    shown = alike.shown(conn, TENANT, ids)
+    shown = group_membership.shown(conn, TENANT, ids)
     TOLD.update({one: shown.get(one) for one in ids})
     conn.commit()
 
@@ -99,7 +107,7 @@ def made_anew(conn) -> tuple[set[frozenset[UUID]], set[frozenset[UUID]]]:
     shapes = {row[0]: shape for row in said if (shape := shape_of(row[1]))}
     group = {entry_id: entry_id for entry_id in shapes}
     for one, other in combinations(group, 2):
-        if likeness.alike(shapes[one], shapes[other]):
+        if similarity.alike(shapes[one], shapes[other]):
             left, gone = group[one], group[other]
             group = {k: left if v == gone else v for k, v in group.items()}
     series = []
@@ -147,7 +155,7 @@ def test_groups_and_series_kept_are_those_made_anew(conn, seed):
                 origin="machine",
                 entry_time=THEN + timedelta(hours=rng.randrange(200)),
             )
-        moved += len(placing.show_moved(conn, TENANT))
+        moved += len(place_entry.show_moved(conn, TENANT))
         conn.commit()
         if turn % 8 == 0:
             assert kept(conn) == made_anew(conn)
@@ -184,17 +192,17 @@ def test_placed_many_at_once_they_stand_as_placed_one_by_one(conn, seed):
         ]
         saved = save_page(conn, TENANT, drafts, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
-        for content in reading.contents(conn, TENANT, ids).values():
+        for content in read_entries.contents(conn, TENANT, ids).values():
             metadata.store(conn, content, metadata.extract(content, "en"))
         conn.commit()
 
-        placed = unlike.place(conn, TENANT, ids)
+        placed = unlike_entries.place(conn, TENANT, ids)
         conn.commit()
         at_once += len(placed)
         for entry_id in set(ids) - placed:
-            placing.place(conn, TENANT, entry_id)
+            place_entry.place(conn, TENANT, entry_id)
             conn.commit()
-        assert unlike.place(conn, TENANT, ids) == set()
+        assert unlike_entries.place(conn, TENANT, ids) == set()
         conn.commit()
 
         assert kept(conn) == made_anew(conn)
@@ -232,7 +240,7 @@ def test_whom_others_move_is_shown_anew_in_the_index(conn):
     conn.commit()
 
     joining = save(conn, "3", " ".join(between))
-    moved = placing.show_moved(conn, TENANT)
+    moved = place_entry.show_moved(conn, TENANT)
     conn.commit()
 
     assert len(kept(conn)[0]) == 1
@@ -245,7 +253,7 @@ def test_whom_others_move_is_shown_anew_in_the_index(conn):
         one: due.BULK,
         other: due.BULK,
     }
-    assert placing.show_moved(conn, TENANT) == []
+    assert place_entry.show_moved(conn, TENANT) == []
 
 
 def test_what_is_placed_twice_is_placed_once(conn):
@@ -253,7 +261,7 @@ def test_what_is_placed_twice_is_placed_once(conn):
     conn.execute("DELETE FROM work")
     versions = conn.execute("SELECT doc_version FROM entry").fetchall()
 
-    assert placing.place(conn, TENANT, entry_id) == Placed()
+    assert place_entry.place(conn, TENANT, entry_id) == Placed()
 
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
     assert conn.execute("SELECT doc_version FROM entry").fetchall() == versions
@@ -263,7 +271,7 @@ def test_what_is_not_analysed_yet_waits_for_it(conn):
     draft = EntryDraft("olog", "1", " ".join(WORDS[:40]), entry_time=THEN)
     (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
 
-    assert placing.place(conn, TENANT, saved.entry_id) == Placed()
+    assert place_entry.place(conn, TENANT, saved.entry_id) == Placed()
     assert kept(conn) == (set(), set())
 
 
@@ -271,9 +279,9 @@ def test_facilities_do_not_share_groups(conn):
     entry_id = save(conn, "1", " ".join(WORDS[:40]))
     draft = EntryDraft("olog", "1", " ".join(WORDS[:40]), entry_time=THEN)
     (saved,) = save_page(conn, "other", [draft], stages=[], editor="test")
-    content = reading.contents(conn, "other", [saved.entry_id])[saved.entry_id]
+    content = read_entries.contents(conn, "other", [saved.entry_id])[saved.entry_id]
     metadata.store(conn, content, metadata.extract(content, "en"))
-    placing.place(conn, "other", saved.entry_id)
+    place_entry.place(conn, "other", saved.entry_id)
 
     assert kept(conn)[0] == {frozenset({entry_id})}
     assert conn.execute(
@@ -310,12 +318,12 @@ def test_what_is_shown_is_right_although_nobody_looked(conn):
         else:
             at = THEN + timedelta(hours=rng.randrange(300))
             save(conn, name, "vacuum low", origin="machine", entry_time=at)
-        while placing.show_moved(conn, TENANT):
+        while place_entry.show_moved(conn, TENANT):
             conn.commit()
         index(conn)
         living = "SELECT id FROM entry WHERE deleted_at IS NULL"
         ids = [one for (one,) in conn.execute(living).fetchall()]
-        shown = alike.shown(conn, TENANT, ids)
+        shown = group_membership.shown(conn, TENANT, ids)
 
         assert {one: TOLD[one] for one in ids} == {one: shown.get(one) for one in ids}
 
@@ -350,7 +358,7 @@ def test_a_copy_of_one_of_many_filled_in_forms_is_found_among_them(conn):
     ]
     shapes = [shaped(terms) for terms in said]
     assert len({shape.digest for shape in shapes}) == len(said)
-    assert not any(likeness.alike(shapes[0], other) for other in shapes[1:])
+    assert not any(similarity.alike(shapes[0], other) for other in shapes[1:])
     groups.add_alone(conn, TENANT, shapes)
 
     found = []
@@ -390,7 +398,7 @@ def test_whoever_is_alike_is_among_those_that_may_be_however_much_it_names(conn)
         copies = {
             other.digest
             for other in unique
-            if likeness.alike(one, other) and set(one.bands) & set(other.bands)
+            if similarity.alike(one, other) and set(one.bands) & set(other.bands)
         }
         assert copies <= may_be
         pairs += len(copies - {one.digest})
@@ -418,8 +426,8 @@ def test_what_an_older_version_has_placed_is_placed_anew(conn, monkeypatch):
     assert len(kept(conn)[0]) == 2
 
     # Less in common makes copies now, and nothing of what is kept says so.
-    monkeypatch.setattr(likeness, "ALIKE", 0.5)
-    monkeypatch.setattr(likeness, "DUPLICATES_VERSION", 9)
+    monkeypatch.setattr(similarity, "ALIKE", 0.5)
+    monkeypatch.setattr(similarity, "DUPLICATES_VERSION", 9)
     ids = [one for (one,) in conn.execute("SELECT id FROM entry").fetchall()]
     for entry_id in ids:
         place(conn, entry_id)

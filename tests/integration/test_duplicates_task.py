@@ -6,8 +6,13 @@ import secrets
 
 import pytest
 
-from shared import broker
-from shared.broker import (
+from shared.enrich.duplicates import place_entry
+from shared.entries import group_membership
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.errors import DatabaseConnectionError
+from shared.messaging import broker
+from shared.messaging.broker import (
     DUPLICATES_STAGE,
     INDEX_STAGE,
     METADATA_STAGE,
@@ -15,17 +20,12 @@ from shared.broker import (
     QUEUE_OF,
     make_app,
 )
-from shared.enrich.duplicates import placing
-from shared.entries import alike
-from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.errors import DatabaseConnectionError
 from shared.opensearch import mapping
-from shared.settings import Settings
-from workers.context import Context, Resources
-from workers.duplicates import place_entries
-from workers.enhance import extract_metadata
-from workers.index import index_entries
+from shared.settings.settings import Settings
+from workers.runtime.context import Context, Resources
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
 
 TENANT = "default"
 TEXT = "Vacuum burst in sector four, valve closed, pumps restarted, beam back by noon"
@@ -71,7 +71,7 @@ def test_a_copy_is_grouped_and_both_are_indexed_anew(ctx, conn, save):
     place_entries(ctx)
     # Alone, it has nothing to show.
     assert due(conn) == [(INDEX_STAGE, str(first))]
-    assert alike.shown(conn, TENANT, [first]) == {}
+    assert group_membership.shown(conn, TENANT, [first]) == {}
     conn.execute("DELETE FROM work")
     conn.commit()
 
@@ -80,7 +80,7 @@ def test_a_copy_is_grouped_and_both_are_indexed_anew(ctx, conn, save):
     place_entries(ctx)
 
     assert due(conn) == sorted((INDEX_STAGE, str(one)) for one in (first, second))
-    shown = alike.shown(conn, TENANT, [first, second])
+    shown = group_membership.shown(conn, TENANT, [first, second])
     assert shown[first].group_id == shown[second].group_id is not None
 
 
@@ -99,7 +99,7 @@ def test_who_dies_before_the_others_are_shown_shows_them_the_next_time(
         raise DatabaseConnectionError("the connection is gone")
 
     with monkeypatch.context() as patch:
-        patch.setattr(placing, "show_moved", dies)
+        patch.setattr(place_entry, "show_moved", dies)
         place_entries(ctx)
     assert (INDEX_STAGE, str(first)) not in due(conn)
     conn.execute("DELETE FROM stage_pause")
@@ -133,7 +133,7 @@ def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
         index = mapping.write_alias(base)
         found = [client.get(index=index, id=str(one)) for one in ids]
         groups = [one["_source"].get("group_id") for one in found]
-        group = alike.shown(conn, TENANT, ids)[ids[0]].group_id
+        group = group_membership.shown(conn, TENANT, ids)[ids[0]].group_id
         assert groups == [str(group), str(group), None]
     finally:
         client.indices.delete(index=f"{base}-v*")

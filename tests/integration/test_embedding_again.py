@@ -12,17 +12,18 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import embed_stage
-from shared.due import rows as due_rows
-from shared.embedding import switching, tables
-from shared.embedding.chunks import MAX_CHUNKS
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.stage import READ_BY
-from shared.entries import reading
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.switch import switch_model
+from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.chunks import MAX_CHUNKS
+from shared.embedding.vectors.embed_stage import READ_BY
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
+from shared.messaging.broker import embed_stage
+from shared.work import due_work as due_rows
 from tests.fix_workers import MakeContext
-from workers.enhance import embed_entries
+from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL = "default", "hashing-384"
 STAGES = [embed_stage(MODEL)]
@@ -69,7 +70,7 @@ def work(
 
 
 def table_of(conn: Connection[TupleRow]) -> sql.Identifier:
-    model = tables.live(conn)
+    model = vector_tables.live(conn)
     assert model is not None
     return sql.Identifier(model.table_name)
 
@@ -131,7 +132,7 @@ def test_a_text_that_is_the_same_after_another_is_compared_with_that_one(conn, w
 def test_an_entry_whose_end_has_no_vector_stays_flagged_without_another_run(conn, work):
     assert work(text=LONG) == MAX_CHUNKS
     assert work(text=LONG, tags=("trip",)) == 0
-    entry = reading.current(conn, Scope(TENANT, "anna"), id_of(conn))
+    entry = read_entries.current(conn, Scope(TENANT, "anna"), id_of(conn))
     assert entry is not None
     assert (entry.revision, entry.read_flags) == (2, ["vectors_cut"])
 
@@ -154,7 +155,7 @@ def test_vectors_that_are_gone_or_of_another_version_are_made_again(
     conn.execute(sql.SQL("DELETE FROM {}").format(table_of(conn)))
     assert work(tags=("trip",)) == chunks
 
-    monkeypatch.setattr("shared.embedding.inputs.READ_BY", READ_BY + 1)
+    monkeypatch.setattr("shared.embedding.vectors.input_digests.READ_BY", READ_BY + 1)
     assert work(tags=("trip", "again")) == chunks
     assert work(tags=("trip",)) == 0
 
@@ -170,7 +171,7 @@ def test_nothing_is_kept_of_what_has_no_vector(conn, work):
     work("C-1", text="Beam is lost")
     assert kept() == [(id_of(conn, "C-1"),)]
 
-    tables.ensure_table(conn, "other", "other", 8)
-    switching.switch(conn, "other")
-    switching.drop(conn, MODEL, drain_seconds=0.0)
+    vector_tables.ensure_table(conn, "other", "other", 8)
+    switch_model.switch(conn, "other")
+    switch_model.drop(conn, MODEL, drain_seconds=0.0)
     assert kept() == []

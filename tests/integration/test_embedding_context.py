@@ -11,14 +11,14 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from shared.broker import embed_stage
-from shared.embedding import tables
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone, tombstone_many
+from shared.entries.saving.save import save_page, tombstone, tombstone_many
+from shared.messaging.broker import embed_stage
 from tests.fix_workers import MakeContext
-from workers.context import Context
-from workers.enhance import embed_entries
+from workers.runtime.context import Context
+from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL = "default", "hashing-384"
 STAGES = [embed_stage(MODEL)]
@@ -52,7 +52,7 @@ def reply(conn: Connection[TupleRow], **fields: Any) -> UUID:
 
 def read_below(conn: Connection[TupleRow], entry_id: UUID, heading: str) -> bool:
     """Tell whether the one vector of the reply is of this, and place is in its text."""
-    model = tables.live(conn)
+    model = vector_tables.live(conn)
     assert model is not None
     statement = sql.SQL(
         "SELECT 1 - (embedding <=> %s::halfvec), start_at, end_at FROM {}"

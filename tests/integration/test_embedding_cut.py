@@ -8,16 +8,17 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from api import entry_bodies
+from api.entries import entry_bodies
 from shared.access.scope import Scope
-from shared.broker import embed_stage
-from shared.embedding import switching, tables
-from shared.embedding.chunks import MAX_CHUNKS
-from shared.entries import reading
+from shared.embedding.switch import switch_model
+from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.chunks import MAX_CHUNKS
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage
 from tests.fix_workers import MakeContext
-from workers.enhance import embed_entries
+from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL = "default", "hashing-384"
 LONG = "The klystron tripped again. " * 40_000
@@ -31,13 +32,15 @@ def save(conn: Connection[TupleRow], name: str, text: str) -> UUID:
 
 
 def flags(conn: Connection[TupleRow], entry_id: UUID) -> list[str]:
-    entry = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+    entry = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.read_flags
 
 
 def tags(conn: Connection[TupleRow], *entry_ids: UUID) -> list[str]:
-    found = [reading.current(conn, Scope(TENANT, "anna"), one) for one in entry_ids]
+    found = [
+        read_entries.current(conn, Scope(TENANT, "anna"), one) for one in entry_ids
+    ]
     return [entry_bodies.tag_of(entry) for entry in found if entry]
 
 
@@ -54,7 +57,7 @@ def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
         assert (flags(conn, long), flags(conn, short)) == (["vectors_cut"], [])
         # What is asked for by its ETag is another answer by now.
         assert tags(conn, long, short) == ['"r1+vectors_cut"', '"r1"']
-        model = tables.live(conn)
+        model = vector_tables.live(conn)
         assert model is not None
         held = conn.execute(
             f"SELECT count(*), max(end_at) < %s FROM {model.table_name}"
@@ -70,8 +73,8 @@ def test_an_entry_whose_end_has_no_vector_is_flagged_until_it_is_shorter(
         assert (flags(conn, long), flags(conn, short)) == ([], ["vectors_cut"])
 
         # Only of the model that is searched with.
-        tables.ensure_table(conn, "other", "other", 8)
-        switching.switch(conn, "other")
+        vector_tables.ensure_table(conn, "other", "other", 8)
+        switch_model.switch(conn, "other")
         assert flags(conn, short) == []
-        switching.drop(conn, MODEL, drain_seconds=0.0)
+        switch_model.drop(conn, MODEL, drain_seconds=0.0)
         assert flags(conn, short) == []

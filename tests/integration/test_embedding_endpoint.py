@@ -10,13 +10,12 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
-from shared.broker import embed_stage, make_app
-from shared.due import stages
-from shared.embedding import endpoint, tables, vectors
-from shared.embedding.encoders import HashingEncoder, load_encoder
-from shared.embedding.endpoint import EndpointEncoder
+from shared.embedding.models import endpoint_encoder
+from shared.embedding.models.encoders import HashingEncoder, load_encoder
+from shared.embedding.models.endpoint_encoder import EndpointEncoder
+from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import (
     Category,
     ConfigurationError,
@@ -24,12 +23,14 @@ from shared.errors import (
     EmbeddingOutageError,
     Severity,
 )
-from shared.settings import Settings
-from shared.settings_sections import ProviderSettings
+from shared.messaging.broker import embed_stage, make_app
+from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
+from shared.work import stage_pauses
 from tests.integration.embedding_server import Script, serving
-from workers.context import Context, Resources
-from workers.enhance import embed_entries
-from workers.task import is_everybodys
+from workers.runtime.context import Context, Resources
+from workers.runtime.task import is_everybodys
+from workers.tasks.enhance import embed_entries
 
 MODEL = "here:tiny"
 
@@ -207,7 +208,7 @@ def test_a_text_without_a_usable_vector_is_put_aside_and_harms_nobody(
         ).fetchall()
         assert aside == [("poison", "embedding_unavailable")]
         assert conn.execute("SELECT count(*) FROM work").fetchone() == (0,)
-        known = tables.live(conn)
+        known = vector_tables.live(conn)
         assert known is not None
         assert vectors.embedded_entries(conn, known.table_name, "default") == 2
 
@@ -227,7 +228,7 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
             conn.execute("UPDATE work SET due_at = now()")
             embed_entries(embedding, MODEL)
 
-        (resting,) = stages.paused(conn)
+        (resting,) = stage_pauses.paused(conn)
         assert resting.stage == embed_stage(MODEL)
         assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (0,)
         server.does = "answers"
@@ -235,21 +236,21 @@ def test_in_an_outage_the_stage_rests_and_goes_on_by_itself(
         conn.execute("UPDATE work SET due_at = now()")
         embed_entries(embedding, MODEL)
 
-        assert stages.paused(conn) == []
-        known = tables.live(conn)
+        assert stage_pauses.paused(conn) == []
+        known = vector_tables.live(conn)
         assert known is not None
         assert (known.model, known.dimension) == (MODEL, 32)
         assert vectors.embedded_entries(conn, known.table_name, "default") == 1
 
 
 def test_after_its_rest_one_asks_a_silent_server_for_all_others():
-    learnt = endpoint._Learnt()
+    learnt = endpoint_encoder._Learnt()
     learnt.note(is_silent=True)
     over = learnt.rests_until
 
     assert learnt.rest(over - 1) == 1
     assert learnt.rest(over) <= 0
-    assert learnt.rest(over) == endpoint.REST_SECONDS
+    assert learnt.rest(over) == endpoint_encoder.REST_SECONDS
 
     learnt.note(is_silent=False)
     assert learnt.rest(over) <= 0

@@ -10,20 +10,20 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import embed_stage
-from shared.due import stages
-from shared.embedding import tables
+from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.jobs.outcome import Outcome
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.work import stage_pauses
 from tests.fix_workers import MakeContext
 from tests.integration.embedding_server import Script, serving
-from workers import search
-from workers.context import Context
-from workers.enhance import embed_entries
+from workers.runtime.context import Context
+from workers.tasks import search
+from workers.tasks.enhance import embed_entries
 
 TENANT, MODEL, LENGTH = "default", "here:tiny", 32
 Make = Callable[[int | None], Context]
@@ -65,7 +65,7 @@ def asked(ctx: Context) -> Outcome:
     question = Question(query="why was the beam lost", mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
     branch = Branch(plan, "semantic", time.time() + 10, time.time)
-    (found,) = attempt.carry_out(branch, lambda: search._tools(ctx))
+    (found,) = branch_run.carry_out(branch, lambda: search._tools(ctx))
     return found
 
 
@@ -76,18 +76,18 @@ def test_at_ingest_another_length_than_told_is_an_error_of_the_configuration(
     embed_entries(make(LENGTH + 1), MODEL)
 
     # Nobody is put aside for it, and no table is made of what was not meant.
-    (resting,) = stages.paused(committing)
+    (resting,) = stage_pauses.paused(committing)
     assert (resting.stage, resting.code) == (
         embed_stage(MODEL),
         "configuration_invalid",
     )
-    assert tables.live(committing) is None
+    assert vector_tables.live(committing) is None
     assert committing.execute("SELECT attempts FROM work").fetchall() == [(0,)]
 
     committing.execute("UPDATE stage_pause SET until = now()")
     embed_entries(make(LENGTH), MODEL)
     assert committing.execute("SELECT count(*) FROM work").fetchone() == (0,)
-    assert stages.paused(committing) == []
+    assert stage_pauses.paused(committing) == []
 
 
 @pytest.mark.requirement("S0-35", "C11")

@@ -11,11 +11,16 @@ import pytest
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from shared.embedding import convert, encoders, stored, weights
-from shared.embedding.chunks import cut
-from shared.embedding.late import LateInteraction
-from shared.embedding.onnx_encoder import OnnxEncoder
-from shared.embedding.weights import Tensors
+from shared.embedding.models import (
+    convert_minilm,
+    encoders,
+    minilm_weights,
+    model_folder,
+)
+from shared.embedding.models.late_interaction import LateInteraction
+from shared.embedding.models.minilm_weights import Tensors
+from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.embedding.vectors.chunks import cut
 from shared.errors import ConfigurationError
 
 Tensor = NDArray[np.float32]
@@ -35,14 +40,14 @@ UNRELATED = "The safety training takes place in the seminar room on Friday"
 def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache of this run alone, with the model converted into it."""
     cache = tmp_path_factory.mktemp("cache")
-    convert.ensure(cache)
+    convert_minilm.ensure(cache)
     return cache
 
 
 @pytest.fixture(scope="session")
 def encoder(model_cache: Path) -> OnnxEncoder:
     """The encoder that ships."""
-    return OnnxEncoder(stored.folder_of(model_cache, convert.INT8))
+    return OnnxEncoder(model_folder.folder_of(model_cache, convert_minilm.INT8))
 
 
 @pytest.fixture
@@ -53,7 +58,7 @@ def cache(model_cache: Path, tmp_path: Path) -> Path:
 
 
 def tokens_of(text: str) -> list[int]:
-    tokenizer = Tokenizer.from_file(str(weights.installed().tokenizer))
+    tokenizer = Tokenizer.from_file(str(minilm_weights.installed().tokenizer))
     tokenizer.no_padding()
     ids: list[int] = tokenizer.encode(text).ids
     return ids
@@ -98,7 +103,7 @@ def plain_vector(tensors: Tensors, ids: list[int]) -> Tensor:
 
 
 def files_of(folder: Path) -> dict[str, str]:
-    return {path.name: weights.sha256(path) for path in folder.iterdir()}
+    return {path.name: minilm_weights.sha256(path) for path in folder.iterdir()}
 
 
 def test_the_default_model_has_384_dimensions_and_names_its_precision(
@@ -144,8 +149,8 @@ def test_no_texts_are_no_vectors(encoder: OnnxEncoder) -> None:
 def test_the_graph_computes_what_the_plain_formula_computes(
     encoder: OnnxEncoder, model_cache: Path
 ) -> None:
-    whole = OnnxEncoder(convert.ensure(model_cache, convert.FP32))
-    tensors = weights.read_safetensors(weights.installed().safetensors)
+    whole = OnnxEncoder(convert_minilm.ensure(model_cache, convert_minilm.FP32))
+    tensors = minilm_weights.read_safetensors(minilm_weights.installed().safetensors)
     text = "RF cavity 3 tripped again during the ramp; klystron interlock, no beam."
     plain = plain_vector(tensors, tokens_of(text))
     assert whole.encode([text])[0] @ plain == pytest.approx(1.0, abs=1e-5)
@@ -158,27 +163,33 @@ def test_two_at_once_convert_once_and_to_the_same_bytes_as_ever(
     steps: list[str] = []
 
     def ensure(_: int) -> Path:
-        return convert.ensure(tmp_path, progress=lambda step, *_: steps.append(step))
+        return convert_minilm.ensure(
+            tmp_path, progress=lambda step, *_: steps.append(step)
+        )
 
     with ThreadPoolExecutor(2) as pool:
         again, same = pool.map(ensure, range(2))
     assert again == same
     assert steps.count("building the graph") == 1
-    assert files_of(again) == files_of(stored.folder_of(model_cache, convert.INT8))
+    assert files_of(again) == files_of(
+        model_folder.folder_of(model_cache, convert_minilm.INT8)
+    )
     assert not list(again.parent.glob(".making-*"))
 
 
 def test_a_half_written_model_is_made_again(cache: Path) -> None:
-    folder = stored.folder_of(cache, convert.INT8)
+    folder = model_folder.folder_of(cache, convert_minilm.INT8)
     whole = files_of(folder)
-    graph = folder / stored.GRAPH_FILE
+    graph = folder / model_folder.GRAPH_FILE
     graph.write_bytes(graph.read_bytes()[:1_000_000])
     (folder.parent / ".making-dead").mkdir()
 
     with pytest.raises(ConfigurationError):
         OnnxEncoder(folder)
     steps: list[str] = []
-    convert.ensure(cache, progress=lambda step, _done, _total: steps.append(step))
+    convert_minilm.ensure(
+        cache, progress=lambda step, _done, _total: steps.append(step)
+    )
 
     assert files_of(folder) == whole
     assert steps[-1] == "model ready"
@@ -187,21 +198,23 @@ def test_a_half_written_model_is_made_again(cache: Path) -> None:
 
 def test_a_whole_model_is_not_made_again(cache: Path) -> None:
     steps: list[str] = []
-    convert.ensure(cache, progress=lambda step, _done, _total: steps.append(step))
+    convert_minilm.ensure(
+        cache, progress=lambda step, _done, _total: steps.append(step)
+    )
     assert steps == []
 
 
 def test_a_model_folder_loads_by_its_path(model_cache: Path, tmp_path: Path) -> None:
-    folder = stored.folder_of(model_cache, convert.INT8)
-    assert encoders.load_encoder(str(folder), tmp_path).model == convert.INT8
+    folder = model_folder.folder_of(model_cache, convert_minilm.INT8)
+    assert encoders.load_encoder(str(folder), tmp_path).model == convert_minilm.INT8
 
 
 def test_a_manifest_of_an_older_conversion_is_not_whole(cache: Path) -> None:
-    folder = stored.folder_of(cache, convert.INT8)
-    path = folder / stored.MANIFEST_FILE
+    folder = model_folder.folder_of(cache, convert_minilm.INT8)
+    path = folder / model_folder.MANIFEST_FILE
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps(manifest | {"converter_version": 0}))
-    assert stored.manifest_of(folder) is None
+    assert model_folder.manifest_of(folder) is None
 
 
 def test_every_chunk_of_a_long_text_is_read_whole(encoder: OnnxEncoder) -> None:

@@ -11,23 +11,23 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.broker import METADATA_STAGE, embed_stage
-from shared.due import maintenance, rows
-from shared.embedding import registry, skipping, tables
-from shared.enrich import renewal
-from shared.entries import reading
+from shared.embedding.vectors import model_registry, not_embedded, vector_tables
+from shared.enrich import reanalyse
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.postgres import connection, make_pool
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask
-from shared.uuid7 import uuid7
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
+from shared.ids import uuid7
+from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.postgres.pool import connection, make_pool
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask
+from shared.work import chore_records, due_work
 from tests.fix_workers import MakeContext
 from tests.integration.embedding_server import serving
-from workers import chores, search
-from workers.context import Context
-from workers.enhance import embed_entries, extract_metadata
+from workers.runtime.context import Context
+from workers.tasks import chores, search
+from workers.tasks.enhance import embed_entries, extract_metadata
 
 TENANT, MODEL = "default", "here:tiny"
 GERMAN = "Die Kühlwasserpumpe im Ring ist heute Nacht zweimal ausgefallen"
@@ -62,20 +62,20 @@ def work(ctx: Context) -> None:
 
 def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[str]:
     """Carry out the chore, and return whose vectors it has made due."""
-    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert maintenance.unfinished(conn) == []
+    assert chore_records.unfinished(conn) == []
     found = conn.execute(
         "SELECT e.external_id, w.class FROM work w JOIN entry e ON e.id = w.entry_id"
         " WHERE w.stage = %s ORDER BY 1",
         (embed_stage(MODEL),),
     ).fetchall()
-    assert {work_class for _, work_class in found} <= {rows.BULK}
+    assert {work_class for _, work_class in found} <= {due_work.BULK}
     return [name for name, _ in found]
 
 
 def embedded(conn: Connection[TupleRow]) -> set[str]:
-    table = tables.live(conn)
+    table = vector_tables.live(conn)
     assert table is not None
     found = conn.execute(
         f"SELECT e.external_id FROM {table.table_name} v"
@@ -85,7 +85,7 @@ def embedded(conn: Connection[TupleRow]) -> set[str]:
 
 
 def shown(conn: Connection[TupleRow], entry_id: UUID) -> dict[str, str]:
-    entry = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+    entry = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
     assert entry is not None
     return entry.skipped_stages
 
@@ -101,9 +101,12 @@ def test_what_machines_write_has_no_vector_where_that_is_set_and_says_so(
     assert embedded(committing) == {"note"}
     assert shown(committing, alarm) == {embed_stage(MODEL): "machine"}
     assert shown(committing, note) == {}
-    assert skipping.counts(committing, MODEL, TENANT) == {"language": 0, "machine": 1}
+    assert not_embedded.counts(committing, MODEL, TENANT) == {
+        "language": 0,
+        "machine": 1,
+    }
     assert renewed(ctx, committing) == []
-    (standing,) = registry.listing(committing)
+    (standing,) = model_registry.listing(committing)
     assert (standing.entries, standing.missing) == (1, 0)
 
     # Set otherwise, just these are due; and back again, these once more.
@@ -155,7 +158,10 @@ def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, committing
     stages = [embed_stage(MODEL)]
     tombstone(committing, TENANT, entry, reason=None, stages=stages)
     work(ctx)
-    assert skipping.counts(committing, MODEL, TENANT) == {"language": 0, "machine": 0}
+    assert not_embedded.counts(committing, MODEL, TENANT) == {
+        "language": 0,
+        "machine": 0,
+    }
 
 
 def asked(ctx: Context, text: str) -> tuple[str | None, int]:
@@ -259,13 +265,13 @@ def test_nobody_is_judged_anew_before_settings_say_otherwise(
     save(committing, "english", ENGLISH, "human")
     work(ctx)
     judged: list[str] = []
-    reason = skipping.reason
+    reason = not_embedded.reason
 
     def judge(content: Any, *given: Any) -> Any:
         judged.append(content.external_id)
         return reason(content, *given)
 
-    monkeypatch.setattr(skipping, "reason", judge)
+    monkeypatch.setattr(not_embedded, "reason", judge)
     # The first walk has none before it, which could have judged them.
     assert renewed(ctx, committing) == []
     assert judged == ["german"]
@@ -283,7 +289,7 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
         save(committing, name, "Pumpe defekt", "human")
     work(ctx)
     read: list[int] = []
-    contents, reason = reading.contents, skipping.reason
+    contents, reason = read_entries.contents, not_embedded.reason
 
     def count(conn: Connection[TupleRow], tenant: str, ids: list[UUID]) -> Any:
         read.append(len(ids))
@@ -293,11 +299,11 @@ def test_what_is_judged_is_read_some_at_a_time_and_with_no_connection_held(
         with connection(pool):
             return reason(*given)
 
-    monkeypatch.setattr(skipping, "_READ_AT_ONCE", 2)
-    monkeypatch.setattr(reading, "contents", count)
-    monkeypatch.setattr(skipping, "reason", judge)
+    monkeypatch.setattr(not_embedded, "_READ_AT_ONCE", 2)
+    monkeypatch.setattr(read_entries, "contents", count)
+    monkeypatch.setattr(not_embedded, "reason", judge)
     with make_pool(database, application="test", size=1) as pool:
-        skipping.prepare(pool, ctx.settings, {"embedded_to": None}, 0)
+        not_embedded.prepare(pool, ctx.settings, {"embedded_to": None}, 0)
     assert read == [2, 2, 1]
 
 
@@ -307,12 +313,12 @@ def test_a_worker_that_knows_of_no_vectors_ends_the_chore_where_they_begin(
     ctx = make()
     save(committing, "one", ENGLISH, "human")
     work(ctx)
-    chore = maintenance.Chore(
-        uuid7(), maintenance.RENEW_TEXTS, uuid7(), None, 0, None, 0
+    chore = chore_records.Chore(
+        uuid7(), chore_records.RENEW_TEXTS, uuid7(), None, 0, None, 0
     )
     cursor = chores._prepare_renewal(ctx, chore)(committing).cursor
     assert cursor is not None
     assert "embedded_to" in cursor
 
-    as_before = renewal.prepare(ctx.pool, ctx.settings, cursor, 1, ctx.facility)
+    as_before = reanalyse.prepare(ctx.pool, ctx.settings, cursor, 1, ctx.facility)
     assert as_before(committing).cursor is None

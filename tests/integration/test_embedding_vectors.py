@@ -10,8 +10,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.embedding import vectors
-from shared.embedding.encoders import Vectors
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import vectors
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 from tests.integration.fix_vectors import DIMENSION, MakeEntry, chunks_of, unit
 

@@ -10,11 +10,11 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import translated_errors
-from shared.query.compiled import tsquery
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.postgres.pool import translated_errors
+from shared.search.query.compiled import tsquery
 from tests.unit.asked import condition
 
 TENANT = "default"
@@ -32,7 +32,7 @@ def save(conn):
 
 @pytest.fixture
 def content_of(conn):
-    return lambda entry_id: reading.contents(conn, TENANT, [entry_id])[entry_id]
+    return lambda entry_id: read_entries.contents(conn, TENANT, [entry_id])[entry_id]
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def enrich(conn, content_of):
 @pytest.fixture
 def flags_of(conn):
     def flags_of(entry_id: UUID) -> list[str]:
-        shown = reading.current(conn, Scope(TENANT, "anna"), entry_id)
+        shown = read_entries.current(conn, Scope(TENANT, "anna"), entry_id)
         assert shown is not None
         return shown.read_flags
 

@@ -8,16 +8,17 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.due import maintenance, rows, schedule
-from shared.enrich import renewal
+from shared.enrich import reanalyse
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.text.facility import Facility, load
-from workers import chores, upkeep
-from workers.context import Context
-from workers.duplicates import place_entries
-from workers.enhance import extract_metadata
+from shared.entries.saving.save import save_page, tombstone
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.text.facility.facility import Facility, load
+from shared.work import chore_records, due_work, schedule
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import extract_metadata
+from workers.upkeep import main
 
 TENANTS = ("default", "other")
 NAMED = "names:\n  - {kind: permit, pattern: 'RSR[ -]*[0-9]+'}\n"
@@ -26,9 +27,9 @@ NAMED = "names:\n  - {kind: permit, pattern: 'RSR[ -]*[0-9]+'}\n"
 def renewed(ctx: Context, conn: Connection[TupleRow]) -> list[tuple[str, int]]:
     """Carry the chore out and return what it made due, by tenant and class."""
     conn.execute("DELETE FROM work WHERE stage = %s", (INDEX_STAGE,))
-    maintenance.open_chore(conn, maintenance.RENEW_TEXTS)
+    chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert maintenance.unfinished(conn) == []
+    assert chore_records.unfinished(conn) == []
     return conn.execute(
         "SELECT e.tenant || ':' || e.external_id, w.class FROM work w"
         " JOIN entry e ON e.id = w.entry_id WHERE w.stage = %s ORDER BY 1",
@@ -40,7 +41,7 @@ def test_what_another_analyser_read_is_read_anew_and_nothing_else(
     make_context, committing, tmp_path: Path, monkeypatch
 ):
     # Pages end within a tenant's rows, and tenants share them.
-    monkeypatch.setattr(renewal, "STEP_ENTRIES", 3)
+    monkeypatch.setattr(reanalyse, "STEP_ENTRIES", 3)
     for number in range(4):
         for tenant in TENANTS:
             draft = EntryDraft("api", f"{number}", f"lifted RSR 00{number}")
@@ -59,7 +60,9 @@ def test_what_another_analyser_read_is_read_anew_and_nothing_else(
     for entry_id, tenant in committing.execute(gone).fetchall():
         tombstone(committing, tenant, entry_id, reason="test", stages=[])
 
-    expected = [(f"{tenant}:{n}", rows.BULK) for tenant in TENANTS for n in range(3)]
+    expected = [
+        (f"{tenant}:{n}", due_work.BULK) for tenant in TENANTS for n in range(3)
+    ]
     assert renewed(newer, committing) == sorted(expected)
     extract_metadata(newer)
     place_entries(newer)
@@ -87,7 +90,7 @@ def test_what_an_older_release_read_gets_its_place_among_its_like(
         " (SELECT id FROM entry WHERE external_id = '1')"
     )
 
-    assert renewed(ctx, committing) == [("default:1", rows.BULK)]
+    assert renewed(ctx, committing) == [("default:1", due_work.BULK)]
     extract_metadata(ctx)
     place_entries(ctx)
     assert renewed(ctx, committing) == []
@@ -108,7 +111,7 @@ def test_a_source_s_locale_reads_its_stored_numbers_anew_and_no_others(
     assert values(committing) == {"api": [150_000], "other": [150_000]}
 
     german = make_context(LOGCHORD_SOURCES__API__LOCALE="de_DE")
-    assert renewed(german, committing) == [("default:1", rows.BULK)]
+    assert renewed(german, committing) == [("default:1", due_work.BULK)]
     extract_metadata(german)
     place_entries(german)
     assert values(committing) == {"api": [150, 0.0035], "other": [150_000]}
@@ -144,7 +147,7 @@ def test_few_words_take_the_language_of_their_tenant_and_then_of_the_facility(
 
     told = {f"LOGCHORD_{setting}": "de", "LOGCHORD_SOURCES__ENGLISH__LANGUAGE": "en"}
     german = make_context(**told)
-    assert renewed(german, committing) == [("default:api", rows.BULK)]
+    assert renewed(german, committing) == [("default:api", due_work.BULK)]
     extract_metadata(german)
     place_entries(german)
     assert read(committing) == {"api": ("de", "strahl weg")} | ENGLISH
@@ -167,7 +170,7 @@ def test_a_file_that_changed_has_entries_read_anew_at_the_next_start(
     make_context, committing, tmp_path: Path, monkeypatch
 ):
     # Two steps: how far it has come says by which file it began.
-    monkeypatch.setattr(renewal, "STEP_ENTRIES", 1)
+    monkeypatch.setattr(reanalyse, "STEP_ENTRIES", 1)
     draft = EntryDraft("api", "1", "lifted RSR 001")
     save_page(committing, "default", [draft], stages=[METADATA_STAGE], editor="test")
     ctx = make_context()
@@ -177,12 +180,12 @@ def test_a_file_that_changed_has_entries_read_anew_at_the_next_start(
     other = load(file)
 
     def due(facility: Facility) -> list[str]:
-        upkeep.renew_at_once(committing, facility)
+        main.renew_at_once(committing, facility)
         return schedule.due(committing, schedule.INSTALLATION)
 
-    upkeep.arrange_chores(committing)
+    main.arrange_chores(committing)
     # Nobody knows yet by what they were read; the hour's chore finds out.
     assert due(other) == []
     renewed(ctx, committing)
     assert due(ctx.facility) == []
-    assert due(other) == [maintenance.RENEW_TEXTS]
+    assert due(other) == [chore_records.RENEW_TEXTS]

@@ -8,24 +8,29 @@ from itertools import islice
 import pytest
 from psycopg import sql
 
-from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE, make_app
-from shared.due import batches, quarantine, rows
-from shared.embedding import of_entry, vectors
-from shared.embedding.encoders import HashingEncoder
-from shared.entries import reading
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry, vectors
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import InternalError
-from shared.opensearch import aliases, filling, mapping, portions, tidying
+from shared.messaging.broker import (
+    DUPLICATES_STAGE,
+    INDEX_STAGE,
+    METADATA_STAGE,
+    make_app,
+)
+from shared.opensearch import aliases, fill_index, mapping, portions, tidy_indices
 from shared.opensearch.documents import load
-from shared.postgres import connection
-from shared.settings import Settings
-from workers import together
-from workers.chores import reconcile_index
-from workers.context import Context, Resources
-from workers.duplicates import place_entries
-from workers.enhance import embed_entries, extract_metadata
-from workers.index import index_entries
+from shared.postgres.pool import connection
+from shared.settings.settings import Settings
+from shared.work import batches, due_work, quarantine
+from workers.runtime.context import Context, Resources
+from workers.tasks import batch_commit
+from workers.tasks.chores import reconcile_index
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import embed_entries, extract_metadata
+from workers.tasks.index import index_entries
 
 TENANT = "default"
 MODEL = "hashing-384"
@@ -137,7 +142,7 @@ def test_what_a_batch_has_no_time_for_goes_back_untouched(ctx, conn, save, monke
     for number in range(3):
         save(f"A-{number}")
     # The clock of a batch is over at once, and so is the task.
-    monkeypatch.setattr(together, "BATCH_SECONDS", -1.0)
+    monkeypatch.setattr(batch_commit, "BATCH_SECONDS", -1.0)
     one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
@@ -198,14 +203,14 @@ def test_the_vectors_of_a_deleted_entry_go(ctx, conn, save):
 @pytest.mark.requirement("P1")
 def test_a_late_attempt_at_a_blank_text_leaves_the_vectors_of_its_edit(ctx, conn, save):
     save(text="")
-    (late,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+    (late,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
     conn.execute("UPDATE work SET leased_until = now()")
-    content = reading.contents(conn, TENANT, [late.entry_id])[late.entry_id]
+    content = read_entries.contents(conn, TENANT, [late.entry_id])[late.entry_id]
     save(text="RF cavity reset")
     embed_entries(ctx, MODEL)
 
-    found = of_entry.embed(content, ctx.encoder(MODEL))
-    of_entry.store(conn, table_of(conn), content, found)
+    found = embed_entry.embed(content, ctx.encoder(MODEL))
+    embed_entry.store(conn, table_of(conn), content, found)
 
     assert vectors.embedded_entries(conn, table_of(conn), TENANT) == 1
 
@@ -222,15 +227,15 @@ def test_an_attempt_that_lost_its_claim_takes_nothing_out_of_the_quarantine(
         def checkpoint(self, name: str, *_: object) -> None:
             if name == "before_finish":
                 conn.execute("UPDATE work SET leased_until = now()")
-                (ours,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+                (ours,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
                 assert quarantine.put_aside(conn, ours, InternalError())
                 conn.commit()
 
     late = LosingContext(ctx._resources, {})
-    (lost,) = rows.claim(conn, f"embed:{MODEL}", limit=1)
+    (lost,) = due_work.claim(conn, f"embed:{MODEL}", limit=1)
     conn.commit()
     with pytest.raises(InternalError), connection(late.pool) as other:
-        together.end(late, other, [lost])
+        batch_commit.end(late, other, [lost])
 
     assert conn.execute("SELECT count(*) FROM quarantine").fetchone() == (1,)
 
@@ -239,7 +244,7 @@ def test_a_batch_is_kept_in_one_commit_with_what_became_blank_or_was_deleted(
     ctx, conn, save, monkeypatch
 ):
     # However slow the machine is, nothing is kept before there is enough.
-    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
+    monkeypatch.setattr(batch_commit, "KEEP_SECONDS", 60.0)
     kept = [save(f"A-{number}") for number in range(3)]
     blank, gone = save("B-1"), save("B-2")
     embed_entries(ctx, MODEL)
@@ -266,7 +271,7 @@ def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monke
         save(f"A-{number}")
     save("B-1", text="RF cavity tripped. " * 300)
     begun: list[tuple[bool, int, int]] = []
-    embed = of_entry.embed
+    embed = embed_entry.embed
 
     def look(content, encoder, *before):
         conn.rollback()
@@ -274,9 +279,9 @@ def test_what_is_made_is_kept_before_a_long_text_is_begun(ctx, conn, save, monke
         begun.append((len(content.text) > 1000, len(begun), kept))
         return embed(content, encoder, *before)
 
-    monkeypatch.setattr(of_entry, "embed", look)
+    monkeypatch.setattr(embed_entry, "embed", look)
     # Neither many nor late enough to be kept for that.
-    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
+    monkeypatch.setattr(batch_commit, "KEEP_SECONDS", 60.0)
     embed_entries(ctx, MODEL)
 
     assert len(begun) == 4
@@ -401,7 +406,7 @@ def test_an_index_that_vanished_is_made_again_and_filled(indexing, conn, save):
     # Searched before it is filled, it would say that there is nothing.
     assert aliases.look(ctx.opensearch, ctx.settings.opensearch_index).read is None
     index_entries(ctx)
-    tidying.tidy(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
+    tidy_indices.tidy(ctx.opensearch, ctx.settings.opensearch_index, ctx.pool)
 
     assert len(documents(ctx)) == 5
     assert INDEX_STAGE not in due_stages(conn)
@@ -477,13 +482,13 @@ def test_what_was_written_and_deleted_without_opensearch_reaches_it_later(
     without._resources.close()
     assert INDEX_STAGE not in due_stages(conn)
 
-    filling.catch_up(indexing.pool)
+    fill_index.catch_up(indexing.pool)
     reconcile_index(indexing)
     index_entries(indexing)
 
     found = documents(indexing)
     assert found[str(kept)]["doc_version"] == 2
     assert found[str(gone)]["deleted"] is True
-    filling.catch_up(indexing.pool)
+    fill_index.catch_up(indexing.pool)
     reconcile_index(indexing)
     assert INDEX_STAGE not in due_stages(conn)

@@ -12,10 +12,10 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
-from shared.entries import changes, reading
-from shared.entries.changes import Place
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone_many
+from shared.entries.reading import change_feed, read_entries
+from shared.entries.reading.change_feed import Place
+from shared.entries.saving.save import save_page, tombstone_many
 from tests.older import nothing_older
 
 TENANT = "default"
@@ -60,9 +60,11 @@ class Copy:
         heard: list[tuple[str, str]] = []
         more = True
         while more:
-            told = changes.since(self.conn, self.scope, self.place, limit=self.limit)
+            told = change_feed.since(
+                self.conn, self.scope, self.place, limit=self.limit
+            )
             ids = [one.entry_id for one in told.changes if one.visible]
-            found = reading.some(self.conn, self.scope, ids, whole=True)
+            found = read_entries.some(self.conn, self.scope, ids, whole=True)
             self.conn.commit()
             for one in told.changes:
                 heard.append((one.told_as, one.external_id))
@@ -77,8 +79,8 @@ class Copy:
 
 
 def stored(conn, scope: Scope) -> dict[str, tuple[int, str]]:
-    wanted = reading.ListingFilter()
-    found = reading.listing(conn, scope, wanted, limit=1000)
+    wanted = read_entries.ListingFilter()
+    found = read_entries.listing(conn, scope, wanted, limit=1000)
     return {one.external_id: (one.revision, one.text) for one in found}
 
 
@@ -182,7 +184,7 @@ def test_a_long_backlog_of_ended_embargoes_is_told_step_by_step(conn):
     assert copy.place.at is not None
     began = copy.place.at - timedelta(hours=1)
     copy.place = copy.place._replace(at=began)
-    first = changes.since(conn, ANYONE, copy.place, limit=5000)
+    first = change_feed.since(conn, ANYONE, copy.place, limit=5000)
 
     assert (len(first.changes), first.more) == (1000 + 19, True)
     heard = copy.read()

@@ -6,11 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.entries import attachments, packing, payloads, reading, retention
-from shared.entries.adapter import RawItem
+from shared.adapter_contract import payload_codec
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone_many
-from shared.entries.incoming import AttachmentRef
+from shared.entries.reading import read_entries
+from shared.entries.removal import retention
+from shared.entries.saving import attachment_rows, payloads
+from shared.entries.saving.save import save_page, tombstone_many
 
 TENANT = "default"
 STAGES = ["metadata", "embed:test"]
@@ -240,7 +243,7 @@ def test_every_revision_keeps_what_was_received(conn, save):
     rows = conn.execute(
         "SELECT revision, payload FROM raw_payload ORDER BY revision"
     ).fetchall()
-    assert [(number, packing.unpack(packed)) for number, packed in rows] == [
+    assert [(number, payload_codec.unpack(packed)) for number, packed in rows] == [
         (1, first),
         (2, b"\xff\x00raw"),
     ]
@@ -273,7 +276,7 @@ def test_stages_read_the_text_without_its_marks_and_the_original_is_kept(
 ):
     (saved,) = save(draft(text=text, text_format=text_format))
 
-    content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert (content.text, content.text_format) == (read, "plain")
     assert conn.execute("SELECT text, text_format FROM revision").fetchone() == (
         text,
@@ -294,7 +297,9 @@ def test_attachments_are_due_where_there_is_something_to_fetch(conn, save):
 
     assert work_of(conn) == ["attachments", *sorted(STAGES)]
     assert work_of(conn, "A-2") == sorted(STAGES)
-    found = attachments.of_entries(conn, TENANT, [with_file.entry_id, without.entry_id])
+    found = attachment_rows.of_entries(
+        conn, TENANT, [with_file.entry_id, without.entry_id]
+    )
     assert [
         (one.external_id, one.filename, one.state)
         for one in found.pop(with_file.entry_id)
@@ -306,7 +311,7 @@ def test_attachments_that_are_only_linked_make_nothing_due(conn, save):
     (saved,) = save(draft(attachments=(pump(),)), fetch_attachments=False)
 
     assert work_of(conn) == sorted(STAGES)
-    (one,) = attachments.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    (one,) = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert one.state == "linked"
 
 
@@ -320,7 +325,7 @@ def test_an_edit_keeps_what_is_stored_fetches_what_is_new_and_drops_what_is_gone
 
     save(draft(attachments=(AttachmentRef("3", "new.txt"), pump(url="/moved"))))
 
-    found = attachments.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    found = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert [(one.external_id, one.state, one.url) for one in found] == [
         ("3", "due", None),
         ("1", "stored", "/moved"),
@@ -335,14 +340,14 @@ def test_an_attachment_of_another_size_is_another_file(conn, save):
     (edited,) = save(draft(attachments=(pump(bytes=11),)))
 
     assert edited.revision == 2
-    (one,) = attachments.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    (one,) = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert one.state == "due"
 
 
 def test_two_attachments_of_one_id_are_two(conn, save):
     (saved,) = save(draft(attachments=(pump(), pump(filename="other.png"))))
 
-    found = attachments.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    found = attachment_rows.of_entries(conn, TENANT, [saved.entry_id])[saved.entry_id]
     assert [one.external_id for one in found] == ["1", "1#2"]
 
 

@@ -15,19 +15,21 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
 from shared.enrich import metadata
-from shared.enrich.attachments.store import FileStore
-from shared.entries import changes, purge, reading, refs
-from shared.entries.adapter import RawItem
-from shared.entries.changes import Place
+from shared.enrich.attachments.file_store import FileStore
+from shared.entries import refs
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import NO_ENTRY, save_page
-from shared.entries.incoming import AttachmentRef
+from shared.entries.reading import change_feed, read_entries
+from shared.entries.reading.change_feed import Place
 from shared.entries.refs import Ref
+from shared.entries.removal import purge
+from shared.entries.saving.save import NO_ENTRY, save_page
+from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, erase, mapping
 from shared.opensearch.client import make_client
-from shared.settings import Settings
-from shared.uuid7 import uuid7
+from shared.settings.settings import Settings
 from tests.fix_system import BIN
 from tests.older import nothing_older
 
@@ -63,7 +65,7 @@ def entry_id(conn) -> UUID:
     """An entry of which every table has something."""
     (saved,) = save(conn, private())
     key = saved.entry_id
-    content = reading.contents(conn, TENANT, [key])[key]
+    content = read_entries.contents(conn, TENANT, [key])[key]
     metadata.store(conn, content, metadata.extract(content, None))
     doc_key = f"default/olog/{'Linac%2F5' + chr(34) + '12'}"
     conn.execute(
@@ -150,16 +152,16 @@ def test_a_name_that_is_not_here_can_be_kept_out(conn):
 
 def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
     nothing_older(conn)
-    told = changes.since(conn, ANYONE, Place(), limit=10)
+    told = change_feed.since(conn, ANYONE, Place(), limit=10)
     stranger = Scope(tenant=TENANT, subject="key", logbooks=("Other",))
 
     purge.purge(conn, TENANT, "olog", private().external_id)
     conn.commit()
 
     nothing_older(conn)
-    (one,) = changes.since(conn, ANYONE, told.place, limit=10).changes
+    (one,) = change_feed.since(conn, ANYONE, told.place, limit=10).changes
     assert (one.told_as, one.entry_id) == ("deleted", entry_id)
-    assert changes.since(conn, stranger, Place(), limit=10).changes == []
+    assert change_feed.since(conn, stranger, Place(), limit=10).changes == []
 
 
 def test_a_thread_that_a_purged_entry_held_together_falls_apart(conn):

@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
-from shared.entries import changes
-from shared.entries.changes import Place
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import change_feed
+from shared.entries.reading.change_feed import Place
+from shared.entries.saving.save import save_page
 from tests.older import nothing_older
 from tests.waiting import until
 
@@ -44,7 +44,7 @@ def heard(conn) -> Callable[[], list[tuple[str, str]]]:
     def heard() -> list[tuple[str, str]]:
         nonlocal place
         nothing_older(conn)
-        told = changes.since(conn, OF_RF, place, limit=100)
+        told = change_feed.since(conn, OF_RF, place, limit=100)
         conn.commit()
         place = told.place
         return sorted((one.external_id, one.told_as) for one in told.changes)

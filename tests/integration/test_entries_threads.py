@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.entries import links, reading, threads
+from shared.entries import entry_links, threads
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from tests.waiting import until
 
 TENANT = "default"
@@ -159,7 +160,7 @@ def test_links_are_read_as_far_as_the_caller_may_see_their_ends(conn, save):
     (saved,) = save(draft("3", reply_to="1", related=("2", "missing")))
     (open_end,) = conn.execute("SELECT id FROM entry WHERE external_id = '1'")
 
-    found = links.of_entries(conn, ANYONE, [saved.entry_id])
+    found = entry_links.of_entries(conn, ANYONE, [saved.entry_id])
 
     assert found == {saved.entry_id: [("reply", open_end[0])]}
 
@@ -297,7 +298,7 @@ def test_an_entry_says_its_parent_and_its_thread(conn, save):
     (parent,) = save(draft("1"))
     (saved,) = save(draft("2", reply_to="1"))
 
-    entry = reading.current(conn, ANYONE, saved.entry_id)
+    entry = read_entries.current(conn, ANYONE, saved.entry_id)
 
     assert entry is not None
     assert (entry.reply_to, entry.thread_id) == ("1", parent.entry_id)

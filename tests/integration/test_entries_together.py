@@ -10,10 +10,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from shared.due import rows as due
-from shared.entries import purge
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone, tombstone_many
+from shared.entries.removal import purge
+from shared.entries.saving.save import save_page, tombstone, tombstone_many
+from shared.work import due_work as due
 
 pytestmark = pytest.mark.timeout(300)
 TENANT = "default"

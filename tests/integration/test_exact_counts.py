@@ -18,34 +18,35 @@ from opensearchpy import OpenSearch
 
 from local.server import Server
 from shared.access.scope import Scope
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors.live_models import InUse
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
+from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.opensearch.documents import Document
-from shared.postgres import Pool, connect, connection, make_pool
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import fold
-from shared.results.conclusion import conclude
-from shared.results.export import Export
-from shared.results.page import read_page
-from shared.results.response import render
-from shared.retrieval import attempt, gone
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask, Found, Ground, Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.settings import Settings
-from shared.text.facility import PLAIN
-from shared.uuid7 import uuid7
-from shared.vocabulary.learning import Known
+from shared.postgres.pool import Pool, connect, connection, make_pool
+from shared.search.export.stream import Export
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import fold
+from shared.search.response.response_body import render
+from shared.search.results.conclude import conclude
+from shared.search.results.result_page import read_page
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.engines import revoked_entries
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Found, Ground, Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN
+from shared.times.calendar import Clock
+from shared.vocabulary.learn_words import Known
 from tests.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
@@ -174,7 +175,7 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
         with connection(pool) as conn:
             saved = save_page(conn, tenant, made, stages=[], editor="test")
             ids = [one.entry_id for one in saved]
-            for content in reading.contents(conn, tenant, ids).values():
+            for content in read_entries.contents(conn, tenant, ids).values():
                 metadata.store(conn, content, metadata.extract(content, "en"), Known())
             loaded = documents.load(conn, tenant, ids)
         assert not bulk.write(client, mapping.write_alias(index), loaded)
@@ -219,11 +220,11 @@ def test_facets_of_every_question_and_caller_equal_a_count_by_hand(
 
 
 @pytest.mark.requirement("P10", "S4-19")
-@pytest.mark.parametrize("most", [gone.MAX_IDS, 3])
+@pytest.mark.parametrize("most", [revoked_entries.MAX_IDS, 3])
 def test_counts_leave_out_what_the_caller_lost_while_no_index_worker_runs(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(gone, "MAX_IDS", most)
+    monkeypatch.setattr(revoked_entries, "MAX_IDS", most)
     before = shelf.by_hand("beam", ANNA)
     lost = before[:6]
     kept = {one.external_id for one in lost[3:]}
@@ -259,7 +260,7 @@ def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
     with connection(shelf.pool) as conn:
         saved = save_page(conn, "default", held, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
-        for content in reading.contents(conn, "default", ids).values():
+        for content in read_entries.contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, "en"), Known())
         loaded = documents.load(conn, "default", ids)
     shelf.index(loaded)
@@ -288,7 +289,7 @@ def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
     more = EntryDraft("api", "late", "beam pump vacuum", entry_time=one.entry_time)
     with connection(shelf.pool) as conn:
         (saved,) = save_page(conn, "default", [more], stages=[], editor="test")
-        contents = reading.contents(conn, "default", [saved.entry_id])
+        contents = read_entries.contents(conn, "default", [saved.entry_id])
         for content in contents.values():
             metadata.store(conn, content, metadata.extract(content, "en"), Known())
         conn.execute(
@@ -356,7 +357,7 @@ def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
         asked = Question(query, mode="keyword", exhaustive=True, facets=facets)
         plan = make_plan(asked, ANNA, limits)
         found = {
-            number: attempt.carry_out(
+            number: branch_run.carry_out(
                 Branch(plan, name, time.monotonic() + 10, time.monotonic),
                 lambda: shelf.tools,
             )
@@ -417,7 +418,7 @@ def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
     def answered() -> dict[str, Any]:
         ends_at = time.monotonic() + 1.5
         branch = Branch(plan, "newest", ends_at, time.monotonic)
-        found = attempt.carry_out(branch, lambda: shelf.tools)
+        found = branch_run.carry_out(branch, lambda: shelf.tools)
         ended = conclude(plan, {0: found})
         page = read_page(lambda: shelf.pool, plan, fold.runs(ended.ranked), 1000)
         return render(plan, uuid7(), ended, page, {})
@@ -429,7 +430,7 @@ def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
         {"lower_bound": matches, "exact": True},
     )
     slow = "SELECT count(*) FROM matched, pg_sleep(30)"
-    monkeypatch.setattr("shared.retrieval.newest._COUNT", slow)
+    monkeypatch.setattr("shared.search.retrieval.modules.newest._COUNT", slow)
     cut = answered()
     assert (cut["state"], cut["complete"]) == ("done", False)
     assert cut["total_candidates"]["exact"] is False

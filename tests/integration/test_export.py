@@ -11,15 +11,15 @@ import psutil
 import psycopg
 import pytest
 
-from api.exports import ExportResponse
+from api.search.exports import ExportResponse
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import connect, connection, make_pool
-from shared.query.plan import Limits, Question, make_plan
-from shared.results.export import Export
-from shared.retrieval.module import Ask, Ground
-from shared.text.facility import PLAIN
+from shared.entries.saving.save import save_page
+from shared.postgres.pool import connect, connection, make_pool
+from shared.search.export.stream import Export
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.module_contract import Ask, Ground
+from shared.text.facility.facility import PLAIN
 from tests.fix_system import System
 from tests.waiting import until
 
@@ -127,7 +127,7 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
     ]
     asked = Question("", exhaustive=True, filters={"source": "heavy"})
     plan = make_plan(asked, Scope("default", "anna"), Limits())
-    monkeypatch.setattr("shared.results.export.BYTES_AT_ONCE", 4000)
+    monkeypatch.setattr("shared.search.export.stream.BYTES_AT_ONCE", 4000)
     with make_pool(database, application="test", size=1) as pool:
         with connection(pool) as conn:
             save_page(conn, "default", made, stages=[], editor="test")

@@ -14,29 +14,29 @@ import pytest
 
 from local.server import Server
 from shared.access.scope import Scope
-from shared.embedding import of_entry
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
-from shared.embedding.vectors import ensure_table
+from shared.adapter_contract.entry import AttachmentRef
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.entries.incoming import AttachmentRef
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, connection, make_pool
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask, Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.settings import Settings
-from shared.text import facility
-from shared.text.declared import Declared
-from shared.text.facility import Facility
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.settings.settings import Settings
+from shared.text.facility import facility
+from shared.text.facility.facility import Facility
+from shared.text.reading.typed_metadata import Declared
+from shared.times.calendar import Clock
 
 TENANT = "default"
 ANNA = Scope(TENANT, "anna")
@@ -152,10 +152,10 @@ def found(
         saved = save_page(conn, TENANT, ENTRIES, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
-        for content in reading.contents(conn, TENANT, ids).values():
+        for content in read_entries.contents(conn, TENANT, ids).values():
             read = metadata.extract(content, "en", own, declared=DECLARED)
             metadata.store(conn, content, read)
-            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+            embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
         loaded = documents.load(conn, TENANT, ids)
         assert not bulk.write(client, mapping.write_alias(index), loaded)
     client.indices.refresh(index=mapping.read_alias(index))
@@ -525,7 +525,7 @@ def test_another_revision_is_known_by_what_it_says(
     draft = EntryDraft("api", "corrector", "beam lost to HCM04 at 5 kV", level="info")
     with connection(pool) as conn:
         (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-        content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
         metadata.store(conn, content, metadata.extract(content, "en", own))
     assert found("pg_fts", {"device": "HCM03"}) == set()
     assert found("pg_fts", {"device": "HCM04"}) == {"corrector", "both"}
@@ -549,7 +549,7 @@ def test_what_another_list_says_is_shown_anew(
     with connection(pool) as conn:
         row = conn.execute("SELECT id FROM entry WHERE external_id = 'corrector'")
         (entry_id,) = row.fetchone() or (None,)
-        content = reading.contents(conn, TENANT, [entry_id])[entry_id]
+        content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
         before = doc_version()
         read = metadata.extract(content, "en", own, declared=DECLARED)
         metadata.store(conn, content, read)

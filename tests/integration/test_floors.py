@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from api.plan_settings import limits_of
+from api.search.plan_settings import limits_of
 from shared.entries.draft import EntryDraft
-from shared.retrieval.semantic import chosen_floor
-from shared.settings import Settings
+from shared.search.retrieval.modules.semantic import chosen_floor
+from shared.settings.settings import Settings
 from tests.integration.fix_asking import Asking
 
 MEANING = "SEARCH_MODULES__SEMANTIC__SETTINGS__SIMILARITY_THRESHOLD"

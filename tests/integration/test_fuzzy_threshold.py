@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from api.plan_settings import limits_of
-from api.schemas.search import SearchRequest
+from api.search.plan_settings import limits_of
+from api.search.schemas.search import SearchRequest
 from shared.entries.draft import EntryDraft
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.query.plan import Limits, Plan, make_plan
-from shared.settings import Settings
+from shared.search.query.plan import Limits, Plan, make_plan
+from shared.settings.settings import Settings
 from tests.integration.fix_asking import ANNA
 
 

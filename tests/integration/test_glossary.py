@@ -11,19 +11,19 @@ import httpx
 import pytest
 
 from shared.access.scope import Scope
-from shared.due import maintenance
 from shared.entries.draft import EntryDraft
 from shared.errors import NotFoundError
-from shared.glossary import listing, mining, terms
-from shared.postgres import connection
-from shared.query.approved import Approved
-from shared.query.plan import Plan
+from shared.glossary import glossary_terms, propose_terms, term_usage
+from shared.postgres.pool import connection
+from shared.search.query.glossary_expansions import Approved
+from shared.search.query.plan import Plan
+from shared.work import chore_records
 from tests.fix_system import System
 from tests.fix_workers import MakeContext
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE
 from tests.integration.test_api_commands import runner
 from tests.waiting import until
-from workers import chores
+from workers.tasks import chores
 
 ENGINES = ("os_bm25", "pg_fts")
 LONG = {"external_id": "long", "text": "The beam position monitor at sector two drifts"}
@@ -108,7 +108,7 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
 
     def answered(query: str, **fields: Any) -> dict[str, Any]:
         with connection(asking.pool) as conn:
-            approved = Approved(terms.approved(conn, "default"))
+            approved = Approved(glossary_terms.approved(conn, "default"))
         plan = asking.plan(query, **fields)
         plan = replace(plan, glossary=approved.asked(plan.tree))
         # As it travels.
@@ -120,14 +120,14 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
         return [one["external_id"] for one in answered(query)["results"]]
 
     with connection(asking.pool) as conn:
-        terms.propose(conn, "default", "BPM", ["beam position monitor"])
-        terms.propose(conn, "elsewhere", "BPM", ["beam committee"])
-        terms.decide(conn, ELSEWHERE, "BPM", "approved", None)
+        glossary_terms.propose(conn, "default", "BPM", ["beam position monitor"])
+        glossary_terms.propose(conn, "elsewhere", "BPM", ["beam committee"])
+        glossary_terms.decide(conn, ELSEWHERE, "BPM", "approved", None)
     assert names("BPM") == []
 
     with connection(asking.pool) as conn:
-        assert terms.decide(conn, ANNA, "bpm", "approved", None)
-        assert terms.decide(conn, ANNA, "bpm", "approved", None) == []
+        assert glossary_terms.decide(conn, ANNA, "bpm", "approved", None)
+        assert glossary_terms.decide(conn, ANNA, "bpm", "approved", None) == []
     assert names("BPM drifts") == ["long"]
     assert (names('"BPM"'), names("drifts -BPM")) == ([], ["long"])
     body = answered("BPM drifts", debug=True)
@@ -142,7 +142,7 @@ def test_a_plan_has_of_what_is_approved_what_its_words_may_mean(asking: Any) -> 
     assert answered("committee")["glossary"] == ()
 
     with connection(asking.pool) as conn:
-        terms.decide(conn, ANNA, "BPM", "rejected", None)
+        glossary_terms.decide(conn, ANNA, "BPM", "rejected", None)
     assert names("BPM") == []
 
 
@@ -259,10 +259,10 @@ def mine(make_context: MakeContext) -> Callable[[], None]:
         # Others of this server may have begun before.
         until(lambda: ended(last), within_seconds=30)
         with connection(ctx.pool) as conn:
-            maintenance.open_chore(conn, maintenance.MINE_GLOSSARY)
+            chore_records.open_chore(conn, chore_records.MINE_GLOSSARY)
         chores.mine_glossary(ctx)
         with connection(ctx.pool) as conn:
-            assert maintenance.unfinished(conn) == []
+            assert chore_records.unfinished(conn) == []
 
     def ended(last: Any) -> bool:
         with connection(ctx.pool) as conn:
@@ -278,7 +278,7 @@ def listed(asking: Any, scope: Scope = ANNA) -> list[tuple[Any, ...]]:
     with connection(asking.pool) as conn:
         return [
             (one.term, one.state, one.forms, one.entries, one.evidence)
-            for one in listing.page(conn, scope, limit=10)
+            for one in term_usage.page(conn, scope, limit=10)
         ]
 
 
@@ -311,10 +311,10 @@ def test_what_entries_explain_is_proposed_once_and_to_who_may_see_one(
 
     with connection(asking.pool) as conn:
         with pytest.raises(NotFoundError):
-            terms.decide(conn, ANNA, "SND", "approved", None)
-        assert terms.approved(conn, "default") == ()
-        terms.decide(conn, BEN, "SND", "rejected", None)
-        terms.decide(conn, ANNA, "BPM", "approved", None)
+            glossary_terms.decide(conn, ANNA, "SND", "approved", None)
+        assert glossary_terms.approved(conn, "default") == ()
+        glossary_terms.decide(conn, BEN, "SND", "rejected", None)
+        glossary_terms.decide(conn, ANNA, "BPM", "approved", None)
     mine()
     assert [one[:2] for one in listed(asking)] == [("BPM", "approved")]
     assert [one[:2] for one in listed(asking, BEN)] == [
@@ -340,8 +340,8 @@ def test_what_no_entry_says_any_more_is_told_to_nobody_and_goes(
 def test_pages_of_many_entries_are_all_read(
     asking: Any, mine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mining, "STEP_ENTRIES", 2)
+    monkeypatch.setattr(propose_terms, "STEP_ENTRIES", 2)
     asking.write(*(EntryDraft("api", f"{n}", "fast orbit (FO)") for n in range(5)))
     mine()
     ((*_, entries, evidence),) = listed(asking)
-    assert (entries, len(evidence)) == (5, listing.MOST_QUOTED)
+    assert (entries, len(evidence)) == (5, term_usage.MOST_QUOTED)

@@ -12,13 +12,13 @@ from uuid import UUID
 import pytest
 
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.opensearch.documents import Document
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"
@@ -48,7 +48,7 @@ def saved(conn, text: str) -> dict[UUID, Document]:
         one.entry_id
         for one in save_page(conn, TENANT, drafts, stages=[], editor="test")
     ]
-    for content in reading.contents(conn, TENANT, ids).values():
+    for content in read_entries.contents(conn, TENANT, ids).values():
         metadata.store(conn, content, metadata.extract(content, None))
     return loaded(conn, ids)
 

@@ -11,17 +11,17 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.due import batches
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import DatabaseQueryError, InternalError, LogchordError
-from shared.opensearch import bulk, documents, filling
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.opensearch import bulk, documents, fill_index
+from shared.work import batches
 from tests.fix_workers import MakeContext
-from workers import index
-from workers.context import Context
-from workers.enhance import extract_metadata
-from workers.index import index_entries
+from workers.runtime.context import Context
+from workers.tasks import index
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"
@@ -42,7 +42,7 @@ def ids(conn: Connection[TupleRow], ctx: Context, monkeypatch) -> list[UUID]:
     found = save_page(conn, TENANT, drafts, stages=[METADATA_STAGE], editor="test")
     conn.commit()
     extract_metadata(ctx)
-    monkeypatch.setattr(filling, "_LOADED_AT_ONCE", 2)
+    monkeypatch.setattr(fill_index, "_LOADED_AT_ONCE", 2)
     return sorted(one.entry_id for one in found)
 
 

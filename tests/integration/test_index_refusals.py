@@ -7,14 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from shared.broker import METADATA_STAGE
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import METADATA_STAGE
 from shared.opensearch import documents, mapping
 from tests.fix_workers import MakeContext
-from workers.context import Context
-from workers.enhance import extract_metadata
-from workers.index import index_entries
+from workers.runtime.context import Context
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"

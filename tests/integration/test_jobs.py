@@ -16,23 +16,23 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from local.server import Server
-from shared import broker
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.broker import BrokerClock
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import InvalidRequestError, NotFoundError, OpenSearchError
-from shared.jobs import closing, outcome, progress
-from shared.jobs import job as jobs
-from shared.jobs.closing import Ending
-from shared.jobs.job import Job
-from shared.jobs.outcome import Candidate, Outcome
-from shared.postgres import make_pool
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results import finish
-from shared.settings import Settings
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock
+from shared.postgres.pool import make_pool
+from shared.search.jobs import close_job, outcome, progress
+from shared.search.jobs import job as jobs
+from shared.search.jobs.close_job import Ending
+from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.response import finish
+from shared.settings.settings import Settings
 
 SCOPE = Scope("default", "anna", allowed=frozenset({"search"}))
 PLAN = make_plan(Question("beam", mode="hybrid"), SCOPE, Limits())
@@ -171,8 +171,8 @@ def ending(state: str = "done", *told: Outcome) -> Ending:
 
 def test_a_direct_job_is_stored_once_at_its_end(conn: Connection[TupleRow]) -> None:
     job = new_job()
-    assert closing.close_job(conn, job, ending())
-    assert not closing.close_job(conn, job, ending("failed"))
+    assert close_job.close_job(conn, job, ending())
+    assert not close_job.close_job(conn, job, ending("failed"))
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "done"
     assert stored.request["query"] == "beam"
@@ -183,7 +183,7 @@ def test_whoever_stores_a_direct_job_does_not_wait_for_the_disk(
 ) -> None:
     asked = "SELECT current_setting('synchronous_commit')"
     conn.execute("SET LOCAL synchronous_commit = on")
-    assert closing.close_job(conn, new_job(), ending())
+    assert close_job.close_job(conn, new_job(), ending())
     assert conn.execute(asked).fetchone() == ("off",)
 
 
@@ -193,14 +193,14 @@ def test_a_submitted_job_ends_once_by_compare_and_set(
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
     assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
-    assert closing.close_job(conn, job, ending("partial"))
-    assert not closing.close_job(conn, job, ending("done"))
+    assert close_job.close_job(conn, job, ending("partial"))
+    assert not close_job.close_job(conn, job, ending("done"))
     assert jobs.own(conn, SCOPE, job.job_id).state == "partial"
 
 
 def test_a_stored_job_holds_no_text_of_an_entry(conn: Connection[TupleRow]) -> None:
     job = new_job()
-    closing.close_job(conn, job, ending())
+    close_job.close_job(conn, job, ending())
     row = conn.execute(
         "SELECT branches::text || ranked::text FROM job WHERE id = %s", (job.job_id,)
     ).fetchone()
@@ -214,14 +214,14 @@ def test_somebody_elses_job_is_as_absent_as_none(
     conn: Connection[TupleRow], other: Scope
 ) -> None:
     job = new_job()
-    closing.close_job(conn, job, ending())
+    close_job.close_job(conn, job, ending())
     with pytest.raises(NotFoundError):
         jobs.own(conn, other, job.job_id)
 
 
 def test_a_job_past_its_retention_is_gone(conn: Connection[TupleRow]) -> None:
     job = new_job()
-    closing.close_job(conn, job, ending())
+    close_job.close_job(conn, job, ending())
     stored = jobs.own(conn, SCOPE, job.job_id)
     ended = stored.ended_at or datetime.now(UTC)
     jobs.refuse_expired(stored, 24, ended + timedelta(hours=24))
@@ -246,10 +246,10 @@ def test_an_overdue_job_ends_with_what_is_in(
     outcome.keep(
         client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
     )
-    assert len(closing.finish_overdue_jobs(conn, client)) == 1
+    assert len(close_job.finish_overdue_jobs(conn, client)) == 1
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "partial"
-    assert closing.finish_overdue_jobs(conn, client) == []
+    assert close_job.finish_overdue_jobs(conn, client) == []
 
 
 @pytest.mark.requirement("F26", "P8")
@@ -259,7 +259,7 @@ def test_an_overdue_job_names_the_branch_that_was_not_heard_of(
     job = overdue_job(conn)
     jobs.open_job(client, job)
     keep(client, job, 0, FOUND, mailbox=None)
-    (ended,) = closing.finish_overdue_jobs(conn, client)
+    (ended,) = close_job.finish_overdue_jobs(conn, client)
     assert (ended.state, ended.unheard) == ("partial", ("semantic",))
     stored = jobs.own(conn, SCOPE, job.job_id)
     told = [(b["name"], b["status"], b["error_code"]) for b in stored.branches or []]
@@ -279,7 +279,7 @@ def test_a_redis_that_hangs_costs_all_overdue_jobs_together_one_time_out(
         settings = Settings.load({"BROKER_URL": f"redis://127.0.0.1:{port}/0"})
         hanging = broker.jobs_redis(settings, timeout_seconds=0.5)
         began = time.monotonic()
-        closing.finish_overdue_jobs(conn, hanging)
+        close_job.finish_overdue_jobs(conn, hanging)
         took = time.monotonic() - began
         hanging.close()
     states = {jobs.own(conn, SCOPE, job.job_id).state for job in overdue}
@@ -317,7 +317,7 @@ def test_an_overdue_job_whose_state_was_flushed_ends_failed(
     job = overdue_job(conn)
     jobs.open_job(client, job)
     client.flushdb()
-    closing.finish_overdue_jobs(conn, client)
+    close_job.finish_overdue_jobs(conn, client)
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.error is not None
@@ -328,7 +328,7 @@ def test_an_overdue_job_whose_state_was_flushed_ends_failed(
 def test_overdue_jobs_end_with_redis_down_too(conn: Connection[TupleRow]) -> None:
     job = overdue_job(conn)
     nowhere = redis.Redis(port=1, socket_connect_timeout=0.2)
-    closing.finish_overdue_jobs(conn, nowhere)
+    close_job.finish_overdue_jobs(conn, nowhere)
     assert jobs.own(conn, SCOPE, job.job_id).state == "failed"
 
 
@@ -338,7 +338,7 @@ def test_a_job_whose_plan_cannot_be_read_ends_and_keeps_nobody_behind_it(
 ) -> None:
     odd, other = overdue_job(conn), overdue_job(conn)
     conn.execute("UPDATE job SET plan = plan - 'query' WHERE id = %s", (odd.job_id,))
-    assert len(closing.finish_overdue_jobs(conn, client)) == 2
+    assert len(close_job.finish_overdue_jobs(conn, client)) == 2
     found = [jobs.own(conn, SCOPE, job.job_id) for job in (odd, other)]
     assert [job.ended_at is None for job in found] == [False, False]
     assert found[0].error is not None
@@ -350,7 +350,7 @@ def test_a_job_with_time_left_is_left_alone(
 ) -> None:
     job = new_job(submitted=True)
     jobs.submit_job(conn, job)
-    assert closing.finish_overdue_jobs(conn, client) == []
+    assert close_job.finish_overdue_jobs(conn, client) == []
     assert jobs.own(conn, SCOPE, job.job_id).ended_at is None
 
 
@@ -362,7 +362,7 @@ def test_an_overdue_job_keeps_why_its_branches_failed(
         job = overdue_job(conn)
         jobs.open_job(client, job)
         keep(client, job, 0, down, mailbox=None)
-        closing.finish_overdue_jobs(conn, client)
+        close_job.finish_overdue_jobs(conn, client)
         stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.branches is not None
@@ -377,7 +377,7 @@ def test_an_overdue_job_whose_every_branch_failed_says_so_and_not_that_time_ran_
     for number, (name, unit) in enumerate([("os_bm25", "bm25"), ("semantic", "x")]):
         down = outcome.failure(name, unit, OpenSearchError())
         keep(client, job, number, down, mailbox=None)
-    closing.finish_overdue_jobs(conn, client)
+    close_job.finish_overdue_jobs(conn, client)
     stored = jobs.own(conn, SCOPE, job.job_id)
     assert stored.state == "failed"
     assert stored.error is not None
@@ -398,7 +398,7 @@ def test_an_overdue_job_whose_fallback_took_over_is_done(
     instead = replace(FOUND, name="pg_fts", fallback_for="os_bm25")
     keep(client, job, 0, down, instead, mailbox=None)
     keep(client, job, 1, EMPTY, mailbox=None)
-    closing.finish_overdue_jobs(conn, client)
+    close_job.finish_overdue_jobs(conn, client)
     assert jobs.own(conn, SCOPE, job.job_id).state == "done"
 
 
@@ -415,6 +415,6 @@ def test_a_job_ends_in_time_whatever_the_brokers_clock_says(
         )
         jobs.submit_job(conn, skewed)
     conn.commit()
-    assert len(closing.finish_overdue_jobs(conn, client)) == 1
+    assert len(close_job.finish_overdue_jobs(conn, client)) == 1
     assert jobs.own(conn, SCOPE, ended.job_id).state == "failed"
     assert jobs.own(conn, SCOPE, running.job_id).ended_at is None

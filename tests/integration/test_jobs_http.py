@@ -17,14 +17,14 @@ import httpx
 import pytest
 import redis
 
-from api.schemas.branches import BranchOutcome
+from api.search.schemas.branches import BranchOutcome
 from local import service_user
 from local.server import Place, free_port
 from local.valkey import EmbeddedValkey
-from shared import broker
-from shared.embedding.encoders import DEFAULT_MODEL
-from shared.ranking import calibration
-from shared.settings import Settings
+from shared.embedding.models.encoders import DEFAULT_MODEL
+from shared.messaging import broker
+from shared.search.ranking import calibration
+from shared.settings.settings import Settings
 from tests.fix_servers import Reap
 from tests.fix_system import System
 from tests.waiting import until

@@ -10,16 +10,16 @@ import pytest
 import redis
 
 from api.context import CallerInfo
-from api.mailbox import Mailbox
-from api.searches import Searches
-from shared import broker
+from api.search.mailbox import Mailbox
+from api.search.searches import Searches
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.broker import BrokerClock
-from shared.postgres import make_pool
-from shared.query.plan import Question
-from shared.settings import Settings
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock
+from shared.postgres.pool import make_pool
+from shared.search.query.plan import Question
+from shared.settings.settings import Settings
 
 WAIT_SECONDS = 10.0
 

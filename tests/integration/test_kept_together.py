@@ -14,19 +14,19 @@ import pytest
 from psycopg import sql
 
 from bench import logbook
-from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
-from shared.due import batches, rows
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.entries.found import LINKS_STAGE
-from shared.stages import passing
-from shared.uuid7 import uuid7
-from shared.vocabulary.learning import Known
-from workers import together
-from workers.enhance import extract_metadata
-from workers.stages import run_stage
+from shared.entries.reading import read_entries
+from shared.entries.reading.findings_shown import LINKS_STAGE
+from shared.entries.saving.save import save_page, tombstone
+from shared.ids import uuid7
+from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
+from shared.stages import entry_stages
+from shared.vocabulary.learn_words import Known
+from shared.work import batches, due_work
+from workers.tasks import batch_commit
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.stages import run_stage
 
 TENANT = "default"
 NOON = datetime(2024, 6, 10, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ def ctx(make_context):
 @pytest.fixture
 def patient(monkeypatch) -> None:
     """However slow the machine is, nothing is kept before there is enough."""
-    monkeypatch.setattr(together, "KEEP_SECONDS", 60.0)
+    monkeypatch.setattr(batch_commit, "KEEP_SECONDS", 60.0)
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def save(conn) -> Save:
         text: str = "RF cavity tripped",
         *,
         tenant: str = TENANT,
-        work_class: int = rows.LIVE,
+        work_class: int = due_work.LIVE,
         stages: Sequence[str] = (METADATA_STAGE,),
         **more: Any,
     ) -> UUID:
@@ -115,7 +115,7 @@ def drafts(seed: int) -> list[dict[str, Any]]:
 
 def keep(conn, tenant: str, ids: Iterable[UUID], expected: str, *, at_once: int):
     """Read these entries and keep so many of them at a time."""
-    contents = reading.contents(conn, tenant, [*ids])
+    contents = read_entries.contents(conn, tenant, [*ids])
     found = [(one, metadata.extract(one, expected)) for one in contents.values()]
     known = Known()
     for at in range(0, len(found), at_once):
@@ -220,7 +220,7 @@ def test_a_batch_that_the_database_holds_up_goes_back_before_its_limit(
     gone = save("B-1")
     tombstone(conn, TENANT, gone, reason=None, stages=[METADATA_STAGE])
     conn.commit()
-    monkeypatch.setattr(together, "FAILING_SECONDS", 0.0)
+    monkeypatch.setattr(batch_commit, "FAILING_SECONDS", 0.0)
     one_batch = islice(batches.batches(ctx.pool, METADATA_STAGE, (), limit=8), 1)
     monkeypatch.setattr(ctx, "batches", lambda *_, **__: one_batch)
 
@@ -243,7 +243,7 @@ def test_a_claim_that_is_lost_beside_its_batch_has_no_effect(
     ctx, conn, save, monkeypatch
 ):
     ids = [save(f"A-{number}") for number in range(4)]
-    taken: list[rows.Claim] = []
+    taken: list[due_work.Claim] = []
 
     def take_one(name, *_):
         if name == "before_finish" and not taken:
@@ -251,7 +251,9 @@ def test_a_claim_that_is_lost_beside_its_batch_has_no_effect(
             conn.execute(
                 "UPDATE work SET leased_until = now() WHERE entry_id = %s", ids[1:2]
             )
-            taken.extend(rows.claim(conn, METADATA_STAGE, limit=1, entry_ids=ids[1:2]))
+            taken.extend(
+                due_work.claim(conn, METADATA_STAGE, limit=1, entry_ids=ids[1:2])
+            )
             conn.commit()
 
     monkeypatch.setattr(ctx, "checkpoint", take_one)
@@ -315,7 +317,7 @@ def test_an_edit_beside_its_batch_is_read_and_its_neighbours_are_kept(
 def test_what_may_take_long_is_begun_once_what_was_made_before_is_kept(
     ctx, conn, save, monkeypatch, where
 ):
-    words = "beam " * together.SHORT_CHARACTERS
+    words = "beam " * batch_commit.SHORT_CHARACTERS
     short = [save(f"A-{number}") for number in range(3)]
     long = save("B-1", text=words if where == "text" else "see the file")
     if where == "file":
@@ -345,11 +347,11 @@ def test_what_may_take_long_is_begun_once_what_was_made_before_is_kept(
     (read,) = conn.execute(
         "SELECT length(stream) FROM entry_text WHERE entry_id = %s", (long,)
     ).fetchall()
-    assert read[0] > together.SHORT_CHARACTERS
+    assert read[0] > batch_commit.SHORT_CHARACTERS
 
 
 def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save):
-    live, bulk = save("A-1"), save("A-2", work_class=rows.BULK)
+    live, bulk = save("A-1"), save("A-2", work_class=due_work.BULK)
     other = save("A-1", tenant="other")
 
     extract_metadata(ctx, (live, bulk, other))
@@ -359,16 +361,16 @@ def test_what_is_kept_together_is_of_one_facility_and_one_class(ctx, conn, save)
         "SELECT entry_id, tenant, class FROM work WHERE stage = 'index'"
     ).fetchall()
     assert {*due} == {
-        (live, TENANT, rows.LIVE),
-        (bulk, TENANT, rows.BULK),
-        (other, "other", rows.LIVE),
+        (live, TENANT, due_work.LIVE),
+        (bulk, TENANT, due_work.BULK),
+        (other, "other", due_work.LIVE),
     }
 
 
 @pytest.mark.usefixtures("patient")
 def test_findings_of_a_batch_are_kept_in_one_commit(make_context, conn, save):
     ctx = make_context(LOGCHORD_STAGES='{"links": {"enabled": true}}')
-    stages = passing.of_entries(ctx.settings)
+    stages = entry_stages.of_entries(ctx.settings)
     ids = [
         save(f"A-{number}", f"see entry B-{number}", stages=stages, tenant=tenant)
         for tenant in (TENANT, "other")

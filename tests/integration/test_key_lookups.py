@@ -12,12 +12,12 @@ import psycopg
 import pytest
 from starlette.requests import Request
 
-from api.callers import Callers
+from api.access.callers import Callers
 from shared.access import keys
 from shared.access.scope import Scope
 from shared.errors import AccessError
-from shared.postgres import make_pool
-from shared.settings import Settings
+from shared.postgres.pool import make_pool
+from shared.settings.settings import Settings
 from tests.waiting import until
 
 NOBODY: Any = None

@@ -6,9 +6,9 @@ import asyncio
 
 import psycopg
 
-from api.key_use import KeyUse
+from api.access.key_use import KeyUse
 from shared.access import keys
-from shared.postgres import make_pool
+from shared.postgres.pool import make_pool
 from tests.waiting import until
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from bench import quality_engines
 from shared.access.scope import Scope
-from shared.embedding import convert, stored
-from shared.embedding.onnx_encoder import OnnxEncoder
-from shared.jobs.outcome import Candidate, Outcome
-from shared.query.plan import Limits, Question, make_plan
-from shared.ranking.facts import Facts
-from shared.ranking.rank import rank
+from shared.embedding.models import convert_minilm, model_folder
+from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import rank
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data" / "retrieval"
 QUESTIONS, OTHERS = 8, 20
@@ -23,8 +23,8 @@ NO_WORDS = Outcome("os_bm25", "empty", "bm25")
 @pytest.fixture(scope="session")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
     cache = tmp_path_factory.mktemp("cache")
-    convert.ensure(cache)
-    return OnnxEncoder(stored.folder_of(cache, convert.INT8))
+    convert_minilm.ensure(cache)
+    return OnnxEncoder(model_folder.folder_of(cache, convert_minilm.INT8))
 
 
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:

@@ -10,14 +10,14 @@ import redis
 from redis.exceptions import RedisError, ResponseError
 from structlog.testing import capture_logs
 
-from shared import broker
 from shared.access import limits
 from shared.access.limits import WINDOW_SECONDS, Allowance, Limiter
 from shared.errors import CapacityError
-from shared.link import Link
+from shared.ids import uuid7
 from shared.log import get_logger
-from shared.settings import Settings
-from shared.uuid7 import uuid7
+from shared.messaging import broker
+from shared.messaging.redis_link import Link
+from shared.settings.settings import Settings
 
 WAIT_SECONDS = 10.0
 LIMIT = WINDOW_SECONDS

@@ -8,16 +8,17 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from shared.due import schedule
-from shared.postgres import connection
-from shared.sources import operate, runs
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.sources.admin import admin_actions
+from shared.work import schedule
 from tests.certificates import make_certificate
 from tests.contract.stubs.olog import OlogStub, make_stub
 from tests.integration.fix_sources import TENANT, Runtime
 from tests.waiting import until
-from workers import listening
 from workers.adapters.kit.stub import StubEntry
-from workers.listening import Listeners
+from workers.upkeep import source_listeners
+from workers.upkeep.source_listeners import Listeners
 
 NAME = "ring"
 
@@ -25,8 +26,8 @@ NAME = "ring"
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     """Look and try again without waiting."""
-    monkeypatch.setattr(listening, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(listening, "FIRST_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(source_listeners, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(source_listeners, "FIRST_WAIT_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -53,14 +54,14 @@ def is_due(runtime: Runtime, listeners: Listeners) -> bool:
     with connection(runtime.pool) as conn:
         listeners.turn(conn)
         due = schedule.due_of_sources(conn)
-    return (NAME, runs.TAIL) in {(one.source, one.kind) for one in due}
+    return (NAME, run_records.TAIL) in {(one.source, one.kind) for one in due}
 
 
 def hear(runtime: Runtime, listeners: Listeners, olog: OlogStub) -> None:
     """Wait until the source is listened to, and read what it had before."""
     until(lambda: is_due(runtime, listeners), within_seconds=20, what="a word")
     assert olog.is_heard()
-    runtime.turn(NAME, runs.TAIL)
+    runtime.turn(NAME, run_records.TAIL)
     assert not is_due(runtime, listeners)
 
 
@@ -71,7 +72,7 @@ def test_a_word_makes_the_tail_due_and_carries_nothing(runtime, listeners, olog)
 
     until(lambda: is_due(runtime, listeners), within_seconds=10, what="a due tail")
     assert runtime.texts(NAME) == {}
-    runtime.turn(NAME, runs.TAIL)
+    runtime.turn(NAME, run_records.TAIL)
     assert list(runtime.texts(NAME)) == ["7"]
 
 
@@ -89,8 +90,8 @@ def test_a_lost_socket_costs_nothing_and_is_opened_again(runtime, listeners, olo
 def test_a_word_during_a_run_is_not_forgotten(runtime, listeners, olog):
     hear(runtime, listeners, olog)
     with connection(runtime.pool) as conn:
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
-        run = schedule.take(conn, NAME, runs.TAIL)
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+        run = schedule.take(conn, NAME, run_records.TAIL)
     assert run is not None
 
     olog.add(StubEntry(number=7, time=datetime.now(UTC), text="RF trip"))
@@ -107,13 +108,13 @@ def test_who_is_paused_or_set_otherwise_is_listened_to_no_more(
 ):
     hear(runtime, listeners, olog)
     with connection(runtime.pool) as conn:
-        operate.pause(conn, TENANT, NAME, subject="test")
+        admin_actions.pause(conn, TENANT, NAME, subject="test")
     is_due(runtime, listeners)
     until(lambda: not olog.is_heard(), within_seconds=10, what="a closed socket")
 
     with connection(runtime.pool) as conn:
-        operate.resume(conn, TENANT, NAME)
-    runtime.turn(NAME, runs.TAIL)
+        admin_actions.resume(conn, TENANT, NAME)
+    runtime.turn(NAME, run_records.TAIL)
     hear(runtime, listeners, olog)
     runtime.configure(NAME, olog, args={"listen": False}, require_initial_ingest=False)
     is_due(runtime, listeners)

@@ -10,15 +10,16 @@ import pytest
 from opensearchpy import OpenSearch
 from psycopg import Connection
 
-from shared.query import plan as planning
-from shared.query.compiled.question import Question
-from shared.query.plan import Limits, make_plan
-from shared.retrieval import attempt, columns, questions
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask, Found, Tools
-from shared.vocabulary.present import Present
+from shared.search.query import plan as planning
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.plan import Limits, make_plan
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.vocabulary.recent_words import Present
 from tests.integration.fix_engines import ANYBODY, Logbook, Text
 
 LONG = "why was there not enough cooling water flow at night"
@@ -91,7 +92,7 @@ def test_asking_ahead_and_knowing_words_change_no_answer(
     statuses = set()
     for query in QUESTIONS:
         with monkeypatch.context() as patched:
-            patched.setattr(questions, "_LONG_WORDS", NEVER)
+            patched.setattr(branch_query, "_LONG_WORDS", NEVER)
             expected = found(query, tools)
         # The second time all words that there are were looked up by the first.
         for one in (tools, knowing, knowing):
@@ -176,13 +177,13 @@ def test_what_goes_out_together_shares_the_time_that_is_left(
     written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[int] = []
-    limit_time = columns.limit_time
+    limit_time = candidate_rows.limit_time
 
     def noted(conn: Connection[Any], ms: int, **given: bool) -> None:
         limits.append(ms)
         limit_time(conn, ms, **given)
 
-    monkeypatch.setattr(columns, "limit_time", noted)
+    monkeypatch.setattr(candidate_rows, "limit_time", noted)
     assert found(query, written.tools()).hits
     assert limits
     # Two statements, each under the last limit that went before it.
@@ -198,7 +199,7 @@ def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
     for query in ("pump", LONG):
         plan = make_plan(planning.Question(query, mode="keyword"), ANYBODY, Limits())
         branch = Branch(plan, "os_bm25", time.time() + 5, time.time)
-        first, second = attempt.carry_out(branch, lambda: tools)
+        first, second = branch_run.carry_out(branch, lambda: tools)
         told[query] = first.status, first.error_code, first.retriable
         assert second.status == "ok"
     assert told["pump"] == told[LONG]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from shared.access.scope import Scope
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.of_entry import embed
-from shared.entries import reading
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors.embed_entry import embed
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.results.hydrate import hydrate
-from shared.results.passage import passage
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.search.results.hydrate import hydrate
+from shared.search.results.passage import passage
 
 TENANT = "default"
 HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" * 80
@@ -18,7 +18,7 @@ HTML = "<div class='note'>" + "<p>Pump <b>7</b> was <i>loud</i> &amp; hot.</p>" 
 def test_a_result_shows_of_a_page_what_was_embedded_and_no_tags(conn) -> None:
     draft = EntryDraft("api", "A-1", HTML, text_format="html")
     (saved,) = save_page(conn, TENANT, [draft], stages=["metadata"], editor="test")
-    content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+    content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
 
     found = embed(content, HashingEncoder())
     row = hydrate(conn, [saved.entry_id], Scope(TENANT, "anna"), 1000)[saved.entry_id]

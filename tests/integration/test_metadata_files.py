@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from shared.due import schedule
 from shared.errors import LogchordError
-from shared.postgres import connection
-from shared.sources import beside, runs, walk
-from shared.sources.walk import Means
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.sources.intake import metadata_sidecar
+from shared.sources.runs import run_steps
+from shared.sources.runs.run_steps import Means
+from shared.work import schedule
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import STAGES, TENANT, open_io
 from tests.waiting import until
@@ -66,7 +68,7 @@ def test_what_the_file_says_stands_among_the_metadata_and_the_file_stays(runtime
     found = stored(runtime, own)
     assert found.metadata.items() >= AS_STORED.items()
     assert "12" in found.metadata.values()
-    assert beside.FLAG not in found.flags
+    assert metadata_sidecar.FLAG not in found.flags
     with connection(runtime.pool) as conn:
         files = Stock(conn, TENANT, NAME).attachments()
     assert [one["filename"] for one in files] == ["Metadata.JSON"]
@@ -103,7 +105,7 @@ def test_a_file_that_is_no_object_costs_a_flag_and_nothing_else(runtime, olog, c
 
     assert (run.added, run.quarantined, run.state) == (1, 0, "done")
     found = stored(runtime, own)
-    assert beside.FLAG in found.flags
+    assert metadata_sidecar.FLAG in found.flags
     assert "12" in found.metadata.values()
 
 
@@ -115,27 +117,27 @@ def test_a_file_that_does_not_come_is_waited_for_five_seconds(runtime):
 
     run = runtime.run(NAME)
 
-    assert time.monotonic() - began < 2 * beside.FETCH_SECONDS
+    assert time.monotonic() - began < 2 * metadata_sidecar.FETCH_SECONDS
     assert (run.added, run.state) == (1, "done")
-    assert beside.FLAG in stored(runtime, own).flags
+    assert metadata_sidecar.FLAG in stored(runtime, own).flags
 
 
 def test_a_missing_file_is_asked_for_again_by_a_backfill_alone(runtime, olog):
     own = olog.add(entry(1, missing=True))
     runtime.run(NAME)
-    assert beside.FLAG in stored(runtime, own).flags
+    assert metadata_sidecar.FLAG in stored(runtime, own).flags
     # The list says the same as before, only that the file is there.
     olog.edit(own, files=entry(1).files)
     asked = files_asked(olog)
 
     runtime.run(NAME)
     assert files_asked(olog) == asked
-    run = runtime.run(NAME, runs.BACKFILL)
+    run = runtime.run(NAME, run_records.BACKFILL)
 
     assert run.updated == 1
     found = stored(runtime, own)
     assert found.metadata.items() >= AS_STORED.items()
-    assert beside.FLAG not in found.flags
+    assert metadata_sidecar.FLAG not in found.flags
 
 
 def test_a_reparse_keeps_what_the_file_said_though_it_is_gone(runtime, olog):
@@ -143,7 +145,7 @@ def test_a_reparse_keeps_what_the_file_said_though_it_is_gone(runtime, olog):
     runtime.run(NAME)
     asked = len(olog.requests())
 
-    run = runtime.run(NAME, runs.REPARSE)
+    run = runtime.run(NAME, run_records.REPARSE)
 
     assert (run.unchanged, run.updated) == (1, 0)
     assert len(olog.requests()) == asked
@@ -159,14 +161,16 @@ def test_where_files_are_only_linked_none_is_asked_for(runtime, olog):
     assert files_asked(olog) == 0
     found = stored(runtime, own)
     assert "operator" not in found.metadata
-    assert beside.FLAG not in found.flags
+    assert metadata_sidecar.FLAG not in found.flags
 
 
 def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, olog):
     ids = [olog.add(entry(number)) for number in range(1, 4)]
     with connection(runtime.pool) as conn:
-        run_id = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        run_id = run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+        )
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
     means = Means(
         runtime.settings,
         runtime.pool,
@@ -179,12 +183,12 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
 
     def has_ended() -> bool:
         nonlocal turns
-        taken = walk.take(means, NAME, runs.TAIL)
+        taken = run_steps.take(means, NAME, run_records.TAIL)
         if taken is not None:
             turns += 1
             taken.settle(_error(taken))
         with connection(runtime.pool) as conn:
-            run = runs.one(conn, TENANT, run_id)
+            run = run_records.one(conn, TENANT, run_id)
         return run is not None and run.ended_at is not None
 
     until(has_ended, within_seconds=20, what="the end of the run")
@@ -194,12 +198,12 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
     for own in ids:
         assert stored(runtime, own).metadata.items() >= AS_STORED.items()
     with connection(runtime.pool) as conn:
-        run = runs.one(conn, TENANT, run_id)
+        run = run_records.one(conn, TENANT, run_id)
     assert run is not None
     assert (run.state, run.added) == ("done", len(ids))
 
 
-def _error(taken: walk.Walk) -> Any:
+def _error(taken: run_steps.Walk) -> Any:
     try:
         taken.take_steps(time.monotonic() + 15)
     except LogchordError as exc:

@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 
 from bench import work_rows
-from shared.entries.narrowing import NARROWED
-from shared.query.filters import Filters
+from shared.entries.reading.filter_sql import NARROWED
+from shared.search.query.filters.filters import Filters
 
 ENTRIES = 5000
 

@@ -14,9 +14,9 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from shared.access.scope import Scope
-from shared.embedding import nearest, sizes, vectors
-from shared.embedding.encoders import Vectors
-from shared.entries.narrowing import ANYTHING
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import exact_or_index, nearest, vectors
+from shared.entries.reading.filter_sql import ANYTHING
 from tests.integration.fix_vectors import DIMENSION, NOON, MakeEntry, unit
 
 EVERYBODY = Scope(tenant="lab", subject="alice", groups=("shift",))
@@ -194,15 +194,15 @@ def test_a_size_is_asked_for_again_after_a_while(
     make_vector_entry: MakeEntry,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sizes, "EXACT_ROWS", 1)
+    monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 1)
     now = [0.0]
-    known = sizes.Sizes(lambda: now[0])
+    known = exact_or_index.Sizes(lambda: now[0])
     params = {**EVERYBODY.params, **ANYTHING}
     make_vector_entry()
     assert known.reach(conn, table, params, 9) is None
     make_vector_entry()
     assert known.reach(conn, table, params, 9) is None
-    now[0] = sizes.KEPT_SECONDS
+    now[0] = exact_or_index.KEPT_SECONDS
     assert known.reach(conn, table, params, 9) == 9
 
 
@@ -241,13 +241,13 @@ def test_a_filter_chooses_the_way_that_reads_less(
     one_of: int,
     reach: int | None,
 ) -> None:
-    monkeypatch.setattr(sizes, "EXACT_ROWS", 99)
-    monkeypatch.setattr(sizes, "FEW_PASSING", 10)
+    monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 99)
+    monkeypatch.setattr(exact_or_index, "FEW_PASSING", 10)
     monkeypatch.setattr(nearest, "MIN_EF_SEARCH", 20)
     rare = make_spread(one_of, source="rare")
     only_rare = {**ANYTHING, "only_sources": ["rare"]}
     asked = {**EVERYBODY.params, **only_rare}
-    chosen = sizes.Sizes(time.monotonic).reach(conn, table, asked, 9)
+    chosen = exact_or_index.Sizes(time.monotonic).reach(conn, table, asked, 9)
     assert chosen == (None if reach is None else pytest.approx(reach, rel=0.1))
     found = vectors.nearest(conn, table, EVERYBODY, unit((1,))[0], 6, filters=only_rare)
     assert ids(found) == rare[:6]
@@ -273,8 +273,8 @@ def test_a_page_is_full_however_little_passes_and_however_soon_the_index_ends(
     rare: dict[str, Any],
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr(sizes, "FEW_PASSING", few)
-    monkeypatch.setattr(sizes, "EXACT_ROWS", few)
+    monkeypatch.setattr(exact_or_index, "FEW_PASSING", few)
+    monkeypatch.setattr(exact_or_index, "EXACT_ROWS", few)
     monkeypatch.setattr(nearest, "MIN_EF_SEARCH", 20)
     wanted = make_spread(100, **rare)
     scope = EVERYBODY
@@ -318,8 +318,8 @@ def test_a_page_that_the_index_fills_behind_a_filter_is_that_of_all(
     make_spread: MakeSpread,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sizes, "EXACT_ROWS", 99)
-    monkeypatch.setattr(sizes, "FEW_PASSING", 10)
+    monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 99)
+    monkeypatch.setattr(exact_or_index, "FEW_PASSING", 10)
     make_spread(2, source="rare")
     filters = {**ANYTHING, "only_sources": ["rare"]}
     exactly = searching(conn, table, filters, page=75).page(
@@ -348,7 +348,7 @@ def unreached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> nearest._Search:
     """Insert what the index does not reach all of; return the search for its page."""
-    monkeypatch.setattr(sizes, "EXACT_ROWS", 0)
+    monkeypatch.setattr(exact_or_index, "EXACT_ROWS", 0)
     random = np.random.default_rng(3)
     # Eighty notes of each that are nearly one and the same know no others.
     corners = random.normal(size=(8, DIMENSION))

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 
 from api.context import CallerInfo
-from api.schemas.search import SearchRequest
-from api.searches import Searches
-from shared import broker
+from api.search.schemas.search import SearchRequest
+from api.search.searches import Searches
 from shared.access.cursors import Signer
-from shared.broker import BrokerClock
 from shared.entries.draft import EntryDraft
 from shared.errors import ModuleNotEnabledError
-from shared.postgres import Pool, make_pool
-from shared.query.plan import Question
-from shared.settings import Settings
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock
+from shared.postgres.pool import Pool, make_pool
+from shared.search.query.plan import Question
+from shared.settings.settings import Settings
 from tests.integration.fix_asking import ANNA, Asking
 
 

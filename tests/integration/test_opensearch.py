@@ -12,16 +12,16 @@ from uuid import UUID
 import pytest
 
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError, OpenSearchError
+from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client, refusal, translated_errors
 from shared.opensearch.documents import Document
-from shared.settings import Settings
-from shared.text.analyser import MAX_POSITIONED_TOKENS
-from shared.uuid7 import uuid7
+from shared.settings.settings import Settings
+from shared.text.analysis.analyser import MAX_POSITIONED_TOKENS
 
 pytestmark = pytest.mark.timeout(180)
 TENANT = "default"
@@ -70,7 +70,7 @@ def document_of(conn):
     def document_of(text: str = "RF trip", **fields: Any) -> Document:
         draft = EntryDraft("api", str(uuid7()), text, **fields)
         (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
-        content = reading.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
+        content = read_entries.contents(conn, TENANT, [saved.entry_id])[saved.entry_id]
         metadata.store(conn, content, metadata.extract(content, None))
         (document,) = documents.load(conn, TENANT, [saved.entry_id])
         return document

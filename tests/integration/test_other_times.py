@@ -10,9 +10,9 @@ import pytest
 from shared.entries.draft import EntryDraft
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results import other_times
+from shared.search.absence import outside_time_range
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.times.calendar import Clock
 from tests.integration.fix_asking import ANNA, BEN, Asking
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -131,14 +131,14 @@ def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) 
 def test_no_more_than_the_limit_is_counted_and_a_late_count_costs_nothing_else(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(other_times, "MOST", 2)
+    monkeypatch.setattr(outside_time_range, "MOST", 2)
     told = asked(logbook, "klystron tripped yesterday")["relaxation"]
     assert told["count_outside"] == 2
 
     def late(*_: object) -> None:
         raise DatabaseQueryError
 
-    monkeypatch.setattr(other_times, "log", get_logger())
-    monkeypatch.setattr(other_times, "_counted", late)
+    monkeypatch.setattr(outside_time_range, "log", get_logger())
+    monkeypatch.setattr(outside_time_range, "_counted", late)
     body = asked(logbook, "klystron tripped yesterday")
     assert (names(body), body["relaxation"]) == (["in"], None)

@@ -15,26 +15,32 @@ import pytest
 from pydantic import BaseModel
 
 from shared.access.scope import Scope
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors.live_models import InUse
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import LogchordError
-from shared.postgres import Pool, connection, make_pool
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import outside
-from shared.retrieval.circuit import (
+from shared.ids import uuid7
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.branch import plugin_module
+from shared.search.retrieval.circuit import (
     OPENS_AFTER_FAILURES,
     PROBE_SECONDS,
     Circuit,
     Circuits,
 )
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Ask, Found, Named, SearchToolDescriptor, Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.uuid7 import uuid7
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    Named,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.query_vectors import QueryVectors
 
 ENTRIES = (
     EntryDraft("api", "open", "the beam was lost"),
@@ -74,7 +80,7 @@ class World:
         question = Question(query, mode="outside", **fields)
         plan = make_plan(question, Scope(tenant, "anna"), LIMITS)
         described = SearchToolDescriptor(name, "", "outside", execute, "marks")
-        return outside.execute(described, Ask.lasting(plan, seconds), self.tools)
+        return plugin_module.execute(described, Ask.lasting(plan, seconds), self.tools)
 
     def everything(self, *_: object) -> Found:
         """Name every entry there is, one that never was, and one of them twice."""
@@ -89,7 +95,9 @@ def world(database: str) -> Iterator[World]:
     with connection(pool) as conn:
         saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
         ids = {one.external_id: one.entry_id for one in saved}
-        for content in reading.contents(conn, "default", list(ids.values())).values():
+        for content in read_entries.contents(
+            conn, "default", list(ids.values())
+        ).values():
             metadata.store(conn, content, metadata.extract(content, None))
         tombstone(conn, "default", ids["gone"], reason="test", stages=[])
     tools = Tools(
@@ -164,7 +172,7 @@ def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):
         return Found()
 
     try:
-        for _ in range(outside.THREADS + 1):
+        for _ in range(plugin_module.THREADS + 1):
             with pytest.raises(LogchordError) as caught:
                 world.found(hangs, seconds=0.1)
             assert caught.value.error_code == "branch_timeout"
@@ -183,7 +191,7 @@ def test_what_hangs_again_and_again_is_left_alone_and_asked_now_and_then(
         ended.wait(30)
         return world.everything()
 
-    monkeypatch.setattr(outside, "ENOUGH_SECONDS", 0.01)
+    monkeypatch.setattr(plugin_module, "ENOUGH_SECONDS", 0.01)
     now = [0.0]
     world.tools = replace(world.tools, circuits=Circuits(lambda: now[0]))
     try:
@@ -200,7 +208,7 @@ def test_what_hangs_again_and_again_is_left_alone_and_asked_now_and_then(
     now[0] += PROBE_SECONDS
     assert world.found(world.everything, name="hanging") == ["ours", "open"]
     assert world.outcome(world.everything, name="hanging").skipped is None
-    assert len(asked) <= outside.THREADS + 1
+    assert len(asked) <= plugin_module.THREADS + 1
 
 
 def late(world: World, name: str) -> None:
@@ -221,14 +229,14 @@ def late(world: World, name: str) -> None:
 
 def test_whoever_hurries_a_module_closes_it_to_nobody(world):
     """Its circuit is shared by every tenant, and a deadline is one caller's own."""
-    assert 0.1 < outside.ENOUGH_SECONDS < 1
+    assert 0.1 < plugin_module.ENOUGH_SECONDS < 1
     for _ in range(OPENS_AFTER_FAILURES):
         late(world, "hurried")
     assert world.found(world.everything, name="hurried") == ["ours", "open"]
 
 
 def test_an_error_is_an_answer_and_no_sign_that_a_module_hangs(world, monkeypatch):
-    monkeypatch.setattr(outside, "ENOUGH_SECONDS", 0.01)
+    monkeypatch.setattr(plugin_module, "ENOUGH_SECONDS", 0.01)
 
     def errs(*_: object) -> Found:
         raise ValueError
@@ -266,5 +274,5 @@ def test_a_number_of_another_library_becomes_one_that_travels(world):
 
     plan = make_plan(Question("beam", mode="outside"), Scope("default", "anna"), LIMITS)
     described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
-    found = outside.execute(described, Ask.lasting(plan, 5.0), world.tools)
+    found = plugin_module.execute(described, Ask.lasting(plan, 5.0), world.tools)
     assert [type(hit.score) for hit in found.hits] == [float]

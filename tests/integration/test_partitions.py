@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from shared.jobs import partitions
+from shared.search.jobs import partitions
 
 HOUR = 500_000
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding import of_entry
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.results.hydrate import hydrate
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
+from shared.search.results.hydrate import hydrate
 from tests.integration.fix_asking import Asking
 
 HTML = (
@@ -59,7 +59,7 @@ def test_a_filter_finds_a_cell_by_the_unit_above_it(
 def test_values_are_those_of_the_device_in_their_row(conn) -> None:
     draft = EntryDraft("api", "A-1", MARKDOWN, text_format="markdown")
     (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = reading.contents(conn, "default", [saved.entry_id])[saved.entry_id]
+    content = read_entries.contents(conn, "default", [saved.entry_id])[saved.entry_id]
     metadata.store(conn, content, metadata.extract(content, "en"))
     kept = conn.execute(
         "SELECT device, parameter, name, value, said_at IS NOT NULL"
@@ -75,8 +75,8 @@ def test_values_are_those_of_the_device_in_their_row(conn) -> None:
 def test_chunks_of_a_page_with_a_table_are_parts_of_what_is_shown(conn) -> None:
     draft = EntryDraft("api", "A-1", HTML, text_format="html")
     (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
-    content = reading.contents(conn, "default", [saved.entry_id])[saved.entry_id]
-    found = of_entry.embed(content, HashingEncoder())
+    content = read_entries.contents(conn, "default", [saved.entry_id])[saved.entry_id]
+    found = embed_entry.embed(content, HashingEncoder())
     shown = hydrate(conn, [saved.entry_id], Scope("default", "anna"), 1000)
     text = shown[saved.entry_id].text
     assert "\nIGP8 | 8e-9 | 300\nIGP9 | 9e-9 | 300\n" in text

@@ -13,12 +13,12 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from api import own_jobs
-from api.threads import Threads, run_step
-from shared import patience
+from api.search import own_jobs
+from api.server.thread_pool import Threads, run_step
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, LogchordError
-from shared.postgres import Pool, connection, make_pool
+from shared.postgres import request_deadline
+from shared.postgres.pool import Pool, connection, make_pool
 
 LIMIT_SECONDS = 1.0
 # The watch looks four times a second.
@@ -40,7 +40,7 @@ def nap(pool: Pool, *naps: float) -> None:
 
 def in_a_request(step: Callable[..., object], *args: object) -> tuple[float, str]:
     def run() -> tuple[float, str]:
-        patience.begin(LIMIT_SECONDS)
+        request_deadline.begin(LIMIT_SECONDS)
         began = time.monotonic()
         try:
             step(*args)
@@ -104,14 +104,14 @@ def test_each_step_of_a_long_request_has_the_time_of_one_with_its_thread() -> No
     async def long_request() -> tuple[float, float]:
         with Threads(1) as pool:
             asyncio.get_running_loop().set_default_executor(pool)
-            patience.begin(0.0)
-            without = await asyncio.to_thread(patience.at_most, 60.0)
+            request_deadline.begin(0.0)
+            without = await asyncio.to_thread(request_deadline.at_most, 60.0)
             pool.submit(threading.Event().wait, 0.5)
-            return without, await run_step(patience.at_most, 60.0)
+            return without, await run_step(request_deadline.at_most, 60.0)
 
     without, left = asyncio.run(long_request())
     assert without == 0.0
-    assert 0.0 < left < patience.REQUEST_SECONDS - 0.4
+    assert 0.0 < left < request_deadline.REQUEST_SECONDS - 0.4
 
 
 def test_outside_a_request_there_is_no_such_limit(pool: Pool) -> None:

@@ -8,7 +8,7 @@ from typing import LiteralString
 import pytest
 
 from shared.errors import LogchordError
-from shared.postgres import Pool, at_once, make_pool
+from shared.postgres.pool import Pool, at_once, make_pool
 
 DOUBLED: LiteralString = "SELECT 2 * %s::int"
 

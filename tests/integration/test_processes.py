@@ -5,14 +5,14 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from shared.due import processes
-from shared.due.processes import Identity, Reporter
+from shared.work import live_processes
+from shared.work.live_processes import Identity, Reporter
 from tests.waiting import eventually, until
 
 
 @pytest.fixture
 def reporting(database, monkeypatch):
-    monkeypatch.setattr(processes, "REPORT_SECONDS", 0.1)
+    monkeypatch.setattr(live_processes, "REPORT_SECONDS", 0.1)
     started: list[Reporter] = []
 
     def report(kind: str = "embed") -> Reporter:
@@ -29,7 +29,7 @@ def reporting(database, monkeypatch):
 
 def listing(database):
     with psycopg.connect(database) as conn:
-        return processes.listing(conn)
+        return live_processes.listing(conn)
 
 
 def test_a_process_is_listed_while_it_reports_and_gone_when_it_leaves(
@@ -71,7 +71,7 @@ def test_a_process_is_stale_after_15_s_by_the_databases_clock(conn, age, stale):
         (age,),
     )
 
-    assert [one.stale for one in processes.listing(conn)] == [stale]
+    assert [one.stale for one in live_processes.listing(conn)] == [stale]
 
 
 def test_a_process_that_died_is_forgotten_after_an_hour(reporting, database):

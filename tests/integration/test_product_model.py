@@ -33,7 +33,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from local.server import Server
-from shared.broker import (
+from shared.messaging.broker import (
     DUPLICATES_STAGE,
     EMBED_PREFIX,
     INDEX_STAGE,
@@ -41,15 +41,15 @@ from shared.broker import (
     make_app,
     task_of,
 )
-from shared.due import rows
-from shared.opensearch import searchable
-from shared.settings import Settings
+from shared.opensearch import refresh
+from shared.settings.settings import Settings
+from shared.work import due_work
 from tests.fix_system import System
-from workers.context import Context, Resources
-from workers.duplicates import place_entries
-from workers.enhance import embed_entries, extract_metadata
-from workers.index import index_entries
-from workers.stages import run_stage
+from workers.runtime.context import Context, Resources
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import embed_entries, extract_metadata
+from workers.tasks.index import index_entries
+from workers.tasks.stages import run_stage
 
 # As many as a default run has time for; what B21 asks for takes minutes.
 FEW, SHORT, MANY, LONG = 6, 25, 200, 50
@@ -143,7 +143,7 @@ class Product:
         else:
             pytest.fail("work is left")
         assert self.ctx.opensearch is not None
-        searchable.refresh(self.ctx.opensearch, self.ctx.settings.opensearch_index)
+        refresh.refresh(self.ctx.opensearch, self.ctx.settings.opensearch_index)
 
 
 class Machine(RuleBasedStateMachine):
@@ -244,7 +244,7 @@ class Machine(RuleBasedStateMachine):
         """Let a worker die with what it has claimed; three deaths are a verdict."""
         if self.deaths == MOST_DEATHS:
             return
-        taken = rows.claim(self.product.conn, stage, limit=5)
+        taken = due_work.claim(self.product.conn, stage, limit=5)
         for one in {claim.claim for claim in taken}:
             self.deaths += 1
             self.product.conn.execute(_EXPIRE, (one,))

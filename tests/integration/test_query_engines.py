@@ -11,8 +11,8 @@ from typing import Any, LiteralString
 import pytest
 import yaml
 
-from shared.postgres import connection
-from shared.retrieval import pg_fts
+from shared.postgres.pool import connection
+from shared.search.retrieval.modules import pg_fts
 from tests.integration import brute_force
 from tests.integration.brute_force import (
     Entry,

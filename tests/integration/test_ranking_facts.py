@@ -12,25 +12,25 @@ import numpy as np
 import pytest
 
 from shared.access.scope import Scope
-from shared.embedding import feedback, vectors
-from shared.embedding.vectors import ensure_table
-from shared.enrich.duplicates import placing
+from shared.embedding.vectors import feedback, vectors
+from shared.embedding.vectors.vectors import ensure_table
+from shared.enrich.duplicates import place_entry
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import tombstone
-from shared.jobs.outcome import Outcome
-from shared.postgres import connection
-from shared.query import bearing
-from shared.query.ordering import NAMED
-from shared.query.plan import Plan
-from shared.ranking import fold
-from shared.ranking.facts import Facts
-from shared.results import facts
-from shared.results.conclusion import conclude
-from shared.results.page import read_page
-from shared.results.response import render
-from shared.text import things
-from shared.text.facility import PLAIN
-from shared.uuid7 import uuid7
+from shared.entries.saving.save import tombstone
+from shared.ids import uuid7
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Outcome
+from shared.search.query import ranking_context
+from shared.search.query.ordering import NAMED
+from shared.search.query.plan import Plan
+from shared.search.ranking import fold
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.response.response_body import render
+from shared.search.results import ranking_features
+from shared.search.results.conclude import conclude
+from shared.search.results.result_page import read_page
+from shared.text.facility import devices
+from shared.text.facility.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, CLOCK, ENCODER, Asking
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -77,7 +77,7 @@ def world(asking: Asking) -> World:
     ids = asking.write(*ENTRIES)
     for entry_id in ids.values():
         with connection(asking.pool) as conn:
-            placing.place(conn, "default", entry_id)
+            place_entry.place(conn, "default", entry_id)
     return World(asking.pool, asking.tools, ids)
 
 
@@ -134,7 +134,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
     told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
-    known = facts.read(lambda: world.pool, plan, flat(told), 1000)
+    known = ranking_features.read(lambda: world.pool, plan, flat(told), 1000)
     found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
@@ -152,7 +152,9 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
 
 
 def read_of(world: World, plan: Plan) -> Facts:
-    return facts.read(lambda: world.pool, plan, flat(world.carried_out(plan)), 1000)
+    return ranking_features.read(
+        lambda: world.pool, plan, flat(world.carried_out(plan)), 1000
+    )
 
 
 def test_a_question_moves_towards_the_best_three_that_people_wrote(
@@ -189,11 +191,14 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
 ) -> None:
     plan = world.plan("vacuum pump", mode="hybrid")
     told, models = flat(world.carried_out(plan)), world.tools.models
-    read = facts.read(lambda: world.pool, plan, told, 1000)
+    read = ranking_features.read(lambda: world.pool, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
     monkeypatch.delattr(vectors, "registered")
-    assert facts.read(lambda: world.pool, plan, told, 1000, models.named) == read
+    assert (
+        ranking_features.read(lambda: world.pool, plan, told, 1000, models.named)
+        == read
+    )
     assert read.moved
 
 
@@ -242,7 +247,7 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
     asking: Asking,
 ) -> None:
     table = "name,kind,system,aliases\nHCM02,device,,\nHCM03,device,,\n"
-    own = replace(PLAIN, things=things.read(table))
+    own = replace(PLAIN, things=devices.read(table))
     ids = asking.write(
         EntryDraft("api", "named", "The corrector HCM-03 tripped after the fill"),
         EntryDraft("api", "next", "The corrector HCM 2 tripped after the fill"),
@@ -258,12 +263,12 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
 
     def near(query: str) -> dict[str, bool]:
         plan = asking.plan(query, **every)
-        plan = replace(plan, ordering=bearing.ordered(plan, own, CLOCK, {}))
+        plan = replace(plan, ordering=ranking_context.ordered(plan, own, CLOCK, {}))
         told = asking.carried_out(plan)
         assert {hit.entry_id for one in flat(told) for hit in one.hits} == {*names}
         body = asking.answer(plan, told)
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
-        known = facts.read(lambda: asking.pool, plan, flat(told), 5000).near
+        known = ranking_features.read(lambda: asking.pool, plan, flat(told), 5000).near
         read = {names[one]: ways == {NAMED} for one, ways in known.items()}
         of = {
             name: {"entity_proximity": 1.2 if is_named else 1.1}
@@ -283,17 +288,17 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
 ) -> None:
     plan = world.plan("vacuum pump")
     told = world.carried_out(plan)
-    late = facts.read(lambda: world.pool, plan, flat(told), 0)
+    late = ranking_features.read(lambda: world.pool, plan, flat(told), 0)
     ended = conclude(plan, told, late)
     assert not ended.order.reranked
     assert [note.code for note in ended.order.notes] == ["rerank_skipped"]
     with connection(world.pool) as conn:
         conn.execute("LOCK TABLE likeness IN ACCESS EXCLUSIVE MODE")
-        assert facts.read(lambda: world.pool, plan, flat(told), 50) == late
+        assert ranking_features.read(lambda: world.pool, plan, flat(told), 50) == late
 
 
 def test_the_order_is_stored_and_read_back_whole(world: World) -> None:
-    from shared.results.stored import read_order
+    from shared.search.response.job_answer import read_order
 
     plan = world.plan("vacuum pump", ordering={"min_relevance_score": 0.2})
     told = world.carried_out(plan)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import DatabaseQueryError
-from shared.postgres import connection, make_pool
+from shared.postgres.pool import connection, make_pool
 
 
 def test_a_read_only_pool_reads_and_refuses_to_write(database):

@@ -8,28 +8,28 @@ from uuid import UUID
 
 import pytest
 
-from shared.broker import INDEX_STAGE, METADATA_STAGE
-from shared.due import maintenance
-from shared.due.maintenance import REBUILD_INDEX, RECONCILE_INDEX
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.saving.save import save_page, tombstone
+from shared.ids import uuid7
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import (
     aliases,
-    asking,
-    buckets,
-    compare,
+    compare_index,
+    day_buckets,
     documents,
     mapping,
     rebuild,
-    tidying,
+    request_rebuild,
+    tidy_indices,
 )
-from shared.opensearch.compare import Sides
-from shared.uuid7 import uuid7
+from shared.opensearch.compare_index import Sides
+from shared.work import chore_records
+from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX
 from tests.integration import watched_chores
 from tests.integration.watched_chores import Watched, due_now, finish_though_killed
-from workers import chores
-from workers.enhance import extract_metadata
-from workers.index import index_entries
+from workers.tasks import chores
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
 
 pytestmark = pytest.mark.timeout(240)
 TENANT = "default"
@@ -141,7 +141,7 @@ def test_an_index_is_made_anew_under_edits_and_deletions_and_holds_the_same(
             assert held(ctx, read), phase
 
     ctx.at["before_step"] = live
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
 
     result = finish(ctx, committing, chore)
 
@@ -162,10 +162,10 @@ def test_an_index_is_made_anew_under_edits_and_deletions_and_holds_the_same(
 
 @pytest.mark.requirement("C47")
 def test_killed_once_in_each_step_the_next_worker_goes_on(ctx, committing, filled):
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
     died = finish_though_killed(ctx, committing, chore, lambda: turn(ctx, committing))
 
-    ended = maintenance.find(committing, chore)
+    ended = chore_records.find(committing, chore)
     assert (ended.state, ended.done) == ("done", len(filled))
     assert died == set(PHASES) - {"read", "reading", "drain"}
     found = aliases.look(ctx.opensearch, base_of(ctx))
@@ -179,22 +179,22 @@ def test_stopped_in_a_step_the_old_index_stays_whole_and_nothing_is_left(
     ctx, committing, save, filled, phase
 ):
     before = aliases.look(ctx.opensearch, base_of(ctx)).read
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
 
     def stop(now: str) -> None:
         if now == phase:
             save("during", text="between the two")
             save("e3", text="edited between the two")
             work(ctx)
-            maintenance.cancel(committing, chore)
+            chore_records.cancel(committing, chore)
 
     ctx.at["before_step"] = stop
     for _ in range(20):
         step(ctx, committing)
-    assert maintenance.find(committing, chore).state == "cancelled"
+    assert chore_records.find(committing, chore).state == "cancelled"
     ctx.at.clear()
 
-    tidying.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
+    tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
 
     found = aliases.look(ctx.opensearch, base_of(ctx))
     if phase == "swap":
@@ -204,17 +204,17 @@ def test_stopped_in_a_step_the_old_index_stays_whole_and_nothing_is_left(
         assert (found.read, found.write, found.bare) == (before, before, ())
     assert held(ctx, str(found.read)) == wanted(committing)
     # And another may begin.
-    finish(ctx, committing, asking.ask(committing))
+    finish(ctx, committing, request_rebuild.ask(committing))
     assert held(ctx, mapping.read_alias(base_of(ctx))) == wanted(committing)
     assert aliases.look(ctx.opensearch, base_of(ctx)).bare == ()
 
 
 def test_a_rebuild_in_hand_is_left_alone_by_upkeep(ctx, committing, filled):
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
     seen = []
 
     def tidy(phase: str) -> None:
-        tidying.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
+        tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
         seen.append(phase)
 
     ctx.at["before_step"] = tidy
@@ -237,7 +237,7 @@ def test_what_is_put_in_its_place_is_what_began_again_after_a_loss(
 
     ctx.at["before_step"] = lose
 
-    finish(ctx, committing, asking.ask(committing))
+    finish(ctx, committing, request_rebuild.ask(committing))
 
     assert lost
     assert ctx.done.count("create") == 2
@@ -261,7 +261,7 @@ def test_with_the_old_index_lost_midway_searches_fail_until_the_new_one_is_whole
 
     ctx.at["before_step"] = lose
 
-    finish(ctx, committing, asking.ask(committing))
+    finish(ctx, committing, request_rebuild.ask(committing))
 
     assert missing[0]
     assert not missing[-1]
@@ -271,19 +271,19 @@ def test_with_the_old_index_lost_midway_searches_fail_until_the_new_one_is_whole
 def test_with_the_old_index_lost_and_the_rebuild_given_up_what_there_is_is_completed(
     ctx, committing, filled
 ):
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
 
     def lose(phase: str) -> None:
         if phase == "copy":
             old = aliases.look(ctx.opensearch, base_of(ctx)).read
             ctx.opensearch.indices.delete(index=old)
-            maintenance.cancel(committing, chore)
+            chore_records.cancel(committing, chore)
 
     ctx.at["before_step"] = lose
     step(ctx, committing)
-    assert maintenance.find(committing, chore).state == "cancelled"
+    assert chore_records.find(committing, chore).state == "cancelled"
 
-    tidying.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
+    tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
     chores.reconcile_index(ctx)
     work(ctx)
 
@@ -295,7 +295,7 @@ def test_with_the_old_index_lost_and_the_rebuild_given_up_what_there_is_is_compl
 def test_whoever_claimed_before_the_write_alias_moved_is_waited_for(
     ctx, committing, filled
 ):
-    chore = asking.ask(committing)
+    chore = request_rebuild.ask(committing)
     committing.execute(
         "INSERT INTO work (entry_id, stage, tenant, claim, claimed_at, leased_until)"
         " VALUES (%s, 'index', %s, uuidv7(), now(), now() + interval '1 h')",
@@ -303,8 +303,8 @@ def test_whoever_claimed_before_the_write_alias_moved_is_waited_for(
     )
     for _ in range(6):
         step(ctx, committing)
-    assert maintenance.find(committing, chore).phase == "wait"
-    assert maintenance.find(committing, chore).due_at > maintenance.now(committing)
+    assert chore_records.find(committing, chore).phase == "wait"
+    assert chore_records.find(committing, chore).due_at > chore_records.now(committing)
 
     # Its lease is over: whoever comes now looks at the aliases as they are.
     committing.execute("UPDATE work SET leased_until = now()")
@@ -325,13 +325,13 @@ def test_what_was_missed_on_the_way_is_found_and_written_before_the_swap(
         extract_metadata(ctx)
         committing.execute("DELETE FROM work WHERE entry_id = ANY(%s)", (missed,))
         name = str(aliases.look(ctx.opensearch, base_of(ctx)).write)
-        body = {"entry_id": str(ghost), "day": buckets.day_of(ghost), "check": 1}
+        body = {"entry_id": str(ghost), "day": day_buckets.day_of(ghost), "check": 1}
         client = ctx.opensearch
         client.index(index=name, id=str(ghost), body=body, params={"refresh": "true"})
 
     ctx.at["before_step"] = harm
 
-    result = finish(ctx, committing, asking.ask(committing))
+    result = finish(ctx, committing, request_rebuild.ask(committing))
 
     assert (result["rounds"], result["healed"]) == (1, 2)
     assert "drain" in ctx.done
@@ -340,7 +340,7 @@ def test_what_was_missed_on_the_way_is_found_and_written_before_the_swap(
 
 def test_a_full_one_has_every_text_read_anew_first(ctx, committing, filled):
     committing.execute("UPDATE entry_text SET analyser_version = 0")
-    chore = asking.ask(committing, full=True)
+    chore = request_rebuild.ask(committing, full=True)
     finish(ctx, committing, chore)
     left = committing.execute(
         "SELECT count(*) FROM entry_text WHERE analyser_version = 0"
@@ -359,30 +359,30 @@ def test_an_index_of_an_older_release_is_made_anew_by_itself_but_not_in_a_loop(
     }
     ctx.opensearch.indices.create(index=f"{base_of(ctx)}-v1-17-abc", body=body)
 
-    tidying.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
+    tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
 
-    chore = asking.under_way(committing)
+    chore = request_rebuild.under_way(committing)
     assert chore is not None
-    maintenance.cancel(committing, chore)
-    tidying.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
-    assert asking.under_way(committing) is None
+    chore_records.cancel(committing, chore)
+    tidy_indices.tidy(ctx.opensearch, base_of(ctx), ctx.pool)
+    assert request_rebuild.under_way(committing) is None
 
 
 def test_days_that_are_equal_are_not_looked_into(ctx, committing, filled):
     base = base_of(ctx)
     sides = Sides(ctx.opensearch, mapping.read_alias(base), ctx.pool, 7)
-    first = compare.look(sides, None)
+    first = compare_index.look(sides, None)
     assert first.goes_on is not None
     assert (first.goes_on["days"], first.seen) == ([], len(filled))
-    assert compare.look(sides, first.goes_on).goes_on is None
+    assert compare_index.look(sides, first.goes_on).goes_on is None
 
     committing.execute(
         "UPDATE entry SET doc_version = doc_version + 1 WHERE id = %s", (filled[3],)
     )
-    second = compare.look(sides, None)
+    second = compare_index.look(sides, None)
     assert second.goes_on is not None
     assert len(second.goes_on["days"]) == 1
-    third = compare.look(sides, second.goes_on)
+    third = compare_index.look(sides, second.goes_on)
     assert [row.id for row in third.differ] == [filled[3]]
 
 
@@ -398,7 +398,7 @@ def test_what_comes_back_just_after_its_tombstone_left_is_in_the_index_at_once(
         " WHERE deleted_at IS NOT NULL"
     )
     alias = mapping.read_alias(base_of(ctx))
-    maintenance.start_over(committing, RECONCILE_INDEX)
+    chore_records.start_over(committing, RECONCILE_INDEX)
     chores.reconcile_index(ctx)
     assert str(filled[3]) not in held(ctx, alias)
 
@@ -427,7 +427,7 @@ def test_a_tombstone_older_than_its_days_is_in_no_index_made_anew(
     alias = mapping.read_alias(base_of(ctx))
     assert str(filled[3]) in held(ctx, alias)
 
-    result = finish(ctx, committing, asking.ask(committing))
+    result = finish(ctx, committing, request_rebuild.ask(committing))
 
     # Left out, not taken along and found to be too many.
     assert (result["rounds"], result["healed"]) == (0, 0)

@@ -9,10 +9,10 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from shared.due import maintenance
-from shared.opensearch import aliases, asking
+from shared.opensearch import aliases, request_rebuild
 from shared.opensearch.client import make_client
-from shared.settings import Settings
+from shared.settings.settings import Settings
+from shared.work import chore_records
 from tests.fix_system import BIN, System
 from tests.waiting import until
 
@@ -86,7 +86,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
     begun = typed(system, "rebuild", "--no-wait")
     again = typed(system, "rebuild", "--no-wait")
     with psycopg.connect(system.database, autocommit=True) as conn:
-        chore = asking.under_way(conn)
+        chore = request_rebuild.under_way(conn)
         assert chore is not None
         assert begun.stdout == again.stdout == f"rebuild {chore}: queued\n"
         assert "One is under way already" in again.stderr
@@ -100,7 +100,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
         )
         system.start("chores")
         until(
-            lambda: maintenance.find(conn, chore).phase == "wait",
+            lambda: chore_records.find(conn, chore).phase == "wait",
             within_seconds=60,
             what=system.tail("chores"),
         )
@@ -108,7 +108,7 @@ def test_one_that_is_stopped_leaves_the_old_index_and_is_taken_back(system: Syst
         stopped = typed(system, "rebuild", "--stop")
 
         assert stopped.returncode == 0, stopped.stderr
-        assert maintenance.find(conn, chore).state == "cancelled"
+        assert chore_records.find(conn, chore).state == "cancelled"
         assert indices(system).read == before.read
     until(
         lambda: indices(system) == before, within_seconds=30, what=system.tail("upkeep")

@@ -8,20 +8,20 @@ from uuid import UUID
 
 import pytest
 
-from shared.broker import METADATA_STAGE, embed_stage
-from shared.due import maintenance, rows
-from shared.due.maintenance import REBUILD_INDEX, REBUILD_KNOWLEDGE
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import ConflictError
-from shared.opensearch import aliases, asking, mapping
-from shared.stages import knowledge
+from shared.messaging.broker import METADATA_STAGE, embed_stage
+from shared.opensearch import aliases, mapping, request_rebuild
+from shared.stages import derived_data
+from shared.work import chore_records, due_work
+from shared.work.chore_records import REBUILD_INDEX, REBUILD_KNOWLEDGE
 from tests.integration.watched_chores import Watched, due_now, finish
-from workers import chores
-from workers.context import Context
-from workers.duplicates import place_entries
-from workers.enhance import embed_entries, extract_metadata
-from workers.index import index_entries
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import embed_entries, extract_metadata
+from workers.tasks.index import index_entries
 
 pytestmark = pytest.mark.timeout(240)
 MODEL = "hashing-384"
@@ -46,7 +46,7 @@ def ctx(make_context, opensearch) -> Iterator[Watched]:
 @pytest.fixture
 def filled(committing, ctx, monkeypatch) -> None:
     """Five entries of each of two facilities, the first of them deleted."""
-    monkeypatch.setattr(knowledge, "STEP_ENTRIES", 3)
+    monkeypatch.setattr(derived_data, "STEP_ENTRIES", 3)
     for number in range(5):
         for tenant in TENANTS:
             draft = EntryDraft("api", f"{number}", f"klystron {number} tripped")
@@ -68,7 +68,7 @@ def work(ctx: Context) -> None:
 def everything() -> list[tuple[str, str, int]]:
     """What is due once all of it is to be made anew, and nothing of what is gone."""
     named = [f"{tenant}:{n}" for tenant in TENANTS for n in range(1, 5)]
-    return sorted((name, stage, rows.BULK) for name in named for stage in STAGES)
+    return sorted((name, stage, due_work.BULK) for name in named for stage in STAGES)
 
 
 def step(ctx: Context, conn: Any) -> None:
@@ -94,10 +94,10 @@ def found(ctx: Context) -> int:
 def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
     ctx, committing
 ):
-    first: UUID = knowledge.ask(committing)
+    first: UUID = derived_data.ask(committing)
     with pytest.raises(ConflictError):
-        knowledge.ask(committing)
-    then = asking.ask(committing)
+        derived_data.ask(committing)
+    then = request_rebuild.ask(committing)
 
     step(ctx, committing)
     assert committing.execute(DUE).fetchall() == everything()
@@ -105,7 +105,7 @@ def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
     assert committing.execute("SELECT FROM embedding_input").fetchall() == []
     for stage in (extract_metadata, lambda c: embed_entries(c, MODEL)):
         step(ctx, committing)
-        one, other = (maintenance.find(committing, each) for each in (first, then))
+        one, other = (chore_records.find(committing, each) for each in (first, then))
         assert (one.phase, other.phase) == ("reading", "create")
         assert found(ctx) == 8
         stage(ctx)
@@ -118,7 +118,7 @@ def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
         assert found(ctx) == 8
 
     finish(committing, then, turn)
-    one, other = (maintenance.find(committing, each) for each in (first, then))
+    one, other = (chore_records.find(committing, each) for each in (first, then))
     assert one.ended_at is not None
     assert other.ended_at is not None
     assert one.ended_at < other.ended_at
@@ -129,14 +129,14 @@ def test_texts_are_read_and_vectors_made_anew_and_the_index_asked_for_waits(
 @pytest.mark.requirement("S4-71")
 @pytest.mark.usefixtures("filled")
 def test_a_full_rebuild_makes_vectors_too_before_it_makes_the_index(ctx, committing):
-    chore = asking.ask(committing, full=True)
+    chore = request_rebuild.ask(committing, full=True)
     old = aliases.look(ctx.opensearch, ctx.settings.opensearch_index).read
 
     step(ctx, committing)
     assert committing.execute(DUE).fetchall() == everything()
     extract_metadata(ctx)
     step(ctx, committing)
-    assert maintenance.find(committing, chore).phase == "reading"
+    assert chore_records.find(committing, chore).phase == "reading"
 
     def turn() -> None:
         work(ctx)

@@ -9,16 +9,12 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from shared.broker import embed_stage
-from shared.due import maintenance, quarantine, rows
-from shared.due.maintenance import REEMBED_MODEL
-from shared.due.outcomes import Budget
-from shared.due.quarantine import Which
-from shared.embedding import asking, of_entry, reembed, switching, tables
-from shared.embedding.encoders import HashingEncoder
-from shared.entries import reading
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.switch import reembed, request_reembed, switch_model
+from shared.embedding.vectors import embed_entry, vector_tables
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import (
     ConflictError,
     EmbeddingGenerationError,
@@ -26,10 +22,15 @@ from shared.errors import (
     InvalidRequestError,
     NotFoundError,
 )
+from shared.messaging.broker import embed_stage
+from shared.work import chore_records, due_work, quarantine
+from shared.work.chore_records import REEMBED_MODEL
+from shared.work.quarantine import Which
+from shared.work.quarantine_budget import Budget
 from tests.integration import watched_chores
 from tests.integration.watched_chores import Watched, due_now, finish_though_killed
-from workers import chores
-from workers.enhance import embed_entries
+from workers.tasks import chores
+from workers.tasks.enhance import embed_entries
 
 pytestmark = pytest.mark.timeout(240)
 TENANT = "default"
@@ -70,12 +71,12 @@ def filled(ctx, save) -> list[UUID]:
 
 def work(ctx: Watched, conn, models: tuple[str, ...] = (OLD, NEW)) -> None:
     for model in models:
-        if tables.registered(conn, model):
+        if vector_tables.registered(conn, model):
             embed_entries(ctx, model)
 
 
 def ask(conn, *, activate: bool = True, **asked: Any) -> UUID:
-    return asking.ask(conn, NEW, batch=7, activate=activate, **asked)
+    return request_reembed.ask(conn, NEW, batch=7, activate=activate, **asked)
 
 
 def step(ctx: Watched, conn) -> None:
@@ -97,7 +98,7 @@ def finish(
 
 def held(conn, model: str) -> list[tuple[UUID, int, int]]:
     """Entry, revision and chunk of every vector."""
-    table = tables.registered(conn, model)
+    table = vector_tables.registered(conn, model)
     assert table is not None
     query = sql.SQL("SELECT entry_id, revision, chunk FROM {} ORDER BY 1, 3")
     return conn.execute(query.format(sql.Identifier(table.table_name))).fetchall()
@@ -112,7 +113,7 @@ def wanted(conn) -> list[tuple[UUID, int, int]]:
 
 
 def live(conn) -> str:
-    found = tables.live(conn)
+    found = vector_tables.live(conn)
     assert found is not None
     return found.model
 
@@ -156,7 +157,7 @@ def test_killed_once_in_each_step_the_next_worker_goes_on(ctx, committing, fille
     assert died == set(PHASES)
     assert live(committing) == NEW
     assert held(committing, NEW) == held(committing, OLD) == wanted(committing)
-    assert maintenance.find(committing, chore).done == len(filled)
+    assert chore_records.find(committing, chore).done == len(filled)
 
 
 def test_what_was_written_before_the_model_was_in_use_is_waited_for(
@@ -168,7 +169,7 @@ def test_what_was_written_before_the_model_was_in_use_is_waited_for(
     for _ in range(4):
         step(ctx, committing)
 
-    assert maintenance.find(committing, chore).phase == "wait"
+    assert chore_records.find(committing, chore).phase == "wait"
     drafts = [EntryDraft("api", "late", "written long before its commit")]
     (saved,) = save_page(late, TENANT, drafts, stages=[], editor="test")
     late.commit()
@@ -229,12 +230,12 @@ def test_stopped_it_leaves_the_old_model_and_goes_on_where_it_was(
 
     def stop(phase: str) -> None:
         if phase == "drain":
-            maintenance.cancel(committing, chore)
+            chore_records.cancel(committing, chore)
 
     ctx.at["before_step"] = stop
     for _ in range(4):
         step(ctx, committing)
-    assert (maintenance.find(committing, chore).state, live(committing)) == (
+    assert (chore_records.find(committing, chore).state, live(committing)) == (
         "cancelled",
         OLD,
     )
@@ -254,7 +255,7 @@ def test_one_that_lacks_an_entry_is_not_switched_to_unless_forced(
 ):
     def put_aside(phase: str) -> None:
         if phase == "drain" and not quarantine.listing(committing, Which("*"), limit=1):
-            taken = rows.claim(
+            taken = due_work.claim(
                 committing, embed_stage(NEW), limit=1, entry_ids=[filled[0]]
             )
             error = EmbeddingGenerationError(retriable=False)
@@ -279,11 +280,11 @@ def test_it_waits_until_whoever_searches_has_loaded_the_model(ctx, committing, f
     for _ in range(12):
         step(ctx, committing)
         work(ctx, committing)
-    assert (maintenance.find(committing, chore).phase, live(committing)) == (
+    assert (chore_records.find(committing, chore).phase, live(committing)) == (
         "warm",
         OLD,
     )
-    assert [one.warm for one in tables.known(committing)] == [True, True]
+    assert [one.warm for one in vector_tables.known(committing)] == [True, True]
 
     committing.execute("UPDATE worker_process SET models = %s", ([OLD, NEW],))
     finish(ctx, committing, chore)
@@ -295,37 +296,37 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
 ):
     finish(ctx, committing, ask(committing))
     with pytest.raises(InvalidRequestError, match="activate another"):
-        switching.drop(committing, NEW)
+        switch_model.drop(committing, NEW)
     with pytest.raises(ConflictError, match="may still read"):
-        switching.drop(committing, OLD)
+        switch_model.drop(committing, OLD)
     (entry_id,) = save("e3", text="edited last")
-    content = reading.contents(committing, TENANT, [entry_id])[entry_id]
-    found = of_entry.embed(content, HashingEncoder())
+    content = read_entries.contents(committing, TENANT, [entry_id])[entry_id]
+    found = embed_entry.embed(content, HashingEncoder())
 
     with committing.transaction():
-        switching.drop(committing, OLD, drain_seconds=0.0)
+        switch_model.drop(committing, OLD, drain_seconds=0.0)
 
-    assert [one.model for one in tables.known(committing)] == [NEW]
+    assert [one.model for one in vector_tables.known(committing)] == [NEW]
     due = committing.execute("SELECT DISTINCT stage FROM work").fetchall()
     assert due == [(embed_stage(NEW),)]
     # Who was at it just then finds no table, and stores nothing.
     assert found.chunks
-    assert tables.hold(committing, OLD) is None
+    assert vector_tables.hold(committing, OLD) is None
     # A nudge for it is passed on, and does not bring the table back.
     embed_entries(ctx, OLD, (entry_id,))
-    assert tables.registered(committing, OLD) is None
+    assert vector_tables.registered(committing, OLD) is None
     save("after", text="only for the new one")
     embed_entries(ctx, NEW)
     assert held(committing, NEW) == wanted(committing)
     with pytest.raises(NotFoundError):
-        switching.drop(committing, OLD)
+        switch_model.drop(committing, OLD)
 
 
 def test_two_are_not_filled_at_once(ctx, committing, filled):
     chore = ask(committing)
     with pytest.raises(ConflictError) as told:
-        asking.ask(committing, "hashing-64")
+        request_reembed.ask(committing, "hashing-64")
     assert told.value.details == {"maintenance_id": str(chore)}
-    tables.ensure_table(committing, "test", NEW, 128)
+    vector_tables.ensure_table(committing, "test", NEW, 128)
     with pytest.raises(ConflictError, match="stop that first"):
-        switching.drop(committing, NEW)
+        switch_model.drop(committing, NEW)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pytest
 
 from api.cli.main import main
-from shared.broker import make_app
-from shared.embedding import tables
-from shared.settings import Settings
-from workers import chores
-from workers.context import Context, Resources
+from shared.embedding.vectors import vector_tables
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
+from workers.runtime.context import Context, Resources
+from workers.tasks import chores
 
 NEW = "hashing-128"
 
@@ -48,7 +48,7 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
     run, committing, database, valkey
 ):
     assert "No entry" in run("models").out
-    tables.ensure_table(committing, "test", "hashing-64", 64)
+    vector_tables.ensure_table(committing, "test", "hashing-64", 64)
 
     begun = run("reembed", NEW, "--activate", "--no-wait", "--json")
     again = run("reembed", NEW, "--no-wait")
@@ -74,7 +74,7 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
         "UPDATE embedding_model SET retired_at = now() - interval '1 hour'"
     )
     assert "are deleted" in run("reembed", "hashing-64", "--drop").out
-    assert [one.model for one in tables.known(committing)] == [NEW]
+    assert [one.model for one in vector_tables.known(committing)] == [NEW]
 
 
 def test_one_under_way_is_stopped_and_what_is_no_model_is_refused(run, committing):

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 
-from shared.due import messages
-from shared.due.messages import MAX_ROWS_PER_QUEUE
+from shared.work import refused_messages
+from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
 from tests.waiting import until
 
 QUEUE = "enhance.embed"
@@ -15,9 +15,10 @@ QUEUE = "enhance.embed"
 
 def record(conn, *tasks: str) -> None:
     found = [
-        messages.refused(QUEUE, task, "", "names an unknown task") for task in tasks
+        refused_messages.refused(QUEUE, task, "", "names an unknown task")
+        for task in tasks
     ]
-    messages.record(conn, [(one, 1) for one in found])
+    refused_messages.record(conn, [(one, 1) for one in found])
 
 
 def test_two_processes_never_both_take_the_last_row_of_a_queue(database):

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from api import releases
-from api.releases import Place, Progress
-from shared.due.quarantine import Released, Which
+from api.operations import quarantine_release
+from api.operations.quarantine_release import Place, Progress
 from shared.errors import SourceUnreachableError
+from shared.work.quarantine import Released, Which
 
 
 def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_begins(
@@ -25,26 +25,26 @@ def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_beg
             raise SourceUnreachableError
         return steps.pop()
 
-    monkeypatch.setattr(releases, "_step", step)
+    monkeypatch.setattr(quarantine_release, "_step", step)
     ctx: Any = SimpleNamespace(pool=runtime.pool)
     which = Which("default")
     begin = Place.begin(which)
 
-    done = releases.release(ctx, ctx, which, begin, None)
+    done = quarantine_release.release(ctx, ctx, which, begin, None)
 
     assert (done.released.released, done.released.stages) == (3, ["index"])
     assert done.rest == reached
     # Nothing is done yet: whoever asked is told of the failure itself.
     with pytest.raises(SourceUnreachableError):
-        releases.release(ctx, ctx, which, begin, None)
+        quarantine_release.release(ctx, ctx, which, begin, None)
 
 
 def test_a_release_that_has_no_time_ends_where_it_began(runtime, monkeypatch):
-    monkeypatch.setattr(releases, "_SECONDS", 0.0)
+    monkeypatch.setattr(quarantine_release, "_SECONDS", 0.0)
     ctx: Any = SimpleNamespace(pool=runtime.pool)
     which = Which("default")
     begin = Place.begin(which)
 
-    done = releases.release(ctx, ctx, which, begin, None)
+    done = quarantine_release.release(ctx, ctx, which, begin, None)
 
     assert (done.released.released, done.rest) == (0, begin)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.jobs import outcome, verdict
-from shared.jobs.job import StoredJob
-from shared.postgres import connection
-from shared.query.plan import Plan
-from shared.results import replay
+from shared.postgres.pool import connection
+from shared.search.explain import replay
+from shared.search.jobs import outcome, verdict
+from shared.search.jobs.job import StoredJob
+from shared.search.query.plan import Plan
 from tests.integration.fix_asking import ANNA, BEN, Asking
 
 

@@ -13,41 +13,43 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from api.routes.plain_search import question_of
-from api.schemas.plain_search import PlainRequest
+from api.search.routes.plain_search import question_of
+from api.search.schemas.plain_search import PlainRequest
 from shared.access.cursors import Signer
 from shared.access.scope import Scope
-from shared.broker import make_app
-from shared.embedding import cross_encoders, of_entry
-from shared.embedding.cross_encoders import CrossEncoder
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
-from shared.embedding.late import LateInteraction
-from shared.embedding.vectors import ensure_table
+from shared.embedding.models import cross_encoders
+from shared.embedding.models.cross_encoders import CrossEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.models.late_interaction import LateInteraction
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError, EmbeddingOutageError
-from shared.jobs.job import Job
-from shared.postgres import Pool, connection, make_pool
-from shared.query.ordering import Ordering
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results import finish, reranking
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.module import Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.settings import Settings
-from shared.settings_search import RerankingSettings
-from shared.settings_sections import ProviderSettings
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging.broker import make_app
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.jobs.job import Job
+from shared.search.query.ordering import Ordering
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.response import finish
+from shared.search.results import rerank_with_model
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.settings.search_sections import RerankingSettings
+from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
 from tests.integration.rerank_server import Script, serving
 from tests.unit.pair_graph import save, save_pieces
-from workers.context import Context, Resources
-from workers.warm import Warm
+from workers.runtime.context import Context, Resources
+from workers.runtime.preload_models import Warm
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna")
@@ -92,7 +94,7 @@ class World:
         plan = Plan.from_json(make_plan(asked, ANNA, limits).to_json())
         now = time.monotonic()
         arrived = {
-            number: attempt.carry_out(
+            number: branch_run.carry_out(
                 Branch(plan, name, now + 5, time.monotonic), lambda: self.tools
             )
             for number, name in enumerate(plan.branches)
@@ -112,7 +114,7 @@ class World:
             lambda: self.pool,
             time.monotonic,
             lambda: Signer(b"x" * 32, 60),
-            rerank_model=encoder and reranking.Model(encoder, self.circuit),
+            rerank_model=encoder and rerank_with_model.Model(encoder, self.circuit),
         )
         body = finish.finish(tools, job, plan, arrived).body
         assert body is not None
@@ -126,9 +128,9 @@ def world(database: str) -> Iterator[World]:
         saved = save_page(conn, "default", ENTRIES, stages=[], editor="test")
         table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
         ids = [one.entry_id for one in saved]
-        for content in reading.contents(conn, "default", ids).values():
+        for content in read_entries.contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, None))
-            of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+            embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
     tools = Tools(
         pool=pool,
         opensearch=lambda: None,
@@ -267,7 +269,7 @@ def test_passages_that_cannot_be_read_are_not_said_to_be_a_missing_model(
     def away(*_: object) -> None:
         raise DatabaseConnectionError
 
-    monkeypatch.setattr(reranking, "hydrate", away)
+    monkeypatch.setattr(rerank_with_model, "hydrate", away)
 
     (told,) = branch_of(world.ask(lambda: endpoint(server)))
 
@@ -308,7 +310,7 @@ def test_likenesses_that_would_move_nothing_are_not_computed(
         raise AssertionError
 
     world.tools = replace(world.tools, encoder=away)
-    monkeypatch.setattr(reranking, "hydrate", passages)
+    monkeypatch.setattr(rerank_with_model, "hydrate", passages)
     body = world.ask(lambda: late, late=True)
 
     assert {one["calibration"] for one in body["results"]} == {"fused_minmax"}

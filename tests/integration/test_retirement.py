@@ -9,14 +9,14 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from shared.broker import make_app
-from shared.due import maintenance
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from workers import chores
-from workers.context import Context, Resources
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.work import chore_records
+from workers.runtime.context import Context, Resources
+from workers.tasks import chores
 
 TENANT = "default"
 
@@ -50,7 +50,7 @@ def test_each_source_loses_what_is_past_its_days_and_nothing_else(ctx, database)
     ]
     with psycopg.connect(database, autocommit=True) as conn:
         save_page(conn, TENANT, drafts, stages=["metadata"], editor="test")
-        maintenance.open_chore(conn, maintenance.RETIRE_ENTRIES)
+        chore_records.open_chore(conn, chore_records.RETIRE_ENTRIES)
 
         chores.retire_entries(ctx)
 
@@ -61,7 +61,7 @@ def test_each_source_loses_what_is_past_its_days_and_nothing_else(ctx, database)
         reasons = conn.execute(
             "SELECT DISTINCT delete_reason FROM entry WHERE deleted_at IS NOT NULL"
         ).fetchall()
-        assert maintenance.unfinished(conn) == []
+        assert chore_records.unfinished(conn) == []
         again = save_page(conn, TENANT, drafts, stages=["metadata"], editor="test")
         back = conn.execute(
             "SELECT count(*) FROM entry WHERE deleted_at IS NULL"

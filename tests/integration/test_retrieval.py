@@ -18,37 +18,38 @@ from psycopg.rows import TupleRow
 
 from local.server import Server
 from shared.access.scope import Scope
-from shared.embedding import of_entry
-from shared.embedding.encoders import HashingEncoder
-from shared.embedding.in_use import InUse
-from shared.embedding.vectors import ensure_table
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import embed_entry
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
-from shared.entries import reading
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import OpenSearchError
-from shared.jobs.outcome import Outcome
+from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
-from shared.postgres import Pool, connection, make_pool
-from shared.query.fault import Fault
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import fold
-from shared.results import beside
-from shared.results.conclusion import conclude
-from shared.results.hydrate import hydrate
-from shared.results.page import read_page
-from shared.results.response import render
-from shared.retrieval import attempt, pg_fts
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import Circuit
-from shared.retrieval.freshness import Freshness
-from shared.retrieval.installed import module, modules
-from shared.retrieval.module import Ask, Tools
-from shared.retrieval.query_vectors import QueryVectors
-from shared.settings import Settings
-from shared.text.facility import PLAIN
-from shared.uuid7 import uuid7
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.fault import Fault
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import fold
+from shared.search.response import response_parts
+from shared.search.response.response_body import render
+from shared.search.results.conclude import conclude
+from shared.search.results.hydrate import hydrate
+from shared.search.results.result_page import read_page
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.installed_modules import module, modules
+from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.modules import pg_fts
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna", ("ops",))
@@ -130,10 +131,10 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
 def enrich(conn: Connection[TupleRow], tenant: str) -> None:
     table = ensure_table(conn, "test", ENCODER.model, ENCODER.dimension)
     rows = conn.execute("SELECT id FROM entry WHERE tenant = %s", (tenant,)).fetchall()
-    contents = reading.contents(conn, tenant, [row[0] for row in rows])
+    contents = read_entries.contents(conn, tenant, [row[0] for row in rows])
     for content in contents.values():
         metadata.store(conn, content, metadata.extract(content, None))
-        of_entry.store(conn, table, content, of_entry.embed(content, ENCODER))
+        embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
 
 
 @pytest.fixture
@@ -339,7 +340,7 @@ def carried_out(
 ) -> list[Outcome]:
     ends = time.monotonic() + seconds
     branch = Branch(plan, name, ends, time.monotonic)
-    return attempt.carry_out(branch, lambda: world.tools)
+    return branch_run.carry_out(branch, lambda: world.tools)
 
 
 @pytest.mark.requirement("F22", "P5", "C07")
@@ -427,7 +428,7 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     branches = carried_out(world, plan, name)
     ended = conclude(plan, {0: branches})
     page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
-    told = beside.read(lambda: world.pool, plan, ended, page, PLAIN, 1000)
+    told = response_parts.read(lambda: world.pool, plan, ended, page, PLAIN, 1000)
     body = render(plan, uuid7(), ended, page, {}, told=told)
     return {one["external_id"]: one["highlights"] for one in body["results"]}
 

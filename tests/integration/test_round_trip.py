@@ -16,7 +16,7 @@ from opensearchpy import OpenSearch
 
 from local.server import Server
 from shared.opensearch import mapping
-from shared.text.analyser import Sections, analyse
+from shared.text.analysis.analyser import Sections, analyse
 from tests.fix_system import System
 
 CASES = 1000

@@ -12,14 +12,14 @@ import psycopg
 import pytest
 import redis
 
-from shared import broker
-from shared.due import maintenance, schedule
-from shared.due.maintenance import EXPIRE, RECONCILE_INDEX
-from shared.due.rows import MAX_STRIKES
-from shared.due.schedule import INSTALLATION
 from shared.errors import OpenSearchError
+from shared.messaging import broker
+from shared.work import chore_records, schedule
+from shared.work.chore_records import EXPIRE, RECONCILE_INDEX
+from shared.work.due_work import MAX_STRIKES
+from shared.work.schedule import INSTALLATION
 from tests.waiting import until
-from workers import upkeep
+from workers.upkeep import main
 
 SOURCE, TAIL, HOUR = "olog", "tail", 3600.0
 
@@ -173,17 +173,17 @@ def test_a_shorter_period_counts_at_once_and_the_same_again_changes_nothing(comm
 
 
 def kinds(conn) -> list[str]:
-    return [one.kind for one in maintenance.unfinished(conn)]
+    return [one.kind for one in chore_records.unfinished(conn)]
 
 
 def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(committing):
-    upkeep.arrange_chores(committing)
-    upkeep.schedule_chores(committing)
+    main.arrange_chores(committing)
+    main.schedule_chores(committing)
     assert kinds(committing) == []
 
     for _ in range(3):
         make_due(committing, INSTALLATION, EXPIRE)
-        upkeep.schedule_chores(committing)
+        main.schedule_chores(committing)
 
     assert kinds(committing) == [EXPIRE]
     assert schedule.due(committing, INSTALLATION) == []
@@ -192,36 +192,36 @@ def test_what_is_due_of_the_installation_becomes_a_chore_and_no_second_one(commi
 def test_a_schedule_of_another_release_is_left_to_it(committing, app, messages):
     schedule.arrange(committing, INSTALLATION, "polish", HOUR)
     make_due(committing, INSTALLATION, "polish")
-    maintenance.open_chore(committing, "scrub")
+    chore_records.open_chore(committing, "scrub")
 
-    upkeep.schedule_chores(committing)
-    upkeep.nudge_chores(committing, app)
+    main.schedule_chores(committing)
+    main.nudge_chores(committing, app)
 
     assert kinds(committing) == ["scrub"]
     assert messages() == []
 
 
 def test_a_chore_is_nudged_until_somebody_takes_it(committing, app, messages):
-    maintenance.open_chore(committing, EXPIRE)
-    (row,) = maintenance.unfinished(committing)
+    chore_records.open_chore(committing, EXPIRE)
+    (row,) = chore_records.unfinished(committing)
 
     # The message is lost: popped by a worker that died, or flushed away.
     for _ in range(3):
-        upkeep.nudge_chores(committing, app)
+        main.nudge_chores(committing, app)
         assert messages() == [(broker.EXPIRE, str(row.id))]
 
-    chore = maintenance.claim(committing, EXPIRE)
-    upkeep.nudge_chores(committing, app)
+    chore = chore_records.claim(committing, EXPIRE)
+    main.nudge_chores(committing, app)
     assert messages() == []
     assert chore is not None
 
 
 def test_nudges_for_chores_never_exceed_two_for_each_process(committing, app, messages):
-    maintenance.open_chore(committing, EXPIRE)
-    maintenance.open_chore(committing, RECONCILE_INDEX)
+    chore_records.open_chore(committing, EXPIRE)
+    chore_records.open_chore(committing, RECONCILE_INDEX)
 
     for _ in range(5):
-        upkeep.nudge_chores(committing, app)
+        main.nudge_chores(committing, app)
 
     assert len(messages()) == 2
 
@@ -229,19 +229,19 @@ def test_nudges_for_chores_never_exceed_two_for_each_process(committing, app, me
 def test_without_its_broker_the_scheduler_makes_rows_all_the_same(
     committing, app, messages, celery_broker_cluster
 ):
-    upkeep.arrange_chores(committing)
+    main.arrange_chores(committing)
     (server,) = celery_broker_cluster
     server.kill()
 
     make_due(committing, INSTALLATION, EXPIRE)
-    upkeep.schedule_chores(committing)
-    upkeep.nudge_chores(committing, app)
+    main.schedule_chores(committing)
+    main.nudge_chores(committing, app)
     assert kinds(committing) == [EXPIRE]
 
     server.restart()
 
     def nudged() -> list[tuple[str, str]]:
-        upkeep.nudge_chores(committing, app)
+        main.nudge_chores(committing, app)
         return messages()
 
     assert until(nudged, within_seconds=10)[0][0] == broker.EXPIRE
@@ -250,16 +250,16 @@ def test_without_its_broker_the_scheduler_makes_rows_all_the_same(
 def test_a_chore_that_no_worker_survives_ends_with_its_reason(
     committing, app, messages
 ):
-    maintenance.open_chore(committing, EXPIRE)
-    (row,) = maintenance.unfinished(committing)
+    chore_records.open_chore(committing, EXPIRE)
+    (row,) = chore_records.unfinished(committing)
     for _ in range(MAX_STRIKES):
-        assert maintenance.claim(committing, EXPIRE) is not None
+        assert chore_records.claim(committing, EXPIRE) is not None
         committing.execute("UPDATE maintenance SET leased_until = now()")
 
-    assert maintenance.claim(committing, EXPIRE) is None
-    upkeep.nudge_chores(committing, app)
+    assert chore_records.claim(committing, EXPIRE) is None
+    main.nudge_chores(committing, app)
 
-    ended = maintenance.find(committing, row.id)
+    ended = chore_records.find(committing, row.id)
     assert ended.state == "failed"
     assert ended.error is not None
     assert ended.error["code"] == "worker_lost"

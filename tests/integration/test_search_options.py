@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.cli import http
+from api.cli import api_client
 from api.cli.main import main
 from tests.fix_system import System
 from tests.integration.test_api_commands import Run, runner
@@ -46,7 +46,7 @@ def faulty(
     capsys: pytest.CaptureFixture[str],
 ) -> Faulty:
     """The same command, whose every request asks for a search by meaning that fails."""
-    opened = http.open_client
+    opened = api_client.open_client
     fault = "branch=semantic;error=embedding_unavailable"
 
     def asking(*given: Any, **named: Any) -> httpx.Client:
@@ -54,7 +54,7 @@ def faulty(
         client.headers["X-Logchord-Fault"] = fault
         return client
 
-    monkeypatch.setattr(http, "open_client", asking)
+    monkeypatch.setattr(api_client, "open_client", asking)
     monkeypatch.setenv("LOGCHORD_URL", running.url)
     key = running.key(tenant=tenant, scopes=("admin",))
     monkeypatch.setenv("LOGCHORD_API_KEY", key)

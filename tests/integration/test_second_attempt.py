@@ -9,18 +9,18 @@ from dataclasses import replace
 import pytest
 from opensearchpy import OpenSearch
 
-from shared.embedding.endpoint import EndpointEncoder
+from shared.embedding.models.endpoint_encoder import EndpointEncoder
 from shared.entries.draft import EntryDraft
 from shared.errors import Severity
-from shared.jobs.outcome import Outcome
 from shared.opensearch.client import make_client
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
-from shared.retrieval.module import Tools
-from shared.settings import Settings
-from shared.settings_sections import ProviderSettings
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
+from shared.search.retrieval.module_contract import Tools
+from shared.settings.sections import ProviderSettings
+from shared.settings.settings import Settings
 from tests.faults.fix_proxy import MakeProxy
 from tests.integration.embedding_server import Script, serving
 from tests.integration.fix_asking import ANNA, ENCODER, Asking
@@ -34,7 +34,7 @@ def carried_out(name: str, tools: Tools, seconds: float = SECONDS) -> list[Outco
     mode = "semantic" if name == "semantic" else "keyword"
     plan = make_plan(Question("klystron tripped", mode=mode), ANNA, Limits())
     branch = Branch(plan, name, time.monotonic() + seconds, time.monotonic)
-    return attempt.carry_out(branch, lambda: tools)
+    return branch_run.carry_out(branch, lambda: tools)
 
 
 @pytest.fixture

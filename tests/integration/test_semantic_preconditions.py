@@ -8,17 +8,18 @@ from typing import Any
 import psycopg
 import pytest
 
-from api.cli import checks, database_checks
-from shared.broker import embed_stage, make_app
-from shared.embedding import names, tables
+from api.cli.doctor import checks, database_checks
+from shared.embedding.models import model_names
+from shared.embedding.vectors import vector_tables
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage, make_app
+from shared.settings.settings import Settings
 from tests.fix_system import Factory, System
 from tests.integration.embedding_server import Script, serving
 from tests.waiting import until
-from workers.context import Context, Resources
-from workers.enhance import embed_entries
+from workers.runtime.context import Context, Resources
+from workers.tasks.enhance import embed_entries
 
 TEXTS = ("klystron tripped", "vacuum pump replaced")
 # As `doctor` calls what /v1/status names `provider`, `pgvector` and `table`.
@@ -49,7 +50,7 @@ def system(make_system: Factory, server: Script) -> System:
 
 def embed(settings: Settings, text: str) -> None:
     """Store an entry with its vector, as the worker of its stage does."""
-    model = names.first(settings)
+    model = model_names.first(settings)
     ctx = Context(Resources(settings, make_app(settings), "test"), {})
     with psycopg.connect(_address(settings)) as conn:
         draft = EntryDraft("api", text, text)
@@ -98,16 +99,16 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         said = told(system)
         assert failed_parts(said) == failed_checks(settings) == set()
         assert (said["entries"], said["embedded"], said["share"]) == (3, 2, 0.67)
-        assert said["table"]["model"] == names.first(settings)
+        assert said["table"]["model"] == model_names.first(settings)
         shown = [
             one.found
             for one in database_checks.of_database(settings)
             if one.name == "vectors"
         ]
-        assert shown == [f"{names.first(settings)}: 2 of 3 entries (67%)"]
+        assert shown == [f"{model_names.first(settings)}: 2 of 3 entries (67%)"]
 
         # Nobody searches the one that everything is embedded anew for.
-        tables.ensure_table(conn, "test", "next", 8)
+        vector_tables.ensure_table(conn, "test", "next", 8)
         assert failed_parts(told(system)) == failed_checks(settings) == set()
         conn.execute("DELETE FROM embedding_model WHERE model = 'next'")
 
@@ -118,7 +119,7 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         server.does = "answers"
         until(lambda: failed_parts(told(system)) == set(), within_seconds=10)
 
-        (model,) = tables.known(conn)
+        (model,) = vector_tables.known(conn)
         conn.execute(f"TRUNCATE {model.table_name}")
         said = told(system)
         assert failed_parts(said) == failed_checks(settings) == {"table"}
@@ -139,7 +140,7 @@ def test_a_status_stands_where_vectors_cannot_be_counted_in_time(
         psycopg.connect(system.database) as conn,
         system.client(system.key(scopes=("admin",))) as client,
     ):
-        (model,) = tables.known(conn)
+        (model,) = vector_tables.known(conn)
         # Nobody reads a vector until the end of this transaction.
         conn.execute(f"LOCK TABLE {model.table_name}")
         answer = client.get("/v1/status")

@@ -10,20 +10,21 @@ from typing import Any, Literal
 import psycopg
 import pytest
 
-from api.cli import checks
+from api.cli.doctor import checks
 from local.server import Server
-from shared.broker import embed_stage, make_app
-from shared.embedding import names, tables, vectors
-from shared.embedding.encoders import load_encoder
+from shared.embedding.models import model_names
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.vectors import vector_tables, vectors
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.postgres import connection
-from shared.retrieval.semantic import FLOOR, chosen_floor
-from shared.settings import Settings
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage, make_app
+from shared.postgres.pool import connection
+from shared.search.retrieval.modules.semantic import FLOOR, chosen_floor
+from shared.settings.settings import Settings
 from tests.integration.embedding_server import Script, serving
 from tests.integration.fix_asking import ENCODER, Asking
-from workers.context import Context, Resources
-from workers.enhance import embed_entries
+from workers.runtime.context import Context, Resources
+from workers.tasks.enhance import embed_entries
 
 ENTRY = EntryDraft("api", "one", "klystron tripped")
 MODEL = "here:tiny"
@@ -92,25 +93,25 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
 ):
     server.dimension = 768
     ctx = worker(database, valkey, server)
-    older = names.first(ctx.settings)
+    older = model_names.first(ctx.settings)
     assert older == "ollama:nomic-embed-text"
     with psycopg.connect(database, autocommit=True) as conn:
         due(conn, embed_stage(older))
         embed_entries(ctx, older)
-        ours = load_encoder(names.first(Settings()), tmp_path)
-        assert (names.first(Settings()), ours.dimension) == (
+        ours = load_encoder(model_names.first(Settings()), tmp_path)
+        assert (model_names.first(Settings()), ours.dimension) == (
             "all-MiniLM-L6-v2-int8",
             384,
         )
         with conn.transaction():
-            tables.ensure_table(conn, "test", ours.model, ours.dimension)
+            vector_tables.ensure_table(conn, "test", ours.model, ours.dimension)
         hashing = load_encoder("hashing-384", tmp_path)
         assert (hashing.encode(["beam"]) == hashing.encode(["beam"])).all()
-        assert [(one.model, one.dimension) for one in tables.known(conn)] == [
+        assert [(one.model, one.dimension) for one in vector_tables.known(conn)] == [
             (older, 768),
             (ours.model, 384),
         ]
-        table = tables.known(conn)[0].table_name
+        table = vector_tables.known(conn)[0].table_name
         assert vectors.embedded_entries(conn, table, "default") == 1
     ctx._resources.close()
 

@@ -13,20 +13,20 @@ import pytest
 import redis
 import redis.asyncio
 
-from api.sessions import MAX_QUESTIONS, Sessions, key_of
-from shared import broker
+from api.search.sessions import MAX_QUESTIONS, Sessions, key_of
 from shared.access.scope import Scope
-from shared.query import bearing
-from shared.query.language.calendar import NO_CLOCK
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.settings import Settings
-from shared.text import things
-from shared.text.facility import PLAIN
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.messaging import broker
+from shared.search.query import ranking_context
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.settings.settings import Settings
+from shared.text.facility import devices
+from shared.text.facility.facility import PLAIN
+from shared.times.calendar import NO_CLOCK
 from tests.waiting import until
 
 MINUTE = 60.0
-OWN = replace(PLAIN, things=things.read("name,kind\nHCM03,device\nQF7,device\n"))
+OWN = replace(PLAIN, things=devices.read("name,kind\nHCM03,device\nQF7,device\n"))
 ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
 
 
@@ -54,7 +54,7 @@ def patient(settings: Settings) -> redis.asyncio.Redis:
 def plan(query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
     asked = Question(query, **{"mode": "hybrid", **fields})
     made = make_plan(asked, scope, Limits(), facility=OWN)
-    return replace(made, ordering=bearing.ordered(made, OWN, NO_CLOCK, {}))
+    return replace(made, ordering=ranking_context.ordered(made, OWN, NO_CLOCK, {}))
 
 
 def told(story: Callable[[], Any]) -> Any:

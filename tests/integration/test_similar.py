@@ -11,12 +11,12 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import DatabaseQueryError, GoneError, NotFoundError
-from shared.postgres import connection
-from shared.results import alike
-from shared.retrieval import alike as ways
-from shared.text.facility import PLAIN
+from shared.postgres.pool import connection
+from shared.search.response import similar_hits
+from shared.search.retrieval.modules import similar_entries as ways
+from shared.text.facility.facility import PLAIN
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
 TRIP = "Klystron gallery interlock tripped on reflected power near HCM03"
@@ -35,7 +35,7 @@ def similar(
     asking: Asking, entry_id: UUID, scope: Scope = ANNA, **fields: Any
 ) -> dict[str, Any]:
     plan = asking.plan("", scope, **fields)
-    return alike.read(lambda: asking.pool, PLAIN, plan, entry_id)
+    return similar_hits.read(lambda: asking.pool, PLAIN, plan, entry_id)
 
 
 def names(found: dict[str, Any]) -> list[str]:
@@ -126,7 +126,7 @@ def test_a_way_that_fails_takes_nothing_of_the_other_along(
 ):
     ids = asking.write(*ENTRIES)
     monkeypatch.setattr(ways, "_SAME_THINGS", statement)
-    monkeypatch.setattr(alike, "STEP_MS", 1000)
+    monkeypatch.setattr(similar_hits, "STEP_MS", 1000)
 
     found = similar(asking, ids["trip"])
 

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import pytest
 import yaml
 
-from api.cli import source_file
+from api.cli.source import config_file
 from shared.errors import ConfigurationError
 from tests.certificates import make_certificate
 from tests.contract.stubs.elog_http import ElogServerStub
@@ -99,7 +99,7 @@ def test_comments_order_and_other_sources_stay_as_they_were(run, olog, tmp_path)
 
 def test_a_list_of_sources_gets_one_item_more():
     before = "sources:\n- {name: a, adapter: push}\nport: 8100\n"
-    after = source_file.with_source(before, "b", {"adapter": "olog"}, "")
+    after = config_file.with_source(before, "b", {"adapter": "olog"}, "")
     assert yaml.safe_load(after) == {
         "sources": [
             {"name": "b", "adapter": "olog"},
@@ -111,7 +111,7 @@ def test_a_list_of_sources_gets_one_item_more():
 
 def test_sources_on_one_line_are_not_guessed_at():
     with pytest.raises(ConfigurationError, match="on one line"):
-        source_file.with_source("sources: {}\n", "b", {"adapter": "olog"}, "")
+        config_file.with_source("sources: {}\n", "b", {"adapter": "olog"}, "")
 
 
 @pytest.fixture

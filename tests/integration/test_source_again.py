@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
-from shared.due.quarantine import Which
-from shared.postgres import connection
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, rejected, runs
-from shared.sources.again import read_again
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
+from shared.sources.intake import rejected
+from shared.sources.intake.retry_rejected import read_again
+from shared.sources.runs import sync_config
+from shared.work.quarantine import Which
 from tests.integration.fix_sources import TENANT, Runtime
 
 NAME = "sheets"
@@ -26,7 +28,7 @@ def configure(runtime: Runtime, path: str, **changes: str) -> None:
     )
     runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
-        arranged = arrangement.arrange(conn, runtime.settings)
+        arranged = sync_config.arrange(conn, runtime.settings)
     assert not arranged.invalid, arranged.invalid
 
 
@@ -34,7 +36,7 @@ def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in LINES), "utf-8")
     configure(runtime, str(path))
-    run = runtime.run(NAME, runs.TAIL)
+    run = runtime.run(NAME, run_records.TAIL)
     assert (run.added, run.quarantined) == (1, 2)
 
     configure(runtime, str(path), timezone="Europe/Zurich")

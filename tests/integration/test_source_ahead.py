@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from shared.due import schedule
 from shared.errors import IngestionError
-from shared.postgres import connection
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, memory, runs
-from shared.sources.intake import Intake
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import adapter_memory, run_records
+from shared.sources.intake.store_page import Intake
+from shared.sources.runs import sync_config
+from shared.work import schedule
 from tests.integration.fix_sources import TENANT, Runtime
 
 NAME, PAGE = "lines", 10
@@ -44,7 +45,7 @@ def folder(runtime: Runtime, tmp_path: Path) -> Path:
     )
     runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
-        arranged = arrangement.arrange(conn, runtime.settings)
+        arranged = sync_config.arrange(conn, runtime.settings)
     assert not arranged.invalid, arranged.invalid
     return path
 
@@ -53,17 +54,19 @@ def test_ended_after_every_page_nothing_is_lost_or_counted_twice(runtime, folder
     write(folder / "a.jsonl", numbered(0, 25))
     write(folder / "b.jsonl", numbered(25, 20))
     with connection(runtime.pool) as conn:
-        run_id = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        run_id = run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+        )
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 
     found = []
     for _ in range(3):
-        runtime.turn(NAME, runs.TAIL, seconds=0)
+        runtime.turn(NAME, run_records.TAIL, seconds=0)
         found.append(len(runtime.texts(NAME)))
-    runtime.turn(NAME, runs.TAIL)
+    runtime.turn(NAME, run_records.TAIL)
 
     with connection(runtime.pool) as conn:
-        run = runs.one(conn, TENANT, run_id)
+        run = run_records.one(conn, TENANT, run_id)
     assert found == [PAGE, 2 * PAGE, 3 * PAGE]
     assert run is not None
     assert run.state == "done"
@@ -76,13 +79,15 @@ def test_what_the_adapter_remembers_of_a_page_is_kept_with_that_page(runtime, fo
     for number in range(4):
         write(folder / f"{number}.jsonl", numbered(number * PAGE, PAGE))
     with connection(runtime.pool) as conn:
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 
     found = []
     for _ in range(3):
-        runtime.turn(NAME, runs.TAIL, seconds=0)
+        runtime.turn(NAME, run_records.TAIL, seconds=0)
         with connection(runtime.pool) as conn:
-            found.append((len(runtime.texts(NAME)), len(memory.load(conn, NAME, ""))))
+            found.append(
+                (len(runtime.texts(NAME)), len(adapter_memory.load(conn, NAME, "")))
+            )
 
     assert [entries for entries, _ in found] == [10, 20, 30]
     assert all(files * PAGE <= entries for entries, files in found)
@@ -116,8 +121,8 @@ def test_a_page_that_cannot_be_stored_takes_the_next_with_it(
 
     monkeypatch.setattr(Intake, "store", fail_at_second)
     with connection(runtime.pool) as conn:
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
-    error = runtime.turn(NAME, runs.TAIL)
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
+    error = runtime.turn(NAME, run_records.TAIL)
     assert error is not None
     assert set(runtime.texts(NAME)) == {str(number) for number in range(PAGE)}
 
@@ -138,5 +143,5 @@ def test_what_is_only_tried_remembers_nothing(runtime, folder):
     run = runtime.run(NAME, dry_run=True)
     assert (run.seen, run.added) == (30, 0)
     with connection(runtime.pool) as conn:
-        assert memory.load(conn, NAME, "") == {}
+        assert adapter_memory.load(conn, NAME, "") == {}
     assert runtime.run(NAME).added == 30

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from shared.sources import rejected
+from shared.sources.intake import rejected
 
 OTHERS = 20_000
 _FILL = """

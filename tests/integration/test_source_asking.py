@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from shared.settings_sources import SourceSettings
-from shared.sources import runs
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
 from tests.contract.stubs.generic_rest import RestStub
 from tests.integration.fix_sources import Runtime
 from workers.adapters.kit.stub import StubEntry
@@ -41,7 +41,7 @@ def test_a_history_is_asked_for_by_a_month_and_then_by_years(runtime: Runtime):
     began = NOW - 6 * YEAR - timedelta(days=10)
     runtime.configure(NAME, stub, history_start=began.isoformat())
 
-    run = runtime.run(NAME, runs.BACKFILL)
+    run = runtime.run(NAME, run_records.BACKFILL)
 
     assert (run.error, run.added) == (None, 7)
     first, *others = spans(stub)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from shared.due import rows as due
-from shared.postgres import connection
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, runs
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
+from shared.sources.runs import sync_config
+from shared.work import due_work as due
 from tests.integration.fix_sources import Runtime
 
 NAME, COUNT = "lines", 25
@@ -42,7 +43,7 @@ def configure(runtime: Runtime, file: Path, **changes: Any) -> None:
     )
     runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
-        arranged = arrangement.arrange(conn, runtime.settings)
+        arranged = sync_config.arrange(conn, runtime.settings)
     assert not arranged.invalid, arranged.invalid
 
 
@@ -106,7 +107,7 @@ def test_what_was_parsed_again_is_still_known_by_its_bytes(runtime, path):
     runtime.run(NAME)
     before = stamps(runtime)
 
-    parsed = runtime.run(NAME, runs.REPARSE)
+    parsed = runtime.run(NAME, run_records.REPARSE)
 
     assert parsed.seen == COUNT
     assert stamps(runtime) == before

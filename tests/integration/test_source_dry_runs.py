@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from shared.due import schedule
-from shared.postgres import connection
-from shared.sources import runs, state
+from shared.postgres.pool import connection
+from shared.sources import run_records, source_state
+from shared.work import schedule
 from tests.contract.stubs.als import AlsStub
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub
@@ -29,7 +29,7 @@ def standing(runtime, kind: str) -> tuple[Any, ...]:
     """What a dry run has to leave alone: the schedule's row, and how far all is."""
     with connection(runtime.pool) as conn:
         row = schedule.standing(conn, NAME)[kind]
-        found = state.read(conn, TENANT, NAME)
+        found = source_state.read(conn, TENANT, NAME)
     assert found is not None
     rests = row.next_run_at is None
     return row.cursor, rests, found.complete_from, found.complete_to, found.gaps
@@ -39,12 +39,12 @@ def test_a_dry_run_of_many_turns_goes_on_where_it_was(runtime):
     stub = runtime.stub(JSONLinesStub)
     stub.add_many([entry(number) for number in range(1, 36)])
     runtime.configure(NAME, stub, page_size=10)
-    before = standing(runtime, runs.TAIL)
+    before = standing(runtime, run_records.TAIL)
     run_id = runtime.ask(NAME, dry_run=True)
 
     turns = 0
     while runtime.found(run_id).ended_at is None:
-        runtime.turn(NAME, runs.TAIL, seconds=0)
+        runtime.turn(NAME, run_records.TAIL, seconds=0)
         turns += 1
         assert turns < 20
 
@@ -53,7 +53,7 @@ def test_a_dry_run_of_many_turns_goes_on_where_it_was(runtime):
     assert (run.state, run.seen, run.added) == ("done", 35, 0)
     assert runtime.texts(NAME) == {}
     assert runtime.nudged == []
-    assert standing(runtime, runs.TAIL) == before
+    assert standing(runtime, run_records.TAIL) == before
     assert runtime.run(NAME).added == 35
 
 
@@ -61,17 +61,17 @@ def test_a_dry_run_of_the_history_does_not_stand_for_it(runtime):
     stub = runtime.stub(JSONLinesStub)
     stub.add_many([entry(number) for number in range(1, 6)])
     runtime.configure(NAME, stub)
-    before = standing(runtime, runs.BACKFILL)
+    before = standing(runtime, run_records.BACKFILL)
 
-    run = runtime.run(NAME, runs.BACKFILL, dry_run=True)
+    run = runtime.run(NAME, run_records.BACKFILL, dry_run=True)
 
     assert (run.state, run.seen) == ("done", 5)
-    assert standing(runtime, runs.BACKFILL) == before
+    assert standing(runtime, run_records.BACKFILL) == before
     # The first load, which was due, still is.
     with connection(runtime.pool) as conn:
         due = schedule.due_of_sources(conn)
-    assert (NAME, runs.BACKFILL) in {(one.source, one.kind) for one in due}
-    runtime.turn(NAME, runs.BACKFILL)
+    assert (NAME, run_records.BACKFILL) in {(one.source, one.kind) for one in due}
+    runtime.turn(NAME, run_records.BACKFILL)
     assert len(runtime.texts(NAME)) == 5
 
 
@@ -80,17 +80,17 @@ def test_a_dry_comparison_counts_what_is_gone_and_deletes_nothing(runtime, make)
     stub = runtime.stub(make)
     ids = [stub.add(entry(number)) for number in range(1, 8)]
     runtime.configure(NAME, stub)
-    runtime.run(NAME, runs.BACKFILL)
+    runtime.run(NAME, run_records.BACKFILL)
     for external_id in ids[:3]:
         stub.delete(external_id)
-    before = standing(runtime, runs.RECONCILE)
+    before = standing(runtime, run_records.RECONCILE)
 
-    dry = runtime.run(NAME, runs.RECONCILE, dry_run=True)
+    dry = runtime.run(NAME, run_records.RECONCILE, dry_run=True)
 
     assert (dry.state, dry.deleted) == ("done", 3)
     assert set(runtime.texts(NAME)) == set(ids)
-    assert standing(runtime, runs.RECONCILE) == before
-    assert runtime.run(NAME, runs.RECONCILE).deleted == 3
+    assert standing(runtime, run_records.RECONCILE) == before
+    assert runtime.run(NAME, run_records.RECONCILE).deleted == 3
     assert set(runtime.texts(NAME)) == set(ids[3:])
 
 
@@ -98,11 +98,11 @@ def test_a_dry_run_that_fails_leaves_what_rests_at_rest(runtime):
     stub = runtime.stub(AlsStub)
     stub.add(entry(1))
     runtime.configure(NAME, stub)
-    runtime.run(NAME, runs.BACKFILL)
-    before = standing(runtime, runs.BACKFILL)
+    runtime.run(NAME, run_records.BACKFILL)
+    before = standing(runtime, run_records.BACKFILL)
     stub.fault("500", 50)
 
-    run = runtime.run(NAME, runs.BACKFILL, dry_run=True)
+    run = runtime.run(NAME, run_records.BACKFILL, dry_run=True)
 
     assert run.state == "failed"
-    assert standing(runtime, runs.BACKFILL) == before
+    assert standing(runtime, run_records.BACKFILL) == before

@@ -20,8 +20,8 @@ from shared.errors import (
     Severity,
     SourceUnreachableError,
 )
-from shared.settings_sources import SourceSettings
-from shared.sources.wire.io import RealIO, make_io
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_io import RealIO, make_io
 from tests.integration.raw_http import RawServer, http, raw_server
 
 OK = http("200 OK", b'{"logs": []}', Content_Type="application/json")

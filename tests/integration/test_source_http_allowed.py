@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import IngestionError
-from shared.settings_sources import SourceSettings
-from shared.sources.wire.io import make_io
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_io import make_io
 from tests.integration.raw_http import http, raw_server
 
 OK = http("200 OK", b"canary")

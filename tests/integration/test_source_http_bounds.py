@@ -25,8 +25,8 @@ READ = textwrap.dedent(
     """
     import json, re, sys
     from shared.errors import IngestionError
-    from shared.settings_sources import SourceSettings
-    from shared.sources.wire.io import make_io
+    from shared.settings.source_sections import SourceSettings
+    from shared.sources.adapter_io import make_io
 
     def kilobytes(field):
         with open("/proc/self/status") as lines:

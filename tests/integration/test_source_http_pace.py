@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from shared.errors import SourceUnreachableError
-from shared.settings_sources import SourceSettings
-from shared.sources import memory
-from shared.sources.wire.io import make_io
-from shared.sources.wire.pace import LocalPace, Pace
-from shared.sources.wire.shared_pace import SharedPace
+from shared.http.pace import LocalPace, Pace
+from shared.settings.source_sections import SourceSettings
+from shared.sources import adapter_memory
+from shared.sources.adapter_io import make_io
+from shared.sources.shared_pace import SharedPace
 from tests.integration.raw_http import http, raw_server
 from tests.waiting import until
 
@@ -227,12 +227,15 @@ def test_a_source_that_asks_for_a_wait_is_left_alone_by_others_as_well(state):
 
 def test_what_a_source_remembers_is_kept_row_by_row(conn):
     values = {"b": {"etag": '"1"'}, "a": [1, "\0 \ud800 \\u0000"], "c": "x", "n": None}
-    memory.save(conn, "ring", values)
-    memory.save(conn, "other", {"a": 1})
-    kept = memory.load(conn, "ring", "")
+    adapter_memory.save(conn, "ring", values)
+    adapter_memory.save(conn, "other", {"a": 1})
+    kept = adapter_memory.load(conn, "ring", "")
     assert kept == {"a": [1, "\ufffd ? \\u0000"], "b": {"etag": '"1"'}, "c": "x"}
-    memory.save(conn, "ring", {"b": {"etag": '"2"'}, "c": None, "gone": None})
-    assert memory.load(conn, "ring", "") == {"a": kept["a"], "b": {"etag": '"2"'}}
-    assert list(memory.load(conn, "ring", "aa")) == ["b"]
-    memory.save(conn, "ring", {})
-    assert memory.load(conn, "other", "") == {"a": 1}
+    adapter_memory.save(conn, "ring", {"b": {"etag": '"2"'}, "c": None, "gone": None})
+    assert adapter_memory.load(conn, "ring", "") == {
+        "a": kept["a"],
+        "b": {"etag": '"2"'},
+    }
+    assert list(adapter_memory.load(conn, "ring", "aa")) == ["b"]
+    adapter_memory.save(conn, "ring", {})
+    assert adapter_memory.load(conn, "other", "") == {"a": 1}

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
-from shared.settings_sources import SourceSettings
-from shared.sources.wire.io import make_io
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_io import make_io
 from tests.certificates import make_certificate
 from tests.integration.raw_http import http, raw_server
 

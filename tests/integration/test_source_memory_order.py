@@ -18,8 +18,8 @@ from psycopg.rows import TupleRow
 from local.postgres import EmbeddedPostgres
 from local.server import Place, free_port
 from shared import migrations
-from shared.sources import memory
-from shared.sources.memory import StoredMemory
+from shared.sources import adapter_memory
+from shared.sources.adapter_memory import StoredMemory
 from tests.faults.fix_own_servers import own_home, start_again
 from tests.fix_servers import Reap, of_database
 
@@ -80,14 +80,14 @@ def test_keys_stand_in_the_order_of_their_bytes_in_every_database(conn):
 
 
 def neighbours(conn: Connection[TupleRow], key: str) -> dict[str, Any]:
-    return memory.load(conn, "ring", key)
+    return adapter_memory.load(conn, "ring", key)
 
 
 def test_every_key_is_found_from_whichever_one_is_asked_first(sorted_by_language):
     with psycopg.connect(sorted_by_language) as conn:
         (english,) = conn.execute("SELECT 'a' < 'Z' AND '\u00e9' < 'f'").fetchone()
         assert english, "the database sorts as Python does: nothing is shown"
-        memory.save(conn, "ring", {key: n for n, key in enumerate(KEYS)})
+        adapter_memory.save(conn, "ring", {key: n for n, key in enumerate(KEYS)})
 
         for first in ["", *KEYS, "y"]:
             asked = StoredMemory(lambda key: neighbours(conn, key))
@@ -104,7 +104,7 @@ def test_keys_are_read_in_their_order_by_an_index(sorted_by_language):
         )
         conn.execute("ANALYZE source_memory")
         values = {"source": "sheets", "key": "file:7", "limit": 250}
-        found = conn.execute(f"EXPLAIN (COSTS OFF) {memory._FROM}", values)
+        found = conn.execute(f"EXPLAIN (COSTS OFF) {adapter_memory._FROM}", values)
         plan = "\n".join(str(row[0]) for row in found)
 
     assert "Index Scan using source_memory_pkey" in plan

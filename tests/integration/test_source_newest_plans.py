@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
-from shared.sources import overview
+from shared.sources.admin import source_overview
 
 # Of one source nearly all entries, of one some old ones, of one what is deleted.
 MANY, FEW, MOST = 16_000, 200, 1000
@@ -62,7 +62,7 @@ def test_the_newest_entry_is_looked_up_and_what_is_hidden_bounded(filled):
     def read(scope: Scope, source: str) -> tuple[int, int]:
         """Return how many rows the index gave, and how many were found."""
         values = {**scope.params, "source": source, "looked_through": MOST}
-        found = steps(filled, overview._NEWEST, **values)
+        found = steps(filled, source_overview._NEWEST, **values)
         assert {one["Node Type"] for one in found} <= {
             "Limit",
             "Subquery Scan",
@@ -81,11 +81,13 @@ def test_the_newest_entry_is_looked_up_and_what_is_hidden_bounded(filled):
 
 
 def test_the_numbers_of_every_source_are_looked_up_one_by_one(filled):
-    found = steps(filled, overview._BEHIND, tenant="*", most=MOST)
+    found = steps(filled, source_overview._BEHIND, tenant="*", most=MOST)
     scans = [one for one in found if one.get("Relation Name") == "entry"]
     assert [one["Index Name"] for one in scans] == ["entry_of_source"]
     # On average of three sources: one, one, and what is deleted.
     assert scans[0]["Actual Rows"] * scans[0]["Actual Loops"] <= MOST + 3
 
-    behind = {one.source: one.lag_seconds or 0 for one in overview.behind(filled, "*")}
+    behind = {
+        one.source: one.lag_seconds or 0 for one in source_overview.behind(filled, "*")
+    }
     assert behind["busy"] < behind["old"]

@@ -8,9 +8,9 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone_many
-from shared.settings_sources import PUSH, SourceSettings
-from shared.sources import overview
+from shared.entries.saving.save import save_page, tombstone_many
+from shared.settings.source_sections import PUSH, SourceSettings
+from shared.sources.admin import source_overview
 
 TENANT = "default"
 ALL = Scope(TENANT, "me")
@@ -19,7 +19,7 @@ CONFIGURED = {"api": SourceSettings(adapter=PUSH)}
 
 
 def stock(conn, scope=ALL) -> tuple[int, bool, datetime | None, list[str]]:
-    (view,) = overview.read(conn, scope, CONFIGURED, counted=True)
+    (view,) = source_overview.read(conn, scope, CONFIGURED, counted=True)
     found = view.stock
     assert found is not None
     return found.entries, found.has_more, view.newest, found.logbooks
@@ -54,7 +54,7 @@ def test_what_is_deleted_or_closed_is_not_counted(conn):
 
 @pytest.mark.usefixtures("five")
 def test_only_the_newest_are_counted_and_it_says_so(conn, monkeypatch):
-    monkeypatch.setattr(overview, "MOST_COUNTED", 3)
+    monkeypatch.setattr(source_overview, "MOST_COUNTED", 3)
     entries, has_more, newest, _ = stock(conn)
     assert (entries, has_more) == (2, True)
     assert newest == BEGAN + timedelta(hours=3)
@@ -65,6 +65,6 @@ def test_only_the_newest_are_counted_and_it_says_so(conn, monkeypatch):
 
 @pytest.mark.usefixtures("five")
 def test_who_asks_only_how_far_it_is_behind_has_nothing_counted(conn):
-    (view,) = overview.read(conn, ALL, CONFIGURED)
+    (view,) = source_overview.read(conn, ALL, CONFIGURED)
     assert view.stock is None
     assert view.newest == BEGAN + timedelta(hours=3)

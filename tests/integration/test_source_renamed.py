@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from shared.errors import LogchordError
-from shared.postgres import connection
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, runs, state
-from shared.sources.arrangement import Arranged
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records, source_state
+from shared.sources.runs import sync_config
+from shared.sources.runs.sync_config import Arranged
 from tests.integration.fix_sources import TENANT, Runtime
 
 NAME = "sheet"
@@ -31,7 +32,7 @@ def arranged(runtime: Runtime, file: Path, *, confirm: bool, **args: Any) -> Arr
     )
     settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
     with connection(runtime.pool) as conn:
-        return arrangement.arrange(conn, settings, confirm_identity=confirm)
+        return sync_config.arrange(conn, settings, confirm_identity=confirm)
 
 
 def wrong(found: Arranged) -> list[LogchordError]:
@@ -58,7 +59,7 @@ def test_what_would_double_a_source_says_so_and_changes_nothing_before(runtime, 
     ):
         assert part in refused.message
     with connection(runtime.pool) as conn:
-        standing = state.read(conn, TENANT, NAME)
+        standing = source_state.read(conn, TENANT, NAME)
     assert standing is not None
     assert "id_columns" not in standing.settings.args
     assert runtime.run(NAME).seen == 0
@@ -68,7 +69,7 @@ def test_what_would_double_a_source_says_so_and_changes_nothing_before(runtime, 
     assert runtime.run(NAME).added == 3
     assert len(runtime.texts(NAME)) == 6
     assert wrong(arranged(runtime, file, confirm=False, **given)) == []
-    assert runtime.run(NAME, runs.RECONCILE, confirm_prune=True).deleted == 3
+    assert runtime.run(NAME, run_records.RECONCILE, confirm_prune=True).deleted == 3
     assert sorted(runtime.texts(NAME)) == [
         "A/2024-06-10",
         "B/2024-06-11",

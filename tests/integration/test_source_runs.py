@@ -10,13 +10,14 @@ from uuid import UUID
 import pytest
 
 from shared.access.scope import Scope
-from shared.due import schedule
-from shared.due.quarantine import Which
 from shared.errors import ConflictError, SourceUnreachableError
-from shared.postgres import connection
-from shared.sources import operate, overview, runs, state
-from shared.sources.again import read_again
-from shared.sources.intake import Intake, LeaseLostError
+from shared.postgres.pool import connection
+from shared.sources import run_records, source_state
+from shared.sources.admin import admin_actions, source_overview
+from shared.sources.intake.retry_rejected import read_again
+from shared.sources.intake.store_page import Intake, LeaseLostError
+from shared.work import schedule
+from shared.work.quarantine import Which
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
@@ -47,17 +48,17 @@ def olog(runtime):
 def test_a_history_is_taken_in_newest_first_and_counted(runtime, olog):
     ids = {olog.add(entry(n, hours_ago=24 * 20 * n)) for n in range(1, 8)}
 
-    run = runtime.run(NAME, runs.BACKFILL)
+    run = runtime.run(NAME, run_records.BACKFILL)
 
     assert (run.state, run.error) == ("done", None)
     assert (run.added, run.seen) == (7, run.seen)
     assert set(runtime.texts(NAME)) == ids
     with connection(runtime.pool) as conn:
-        found = state.read(conn, TENANT, NAME)
+        found = source_state.read(conn, TENANT, NAME)
         standing = schedule.standing(conn, NAME)
     assert found is not None
     assert found.complete_from == datetime(1990, 1, 1, tzinfo=UTC)
-    assert standing[runs.BACKFILL].next_run_at is None
+    assert standing[run_records.BACKFILL].next_run_at is None
 
 
 def test_the_tail_sees_what_is_new_and_a_second_run_writes_nothing(runtime, olog):
@@ -77,15 +78,17 @@ def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
     for n in range(1, 36):
         olog.add(entry(n, hours_ago=0.3))
     with connection(runtime.pool) as conn:
-        run_id = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        run_id = run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+        )
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 
     turns = 0
     while True:
-        runtime.turn(NAME, runs.TAIL, seconds=0)
+        runtime.turn(NAME, run_records.TAIL, seconds=0)
         turns += 1
         with connection(runtime.pool) as conn:
-            run = runs.one(conn, TENANT, run_id)
+            run = run_records.one(conn, TENANT, run_id)
         assert run is not None
         if run.ended_at is not None:
             break
@@ -98,10 +101,10 @@ def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
 def test_an_edit_that_the_tail_cannot_see_is_found_by_a_reconcile(runtime, olog):
     first = olog.add(entry(1, hours_ago=30))
     olog.add(entry(2, hours_ago=29))
-    runtime.run(NAME, runs.BACKFILL)
+    runtime.run(NAME, run_records.BACKFILL)
     olog.edit(first, text="Mended")
 
-    run = runtime.run(NAME, runs.RECONCILE)
+    run = runtime.run(NAME, run_records.RECONCILE)
 
     assert (run.state, run.updated, run.added) == ("done", 1, 0)
     assert runtime.texts(NAME)[first].endswith("Mended")
@@ -162,10 +165,10 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
     for _ in range(6):
         olog.fault("500", 10)
         with connection(runtime.pool) as conn:
-            schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=100)
-        assert runtime.turn(NAME, runs.TAIL) is not None
+            schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=100)
+        assert runtime.turn(NAME, run_records.TAIL) is not None
         with connection(runtime.pool) as conn:
-            found = schedule.standing(conn, NAME)[runs.TAIL]
+            found = schedule.standing(conn, NAME)[run_records.TAIL]
             (now,) = conn.execute("SELECT clock_timestamp()").fetchone() or (NOW,)
         assert found.next_run_at is not None
         waits.append((found.next_run_at - now).total_seconds() / 100)
@@ -175,7 +178,7 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
     assert waits[3] == pytest.approx(8, rel=0.15)
     assert waits[4] == pytest.approx(8, rel=0.15)
     with connection(runtime.pool) as conn:
-        paused = state.read(conn, TENANT, NAME)
+        paused = source_state.read(conn, TENANT, NAME)
         assert paused is not None
         assert paused.paused is not None
         assert paused.paused["reason"] == "failures"
@@ -184,9 +187,11 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
 
 def test_a_second_run_of_a_kind_is_refused_while_one_is_open(runtime, olog):
     with connection(runtime.pool) as conn:
-        first = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
+        first = run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+        )
     with connection(runtime.pool) as conn, pytest.raises(ConflictError) as refused:
-        runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
+        run_records.ask_for(conn, TENANT, NAME, run_records.TAIL, run_records.Asked())
     assert refused.value.details == {"run_id": str(first)}
 
 
@@ -196,15 +201,15 @@ def test_kept_payloads_are_read_again_without_asking_the_source(runtime, olog):
     runtime.run(NAME)
     asked = len(olog.requests())
 
-    run = runtime.run(NAME, runs.REPARSE)
+    run = runtime.run(NAME, run_records.REPARSE)
 
     assert (run.seen, run.unchanged, run.updated) == (3, 3, 0)
     assert len(olog.requests()) == asked
 
 
-def cancel(runtime, run_id: UUID) -> runs.IngestionRun:
+def cancel(runtime, run_id: UUID) -> run_records.IngestionRun:
     with connection(runtime.pool) as conn:
-        return operate.cancel(
+        return admin_actions.cancel(
             conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
         )
 
@@ -215,9 +220,9 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
 ):
     for number in range(1, 36):
         olog.add(entry(number))
-    run_id = runtime.ask(NAME, runs.BACKFILL)
+    run_id = runtime.ask(NAME, run_records.BACKFILL)
     store = Intake.store
-    cancelled: list[runs.IngestionRun] = []
+    cancelled: list[run_records.IngestionRun] = []
 
     def cancel_after_first(self, *args, **named):
         counts = store(self, *args, **named)
@@ -226,7 +231,7 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
         return counts
 
     monkeypatch.setattr(Intake, "store", cancel_after_first)
-    error = runtime.turn(NAME, runs.BACKFILL)
+    error = runtime.turn(NAME, run_records.BACKFILL)
 
     assert isinstance(error, LeaseLostError)
     run = runtime.found(run_id)
@@ -236,12 +241,12 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     assert len(runtime.texts(NAME)) == 10
     assert cancel(runtime, run_id) == run
     with connection(runtime.pool) as conn:
-        assert schedule.standing(conn, NAME)[runs.BACKFILL].next_run_at is None
-        found = state.read(conn, TENANT, NAME)
+        assert schedule.standing(conn, NAME)[run_records.BACKFILL].next_run_at is None
+        found = source_state.read(conn, TENANT, NAME)
     assert found is not None
     # Nobody has failed, and what is asked for again begins anew.
     assert (found.failures, found.paused) == (0, None)
-    assert runtime.run(NAME, runs.BACKFILL).state == "done"
+    assert runtime.run(NAME, run_records.BACKFILL).state == "done"
     assert len(runtime.texts(NAME)) == 35
 
 
@@ -253,16 +258,16 @@ def test_a_source_whose_first_reading_was_cancelled_says_how_it_is_begun(runtime
     def problem() -> str | None:
         with connection(runtime.pool) as conn:
             known = runtime.settings.sources
-            (view,) = overview.read(conn, Scope(TENANT, "anna"), known, "lines")
+            (view,) = source_overview.read(conn, Scope(TENANT, "anna"), known, "lines")
         return view.problem
 
     assert problem() is None
-    cancel(runtime, runtime.ask("lines", runs.BACKFILL))
+    cancel(runtime, runtime.ask("lines", run_records.BACKFILL))
     told = problem()
     assert told is not None
     assert "logchord source trigger lines --kind backfill" in told
 
-    runtime.run("lines", runs.BACKFILL)
+    runtime.run("lines", run_records.BACKFILL)
     assert problem() is None
     assert runtime.run("lines").state == "done"
 
@@ -271,8 +276,8 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
     runtime, olog, monkeypatch
 ):
     olog.add(entry(1))
-    run_id = runtime.ask(NAME, runs.RECONCILE)
-    read = state.read
+    run_id = runtime.ask(NAME, run_records.RECONCILE)
+    read = source_state.read
     cancelled: list[UUID] = []
 
     def cancel_first(*args):
@@ -281,14 +286,16 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
             cancel(runtime, run_id)
         return read(*args)
 
-    monkeypatch.setattr(state, "read", cancel_first)
-    error = runtime.turn(NAME, runs.RECONCILE)
+    monkeypatch.setattr(source_state, "read", cancel_first)
+    error = runtime.turn(NAME, run_records.RECONCILE)
 
     assert isinstance(error, LeaseLostError)
     assert runtime.found(run_id).state == "failed"
     with connection(runtime.pool) as conn:
-        assert runs.find_open(conn, TENANT, NAME, runs.RECONCILE) is None
-        assert schedule.standing(conn, NAME)[runs.RECONCILE].next_run_at is not None
+        assert run_records.find_open(conn, TENANT, NAME, run_records.RECONCILE) is None
+        assert (
+            schedule.standing(conn, NAME)[run_records.RECONCILE].next_run_at is not None
+        )
     assert runtime.texts(NAME) == {}
 
 
@@ -298,7 +305,7 @@ def test_every_page_of_a_run_under_way_says_that_it_is_alive(
 ):
     for number in range(1, 36):
         olog.add(entry(number))
-    run_id = runtime.ask(NAME, runs.BACKFILL)
+    run_id = runtime.ask(NAME, run_records.BACKFILL)
     store = Intake.store
     beats: list[tuple[datetime, datetime]] = []
 
@@ -321,32 +328,32 @@ def test_a_run_that_fails_after_it_was_cancelled_is_no_failure_of_its_source(
     runtime, olog, monkeypatch
 ):
     olog.add(entry(1))
-    run_id = runtime.ask(NAME, runs.RECONCILE)
+    run_id = runtime.ask(NAME, run_records.RECONCILE)
 
     def cancel_and_fail(*_: object, **__: object) -> None:
         cancel(runtime, run_id)
         raise SourceUnreachableError
 
     monkeypatch.setattr(Intake, "store", cancel_and_fail)
-    error = runtime.turn(NAME, runs.RECONCILE)
+    error = runtime.turn(NAME, run_records.RECONCILE)
 
     assert isinstance(error, SourceUnreachableError)
     run = runtime.found(run_id)
     assert run.error is not None
     assert run.error["details"]["reason"] == "cancelled"
     with connection(runtime.pool) as conn:
-        found = state.read(conn, TENANT, NAME)
-        latest = runs.listing(conn, TENANT, limit=1, source=NAME)
+        found = source_state.read(conn, TENANT, NAME)
+        latest = run_records.listing(conn, TENANT, limit=1, source=NAME)
     assert found is not None
     assert (found.failures, latest[0].id) == (0, run_id)
 
 
 def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog):
-    run_id = runtime.ask(NAME, runs.RECONCILE)
+    run_id = runtime.ask(NAME, run_records.RECONCILE)
 
-    def begin() -> runs.IngestionRun | None:
+    def begin() -> run_records.IngestionRun | None:
         with connection(runtime.pool) as conn:
-            return runs.begin(conn, TENANT, NAME, runs.RECONCILE, None)
+            return run_records.begin(conn, TENANT, NAME, run_records.RECONCILE, None)
 
     def waits() -> bool:
         with connection(runtime.pool) as conn:
@@ -358,10 +365,13 @@ def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog)
 
     with ThreadPoolExecutor(1) as beside:
         with connection(runtime.pool) as conn:
-            assert runs.find_open(conn, TENANT, NAME, runs.RECONCILE) is not None
+            assert (
+                run_records.find_open(conn, TENANT, NAME, run_records.RECONCILE)
+                is not None
+            )
             begun = beside.submit(begin)
             until(waits, within_seconds=30)
-            ended = operate.cancel(
+            ended = admin_actions.cancel(
                 conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
             )
         assert begun.result(timeout=30) is None
@@ -370,13 +380,13 @@ def test_a_run_that_is_ended_while_another_begins_it_is_not_begun(runtime, olog)
 
 def test_a_run_that_meets_a_pause_goes_on_once_the_source_is_resumed(runtime, olog):
     with connection(runtime.pool) as conn:
-        operate.pause(conn, TENANT, NAME, subject="tester")
-        schedule.bring_forward(conn, NAME, runs.RECONCILE, every_seconds=3600)
+        admin_actions.pause(conn, TENANT, NAME, subject="tester")
+        schedule.bring_forward(conn, NAME, run_records.RECONCILE, every_seconds=3600)
 
-    runtime.turn(NAME, runs.RECONCILE)
+    runtime.turn(NAME, run_records.RECONCILE)
 
     with connection(runtime.pool) as conn:
         assert schedule.due_of_sources(conn) == []
-        operate.resume(conn, TENANT, NAME)
+        admin_actions.resume(conn, TENANT, NAME)
         due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
-    assert (NAME, runs.RECONCILE) in due
+    assert (NAME, run_records.RECONCILE) in due

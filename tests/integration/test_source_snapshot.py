@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from shared.due import schedule
-from shared.postgres import connection
-from shared.sources import runs, snapshot, state
+from shared.postgres.pool import connection
+from shared.sources import run_records, source_state
+from shared.sources.runs import snapshot
+from shared.work import schedule
 from tests.contract.stubs.als import AlsStub
 from tests.fix_system import System
 from tests.integration.fix_sources import TENANT
@@ -41,9 +42,9 @@ def fail(runtime) -> None:
         runtime.run(NAME)
 
 
-def standing(runtime) -> state.SourceState:
+def standing(runtime) -> source_state.SourceState:
     with connection(runtime.pool) as conn:
-        found = state.read(conn, TENANT, NAME)
+        found = source_state.read(conn, TENANT, NAME)
     assert found is not None
     return found
 
@@ -110,21 +111,23 @@ def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp
     for _ in range(snapshot.FAILURES - 1):
         runtime.run(NAME)
     with connection(runtime.pool) as conn:
-        run_id = runs.ask_for(conn, TENANT, NAME, runs.TAIL, runs.Asked())
-        schedule.bring_forward(conn, NAME, runs.TAIL, every_seconds=3600)
+        run_id = run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+        )
+        schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 
     stored = []
     for _ in range(3):
-        assert runtime.turn(NAME, runs.TAIL, seconds=0) is None
+        assert runtime.turn(NAME, run_records.TAIL, seconds=0) is None
         stored.append(len(runtime.texts(NAME)))
-    error = runtime.turn(NAME, runs.TAIL)
+    error = runtime.turn(NAME, run_records.TAIL)
 
     assert stored == [2, 4, 6]
     assert len(runtime.texts(NAME)) == len(ids)
     assert error is not None
     assert error.error_code == "source_unreachable"
     with connection(runtime.pool) as conn:
-        run = runs.one(conn, TENANT, run_id)
+        run = run_records.one(conn, TENANT, run_id)
     assert run is not None
     assert (run.state, run.added, run.deleted) == ("partial", len(ids), 0)
 

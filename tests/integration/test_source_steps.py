@@ -7,13 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from shared.due import schedule
-from shared.entries import entry as entries
-from shared.entries.stored import RETENTION
-from shared.postgres import connection
-from shared.sources import backfill, operate, runs
-from shared.sources.intake import LeaseLostError
-from shared.sources.runs import IngestionRun
+from shared.entries.saving import save as entries
+from shared.entries.saving.change_detection import RETENTION
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.sources.admin import admin_actions
+from shared.sources.intake.store_page import LeaseLostError
+from shared.sources.run_records import IngestionRun
+from shared.sources.runs import backfill
+from shared.work import schedule
 from tests.contract.stubs.elog_http import ElogServerStub
 from tests.contract.stubs.generic_json import JSONLinesStub
 from tests.integration.fix_sources import TENANT
@@ -51,12 +53,12 @@ def test_a_death_between_two_windows_costs_no_request_of_the_first(
         raise LeaseLostError
 
     monkeypatch.setattr(backfill, "_next_place", die)
-    run_id = runtime.ask(NAME, runs.BACKFILL)
-    assert isinstance(runtime.turn(NAME, runs.BACKFILL), LeaseLostError)
+    run_id = runtime.ask(NAME, run_records.BACKFILL)
+    assert isinstance(runtime.turn(NAME, run_records.BACKFILL), LeaseLostError)
     before = asked(elog, "mode=Raw")
     assert before
 
-    runtime.let_go(NAME, runs.BACKFILL)
+    runtime.let_go(NAME, run_records.BACKFILL)
 
     assert runtime.finish(run_id).state == "done"
     after = asked(elog, "mode=Raw")[len(before) :]
@@ -66,12 +68,12 @@ def test_a_death_between_two_windows_costs_no_request_of_the_first(
 
 
 def test_a_comparison_leaves_the_history_to_the_backfill(runtime, elog):
-    run_id = runtime.ask(NAME, runs.BACKFILL)
-    runtime.turn(NAME, runs.BACKFILL, seconds=0)
+    run_id = runtime.ask(NAME, run_records.BACKFILL)
+    runtime.turn(NAME, run_records.BACKFILL, seconds=0)
     edited = next(iter(runtime.texts(NAME)))
     elog.edit(edited, text="Mended")
 
-    run = runtime.run(NAME, runs.RECONCILE)
+    run = runtime.run(NAME, run_records.RECONCILE)
 
     # One request brings many of those that are unknown, if they come in its way.
     assert (run.state, run.added, run.updated) == ("done", 0, 1)
@@ -86,32 +88,32 @@ def test_a_history_that_was_cancelled_comes_whole_once_asked_for_and_not_one_by_
 ):
     def cancel(run_id: UUID) -> bool:
         with connection(runtime.pool) as conn:
-            operate.cancel(
+            admin_actions.cancel(
                 conn, TENANT, run_id, facility_timezone="UTC", subject="tester"
             )
-            return schedule.standing(conn, NAME)[runs.BACKFILL].is_cancelled
+            return schedule.standing(conn, NAME)[run_records.BACKFILL].is_cancelled
 
-    run_id = runtime.ask(NAME, runs.BACKFILL)
-    runtime.turn(NAME, runs.BACKFILL, seconds=0)
+    run_id = runtime.ask(NAME, run_records.BACKFILL)
+    runtime.turn(NAME, run_records.BACKFILL, seconds=0)
     assert cancel(run_id)
     known = len(runtime.texts(NAME))
     elog.add(entry(31, days_ago=0))
 
-    assert runtime.run(NAME, runs.BACKFILL, dry_run=True).state == "done"
-    for kind in (runs.TAIL, runs.RECONCILE, runs.TAIL):
+    assert runtime.run(NAME, run_records.BACKFILL, dry_run=True).state == "done"
+    for kind in (run_records.TAIL, run_records.RECONCILE, run_records.TAIL):
         assert runtime.run(NAME, kind).state == "done"
 
     fetched = {one.split("?")[0] for one in asked(elog, "cmd=Download")}
     assert fetched <= {"GET /Operations/30", "GET /Operations/31"}, fetched
     assert len(runtime.texts(NAME)) == known + 1 < 31
-    assert runtime.run(NAME, runs.BACKFILL).state == "done"
+    assert runtime.run(NAME, run_records.BACKFILL).state == "done"
     assert len(runtime.texts(NAME)) == 31
     # It is here by now, whatever becomes of the next walk over it.
-    assert not cancel(runtime.ask(NAME, runs.BACKFILL))
+    assert not cancel(runtime.ask(NAME, run_records.BACKFILL))
 
 
 def test_what_is_past_its_days_is_not_fetched_at_every_poll(runtime, elog):
-    runtime.run(NAME, runs.BACKFILL)
+    runtime.run(NAME, run_records.BACKFILL)
     # The last message of each answer, which may be cut off, is fetched once more.
     runtime.run(NAME)
     with connection(runtime.pool) as conn:
@@ -133,14 +135,16 @@ def test_what_is_asked_for_during_the_first_walk_is_that_walk(runtime):
 
     def ask() -> IngestionRun:
         with connection(runtime.pool) as conn:
-            run_id = operate.ask(conn, TENANT, "file", runs.TAIL, runs.Asked())
+            run_id = admin_actions.ask(
+                conn, TENANT, "file", run_records.TAIL, run_records.Asked()
+            )
         return runtime.found(run_id)
 
     first, again = ask(), ask()
-    assert first.kind == runs.BACKFILL
+    assert first.kind == run_records.BACKFILL
     assert again.id == first.id
     assert runtime.finish(first.id).added == 5
 
     after = ask()
-    assert after.kind == runs.TAIL
+    assert after.kind == run_records.TAIL
     assert runtime.finish(after.id).seen == 0

@@ -8,17 +8,17 @@ from datetime import UTC, datetime
 
 import pytest
 
-from shared.broker import make_app
-from shared.due import schedule
-from shared.due.turn import Turn
-from shared.postgres import connection
-from shared.settings import Settings
-from shared.sources import runs, state
+from shared.messaging.broker import make_app
+from shared.postgres.pool import connection
+from shared.settings.settings import Settings
+from shared.sources import run_records, source_state
+from shared.work import schedule
+from shared.work.bulk_turn import Turn
 from tests.contract.stubs.olog import OlogStub
 from tests.integration.fix_sources import TENANT
-from workers import ingest
 from workers.adapters.kit.stub import StubEntry
-from workers.context import Context, Resources
+from workers.runtime.context import Context, Resources
+from workers.tasks import ingest
 
 GOOD, BAD = "good", "bad"
 TRIES = 3
@@ -65,7 +65,7 @@ def bring_forward(runtime):
 
     def bring_forward(name: str) -> None:
         with connection(runtime.pool) as conn:
-            schedule.bring_forward(conn, name, runs.TAIL, every_seconds=3600)
+            schedule.bring_forward(conn, name, run_records.TAIL, every_seconds=3600)
 
     return bring_forward
 
@@ -93,20 +93,20 @@ def turn_of_another(turn: Turn = ingest.FAILING_TURN):
 
 def test_the_history_of_a_new_source_waits_for_its_first_poll(runtime, configured, due):
     configured(GOOD)
-    assert due() == [(GOOD, runs.TAIL, False)]
+    assert due() == [(GOOD, run_records.TAIL, False)]
 
-    assert runtime.turn(GOOD, runs.TAIL) is None
+    assert runtime.turn(GOOD, run_records.TAIL) is None
 
-    assert due() == [(GOOD, runs.BACKFILL, False)]
+    assert due() == [(GOOD, run_records.BACKFILL, False)]
 
 
 def test_what_fails_comes_after_what_works_whatever_its_kind(runtime, configured, due):
     configured(BAD, max_retries=0).fault("500")
-    assert runtime.turn(BAD, runs.TAIL) is not None
+    assert runtime.turn(BAD, run_records.TAIL) is not None
     configured(GOOD, require_initial_ingest=False)
 
     # The history was due before, and has not failed itself; it is the source that has.
-    assert due() == [(GOOD, runs.TAIL, False), (BAD, runs.BACKFILL, True)]
+    assert due() == [(GOOD, run_records.TAIL, False), (BAD, run_records.BACKFILL, True)]
 
 
 def test_who_has_no_turn_leaves_what_fails_to_whoever_has_it(
@@ -114,19 +114,19 @@ def test_who_has_no_turn_leaves_what_fails_to_whoever_has_it(
 ):
     bad = configured(BAD, max_retries=0, require_initial_ingest=False)
     bad.fault("500")
-    assert runtime.turn(BAD, runs.TAIL) is not None
+    assert runtime.turn(BAD, run_records.TAIL) is not None
     bring_forward(BAD)
     good = configured(GOOD, require_initial_ingest=False)
     asked = len(bad.requests())
 
     with turn_of_another():
-        ingest.poll_source(ctx, BAD, runs.TAIL)
+        ingest.poll_source(ctx, BAD, run_records.TAIL)
     assert (len(good.requests()) > 0, len(bad.requests())) == (True, asked)
 
-    ingest.poll_source(ctx, BAD, runs.TAIL)
+    ingest.poll_source(ctx, BAD, run_records.TAIL)
     assert len(bad.requests()) == asked + 1
     with connection(runtime.pool) as conn:
-        found = state.read(conn, TENANT, BAD)
+        found = source_state.read(conn, TENANT, BAD)
     assert found is not None
     assert found.failures == 0
 
@@ -134,13 +134,13 @@ def test_who_has_no_turn_leaves_what_fails_to_whoever_has_it(
 def test_a_request_is_tried_again_only_by_whoever_has_the_turn(configured, ctx):
     alone = configured(GOOD, require_initial_ingest=False)
     alone.fault("500", TRIES - 1)
-    ingest.poll_source(ctx, GOOD, runs.TAIL)
+    ingest.poll_source(ctx, GOOD, run_records.TAIL)
     assert len(alone.requests()) == TRIES
 
     beside = configured(BAD, require_initial_ingest=False)
     beside.fault("500", TRIES - 1)
     with turn_of_another():
-        ingest.poll_source(ctx, BAD, runs.TAIL)
+        ingest.poll_source(ctx, BAD, run_records.TAIL)
     assert len(beside.requests()) == 1
     # The turn went back with the run that had taken it.
     with turn_of_another():
@@ -149,7 +149,7 @@ def test_a_request_is_tried_again_only_by_whoever_has_the_turn(configured, ctx):
 
 def test_one_child_of_the_chores_at_a_time_reads_a_source(runtime, configured, ctx):
     stub = configured(GOOD, require_initial_ingest=False)
-    run_id = runtime.ask(GOOD, runs.RECONCILE)
+    run_id = runtime.ask(GOOD, run_records.RECONCILE)
 
     with turn_of_another(ingest.READING_TURN):
         ingest.reconcile_source(ctx, GOOD)

@@ -22,7 +22,7 @@ import pytest
 from local import service_user
 from local.server import free_port
 from local.stack import running_pid
-from shared.settings import Settings
+from shared.settings.settings import Settings
 from tests.fix_servers import Reap
 from tests.waiting import until
 

@@ -11,25 +11,25 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import (
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page, tombstone
+from shared.messaging.broker import (
     DUPLICATES_STAGE,
     INDEX_STAGE,
     METADATA_STAGE,
     embed_stage,
 )
-from shared.due import maintenance, rows
-from shared.due.maintenance import RENEW_TEXTS
-from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.stages import passing, registered, versions
-from shared.stages.descriptor import StageDescriptor
+from shared.stages import entry_stages, installed_stages, stage_versions
+from shared.stages.stage_contract import StageDescriptor
+from shared.work import chore_records, due_work
+from shared.work.chore_records import RENEW_TEXTS
 from tests.integration.watched_chores import Watched, due_now
-from workers import chores
-from workers.context import Context
-from workers.duplicates import place_entries
-from workers.enhance import embed_entries, extract_metadata
-from workers.index import index_entries
-from workers.stages import run_stage
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.duplicates import place_entries
+from workers.tasks.enhance import embed_entries, extract_metadata
+from workers.tasks.index import index_entries
+from workers.tasks.stages import run_stage
 
 MODEL = "hashing-384"
 TENANTS = ("default", "other")
@@ -46,7 +46,7 @@ Due = list[tuple[str, str, int]]
 @pytest.fixture(autouse=True)
 def pages_of_three(monkeypatch):
     """Pages end within a tenant's rows, and tenants share them."""
-    monkeypatch.setattr(versions, "STEP_ENTRIES", 3)
+    monkeypatch.setattr(stage_versions, "STEP_ENTRIES", 3)
 
 
 @pytest.fixture
@@ -54,18 +54,18 @@ def raise_version(monkeypatch) -> Callable[[str], None]:
     """Install another release of a stage."""
 
     def newer(name: str) -> None:
-        known = dict(registered.descriptors())
+        known = dict(installed_stages.descriptors())
         old = known[name]
         assert isinstance(old, StageDescriptor)
         known[name] = replace(old, version=old.version + 1)
-        monkeypatch.setattr(registered, "descriptors", lambda: known)
+        monkeypatch.setattr(installed_stages, "descriptors", lambda: known)
 
     return newer
 
 
 def fill(conn: Connection[TupleRow], ctx: Context) -> None:
     """Store five entries of each of two facilities, and do all that is due of them."""
-    stages = passing.of_entries(ctx.settings)
+    stages = entry_stages.of_entries(ctx.settings)
     for number in range(5):
         for tenant in TENANTS:
             draft = EntryDraft("api", f"{number}", f"klystron {number} tripped")
@@ -75,7 +75,7 @@ def fill(conn: Connection[TupleRow], ctx: Context) -> None:
 
 def work(ctx: Context) -> None:
     extract_metadata(ctx)
-    for stage in passing.of_finders(ctx.settings):
+    for stage in entry_stages.of_finders(ctx.settings):
         run_stage(ctx, stage)
     # What they found in words is read with the entry.
     extract_metadata(ctx)
@@ -86,9 +86,9 @@ def work(ctx: Context) -> None:
 
 def renewed(ctx: Context, conn: Connection[TupleRow]) -> Due:
     """Carry the chore out, and return what is due by now."""
-    maintenance.open_chore(conn, RENEW_TEXTS)
+    chore_records.open_chore(conn, RENEW_TEXTS)
     chores.renew_texts(ctx)
-    assert maintenance.unfinished(conn) == []
+    assert chore_records.unfinished(conn) == []
     return due(conn)
 
 
@@ -101,7 +101,7 @@ def due(conn: Connection[TupleRow]) -> Due:
 
 def all_of(stage: str, numbers: range = range(5)) -> Due:
     named = [f"{tenant}:{n}" for tenant in TENANTS for n in numbers]
-    return [(name, stage, rows.BULK) for name in sorted(named)]
+    return [(name, stage, due_work.BULK) for name in sorted(named)]
 
 
 @pytest.mark.requirement("O06")
@@ -136,7 +136,7 @@ def test_what_waits_is_put_aside_or_gone_is_left_alone(
             case "0":
                 tombstone(committing, tenant, entry_id, reason="test", stages=[])
             case "1":
-                rows.add(committing, tenant, [entry_id], [stage])
+                due_work.add(committing, tenant, [entry_id], [stage])
             case "2":
                 committing.execute(
                     "INSERT INTO quarantine (id, tenant, entry_id, source, external_id,"
@@ -147,7 +147,7 @@ def test_what_waits_is_put_aside_or_gone_is_left_alone(
 
     raise_version("embed")
 
-    waiting = [(f"{tenant}:1", stage, rows.LIVE) for tenant in TENANTS]
+    waiting = [(f"{tenant}:1", stage, due_work.LIVE) for tenant in TENANTS]
     expected = sorted([*waiting, *all_of(stage, range(3, 5))])
     assert renewed(ctx, committing) == expected
 
@@ -162,7 +162,11 @@ def test_what_a_release_that_kept_no_versions_has_made_is_of_the_first_one(
     committing.execute(
         "UPDATE maintenance SET result = result - %s || jsonb_build_object(%s::text,"
         " jsonb_build_object('embed', %s::int))",
-        (versions.VERSIONS, versions.VERSIONS, registered.known()["embed"].version),
+        (
+            stage_versions.VERSIONS,
+            stage_versions.VERSIONS,
+            installed_stages.known()["embed"].version,
+        ),
     )
 
     assert renewed(ctx, committing) == all_of(DUPLICATES_STAGE)
@@ -187,14 +191,14 @@ def test_killed_in_the_middle_the_walk_goes_on_where_it_was(
             raise KeyboardInterrupt
 
     ctx.at["before_commit"] = die
-    chore: Any = maintenance.open_chore(committing, RENEW_TEXTS)
-    while maintenance.find(committing, chore).ended_at is None:
+    chore: Any = chore_records.open_chore(committing, RENEW_TEXTS)
+    while chore_records.find(committing, chore).ended_at is None:
         due_now(committing)
         try:
             chores.renew_texts(ctx)
         except KeyboardInterrupt:
             committing.execute("UPDATE maintenance SET strikes = 0")
 
-    assert maintenance.find(committing, chore).state == "done"
+    assert chore_records.find(committing, chore).state == "done"
     assert next(steps) > 8
     assert due(committing) == all_of(ROW_NAMES["embed"])

@@ -7,13 +7,13 @@ import threading
 import psycopg
 import pytest
 
-from shared.due import outcomes, quarantine, rows, stages
-from shared.due.outcomes import Budget
-from shared.due.quarantine import Released, Which
-from shared.due.rows import MAX_STRIKES
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
+from shared.work import due_work, quarantine, quarantine_budget, stage_pauses
+from shared.work.due_work import MAX_STRIKES
+from shared.work.quarantine import Released, Which
+from shared.work.quarantine_budget import Budget
 from tests.waiting import until
 
 STAGE = "metadata"
@@ -34,7 +34,7 @@ def make_due(conn):
 @pytest.fixture
 def claim(conn):
     def claim(limit: int = 10):
-        taken = rows.claim(conn, STAGE, limit=limit)
+        taken = due_work.claim(conn, STAGE, limit=limit)
         conn.commit()
         return taken
 
@@ -95,7 +95,7 @@ def test_what_is_at_work_for_the_last_time_is_not_put_aside_meanwhile(
 
     assert taken.strikes == MAX_STRIKES
     assert quarantine.put_aside_spent(conn, Budget()) == []
-    assert rows.finish(conn, taken)
+    assert due_work.finish(conn, taken)
 
 
 def test_fresh_entries_do_not_wait_behind_what_goes_alone(
@@ -132,7 +132,7 @@ def test_a_backends_failure_gives_the_strike_back_too(
     worker_dies()
     (alone,) = claim()
 
-    rows.retry_later(conn, alone, OpenSearchError(), backend=True)
+    due_work.retry_later(conn, alone, OpenSearchError(), backend=True)
 
     assert conn.execute("SELECT attempts, strikes FROM work").fetchone() == (1, 0)
 
@@ -144,9 +144,9 @@ def test_an_edit_bears_none_of_its_old_texts_strikes(
     claim()
     worker_dies()
     (alone,) = claim()
-    rows.add(conn, TENANT, [entry_id], [STAGE])
+    due_work.add(conn, TENANT, [entry_id], [STAGE])
 
-    rows.retry_later(conn, alone, InternalError(retriable=True), backend=False)
+    due_work.retry_later(conn, alone, InternalError(retriable=True), backend=False)
 
     assert conn.execute(
         "SELECT attempts, strikes, due_at <= clock_timestamp() FROM work"
@@ -155,34 +155,34 @@ def test_an_edit_bears_none_of_its_old_texts_strikes(
 
 def test_a_paused_stage_yields_nothing_and_is_not_nudged(conn, make_due, claim):
     make_due(3)
-    assert stages.pause(conn, STAGE, OpenSearchError())
+    assert stage_pauses.pause(conn, STAGE, OpenSearchError())
     conn.execute("UPDATE work SET due_at = now() - interval '1 min'")
     conn.commit()
 
     assert claim() == []
-    assert rows.overdue(conn, grace_seconds=1) == []
+    assert due_work.overdue(conn, grace_seconds=1) == []
 
 
 def test_a_pause_ends_with_one_row_that_gets_through(conn, make_due, claim):
     make_due(3)
-    stages.pause(conn, STAGE, OpenSearchError())
+    stage_pauses.pause(conn, STAGE, OpenSearchError())
     conn.execute("UPDATE stage_pause SET until = now() - interval '1 s'")
     conn.commit()
 
     (probe,) = claim()
     assert probe.is_probe
-    stages.probe_succeeded(conn, STAGE)
+    stage_pauses.probe_succeeded(conn, STAGE)
 
-    assert stages.paused(conn) == []
+    assert stage_pauses.paused(conn) == []
     assert len(claim()) == 2
 
 
 def test_each_failed_probe_makes_the_pause_longer_up_to_ten_seconds(conn):
     lengths = []
     for _ in range(8):
-        assert stages.pause(conn, STAGE, OpenSearchError())
-        assert not stages.pause(conn, STAGE, OpenSearchError()), "told twice"
-        (pause,) = stages.paused(conn)
+        assert stage_pauses.pause(conn, STAGE, OpenSearchError())
+        assert not stage_pauses.pause(conn, STAGE, OpenSearchError()), "told twice"
+        (pause,) = stage_pauses.paused(conn)
         row = conn.execute(
             "SELECT extract(epoch FROM until - clock_timestamp())::float8"
             " FROM stage_pause"
@@ -214,8 +214,12 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
         quarantine.put_aside(conn, taken, InternalError(technical="bad release"))
     conn.commit()
 
-    (pause,) = stages.paused(conn)
-    assert (pause.stage, pause.code, pause.until) == (STAGE, stages.BUDGET_SPENT, None)
+    (pause,) = stage_pauses.paused(conn)
+    assert (pause.stage, pause.code, pause.until) == (
+        STAGE,
+        stage_pauses.BUDGET_SPENT,
+        None,
+    )
     assert len(quarantine.listing(conn, Which(TENANT), limit=100)) == 25
     assert claim() == []
     assert conn.execute("SELECT count(*) FROM work").fetchone() == (15,)
@@ -227,7 +231,7 @@ def test_a_spent_budget_pauses_the_stage_and_a_release_gets_everything_done(
     conn.execute("UPDATE work SET due_at = now()")
     conn.commit()
     while batch := claim():
-        done += rows.finish(conn, *batch)
+        done += due_work.finish(conn, *batch)
         conn.commit()
     assert done == 40
     assert quarantine.listing(conn, Which(TENANT), limit=100) == []
@@ -251,11 +255,11 @@ def test_the_rate_counts_what_ended_within_a_minute(conn, make_due, claim):
     make_due(5)
     first, *others = claim()
     quarantine.put_aside(conn, first, InternalError())
-    assert rows.finish(conn, *others) == 4
+    assert due_work.finish(conn, *others) == 4
 
-    assert outcomes.per_minute(conn) == {STAGE: 5}
+    assert quarantine_budget.per_minute(conn) == {STAGE: 5}
     conn.execute("UPDATE stage_outcome SET at = now() - interval '61 s'")
-    assert outcomes.per_minute(conn) == {}
+    assert quarantine_budget.per_minute(conn) == {}
 
 
 @pytest.mark.requirement("P1")
@@ -265,11 +269,11 @@ def test_an_edit_committed_while_the_end_waits_for_its_lock_is_seen(
     (entry_id,) = make_due(1)
     (taken,) = claim()
     with psycopg.connect(database) as editing, psycopg.connect(database) as ending:
-        rows.add(editing, TENANT, [entry_id], [STAGE])
+        due_work.add(editing, TENANT, [entry_id], [STAGE])
         ended: list[int] = []
 
         def end() -> None:
-            ended.append(rows.finish(ending, taken))
+            ended.append(due_work.finish(ending, taken))
             ending.commit()
 
         thread = threading.Thread(target=end)
@@ -301,7 +305,7 @@ def test_of_each_stage_the_latest_outcomes_stay_however_old_they_are(conn):
     conn.execute("DELETE FROM stage_outcome WHERE stage = 'b' AND id % 2 = 0")
     conn.execute("INSERT INTO stage_outcome (stage, done) VALUES ('a', 1)")
 
-    outcomes.forget(conn)
+    quarantine_budget.forget(conn)
 
     left = conn.execute(
         "SELECT stage, count(*) FROM stage_outcome GROUP BY stage ORDER BY stage"

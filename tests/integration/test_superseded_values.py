@@ -10,9 +10,9 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.postgres import connection
-from shared.results import superseded
+from shared.entries.saving.save import save_page, tombstone
+from shared.postgres.pool import connection
+from shared.search.results import superseded
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2025, 3, 2, 5, 31, tzinfo=UTC)

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from shared.access.scope import Scope
-from shared.entries import incident
+from shared.cards import incident
 from tests.fix_system import System
 from tests.integration.test_api_commands import Run, runner
 

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from shared.enrich.attachments.extract import Bounds, Extracted, extract
-from shared.enrich.attachments.sniff import sniff
-from shared.settings_sections import AttachmentSettings
+from shared.enrich.attachments.extract_text import Bounds, Extracted, extract
+from shared.enrich.attachments.file_type import sniff
+from shared.settings.sections import AttachmentSettings
 from tests.integration import attached
 
 BOUNDS = Bounds(

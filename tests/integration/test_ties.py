@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask
 from tests.integration.fix_engines import ANYBODY, ENGINES, Logbook, Text
 
 ALIKE = 150

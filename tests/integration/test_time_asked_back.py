@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.times.calendar import Clock
 from tests.integration.fix_asking import ANNA, Asking
 
 # The morning after clocks went back at 03:00 in Zurich, which is 01:00 in UTC.

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from shared.embedding import nearest
+from shared.embedding.vectors import nearest
 from shared.entries.draft import EntryDraft
-from shared.retrieval import semantic
-from shared.retrieval.module import Ask, Found
+from shared.search.retrieval.module_contract import Ask, Found
+from shared.search.retrieval.modules import semantic
 
 SHOWN, EXCLUDED = 3, 60
 

@@ -9,21 +9,21 @@ from uuid import UUID
 import pytest
 
 from shared.access.scope import Scope
-from shared.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
-from shared.due import quarantine, rows
-from shared.due.quarantine import Which
-from shared.due.rows import MAX_STRIKES
-from shared.enrich import facts, renewal
-from shared.entries import reading
+from shared.enrich import entry_facts, reanalyse
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.reading import read_entries
+from shared.entries.saving.save import save_page, tombstone
+from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.opensearch import mapping
-from shared.text.analyser import version_of
-from shared.text.facility import PLAIN
-from workers.context import Context
-from workers.enhance import extract_metadata
-from workers.index import index_entries
-from workers.upkeep import put_aside_spent
+from shared.text.analysis.analyser import version_of
+from shared.text.facility.facility import PLAIN
+from shared.work import due_work, quarantine
+from shared.work.due_work import MAX_STRIKES
+from shared.work.quarantine import Which
+from workers.runtime.context import Context
+from workers.tasks.enhance import extract_metadata
+from workers.tasks.index import index_entries
+from workers.upkeep.main import put_aside_spent
 
 TENANT = "default"
 SCOPE = Scope(TENANT, "anna")
@@ -52,7 +52,7 @@ def reading_fails(monkeypatch) -> PutAside:
             raise AttributeError
 
         with monkeypatch.context() as patched:
-            patched.setattr(facts, "find", refuse)
+            patched.setattr(entry_facts, "find", refuse)
             extract_metadata(ctx)
 
     return fail
@@ -64,7 +64,7 @@ def workers_die(committing) -> PutAside:
 
     def die(ctx: Context) -> None:
         for _ in range(1 + MAX_STRIKES):
-            assert rows.claim(committing, METADATA_STAGE, limit=10)
+            assert due_work.claim(committing, METADATA_STAGE, limit=10)
             committing.execute("UPDATE work SET leased_until = now() - interval '1 s'")
         put_aside_spent(committing, ctx.settings, lambda: ctx.facility)
 
@@ -91,7 +91,7 @@ def test_what_is_put_aside_unread_is_found_by_a_plain_split_and_flagged(
     ).fetchone()
     split = (True, "cavities hcm03 tripped\nrf", "unknown")
     assert text == (*split, version_of(PLAIN), True, 1)
-    entry = reading.current(committing, SCOPE, entry_id)
+    entry = read_entries.current(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.read_flags == ["plain_split"]
     assert entry.quarantined_stages == [METADATA_STAGE]
@@ -139,16 +139,16 @@ def test_what_is_given_up_unread_is_read_anew_by_a_later_analyser_and_by_no_othe
         " SELECT id, tenant, source, entry_time FROM entry"
     )
 
-    renewal.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
-    assert rows.claim(committing, METADATA_STAGE, limit=10) == []
+    reanalyse.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
+    assert due_work.claim(committing, METADATA_STAGE, limit=10) == []
 
-    monkeypatch.setattr("shared.text.analyser._VERSION", 255)
-    renewal.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
+    monkeypatch.setattr("shared.text.analysis.analyser._VERSION", 255)
+    reanalyse.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
     extract_metadata(ctx)
 
     text = committing.execute("SELECT plain, stream FROM entry_text").fetchone()
     assert text == (False, "valv open")
-    entry = reading.current(committing, SCOPE, entry_id)
+    entry = read_entries.current(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.read_flags == []
 
@@ -169,14 +169,14 @@ def test_what_an_older_release_left_without_words_gets_them_and_nothing_else_doe
     save("waits for its reader", "A-3")
 
     for _ in range(2):
-        renewal.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
+        reanalyse.prepare(ctx.pool, ctx.settings, None, 0, PLAIN)(committing)
 
     texts = committing.execute("SELECT entry_id, plain, stream FROM entry_text")
     assert texts.fetchall() == [(entry_id, True, "valves hcm03 opened")]
-    entry = reading.current(committing, SCOPE, entry_id)
+    entry = read_entries.current(committing, SCOPE, entry_id)
     assert entry is not None
     assert entry.due_stages == {DUPLICATES_STAGE: "due", INDEX_STAGE: "due"}
-    assert len(rows.claim(committing, METADATA_STAGE, limit=10)) == 1
+    assert len(due_work.claim(committing, METADATA_STAGE, limit=10)) == 1
 
 
 def test_an_edit_that_comes_while_workers_die_is_read_and_not_put_aside(
@@ -185,7 +185,7 @@ def test_an_edit_that_comes_while_workers_die_is_read_and_not_put_aside(
     ctx = make_context()
     save("valves opened")
     for _ in range(1 + MAX_STRIKES):
-        rows.claim(committing, METADATA_STAGE, limit=10)
+        due_work.claim(committing, METADATA_STAGE, limit=10)
         committing.execute("UPDATE work SET leased_until = now() - interval '1 s'")
     save("valves closed")
 
@@ -216,7 +216,7 @@ def test_a_plain_split_that_cannot_be_kept_leaves_the_entry_put_aside_all_the_sa
     def refuse(*_: object) -> None:
         raise AttributeError
 
-    monkeypatch.setattr(facts, "said", refuse)
+    monkeypatch.setattr(entry_facts, "said", refuse)
     save("valves opened")
 
     workers_die(make_context())

@@ -9,13 +9,18 @@ import psycopg
 import pytest
 import redis
 
-from shared import broker
-from shared.broker import EMBED_ENTRIES, EXTRACT_METADATA, METADATA_STAGE, embed_stage
-from shared.due import rows
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
+from shared.messaging import broker
+from shared.messaging.broker import (
+    EMBED_ENTRIES,
+    EXTRACT_METADATA,
+    METADATA_STAGE,
+    embed_stage,
+)
+from shared.work import due_work
 from tests.waiting import until
-from workers.upkeep import sweep_due_work
+from workers.upkeep.main import sweep_due_work
 
 OLD, NEW = embed_stage("old-model"), embed_stage("new-model")
 EMBED_QUEUE, METADATA_QUEUE = "enhance.embed", "enhance.metadata"
@@ -120,7 +125,7 @@ def test_what_a_dead_worker_held_is_nudged_when_its_lease_is_over(
     committing, app, make_due, messages
 ):
     make_due(METADATA_STAGE)
-    assert len(rows.claim(committing, METADATA_STAGE, limit=1)) == 1
+    assert len(due_work.claim(committing, METADATA_STAGE, limit=1)) == 1
     sweep_due_work(committing, app)
     assert messages(METADATA_QUEUE) == []
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from shared.text.folding import stem
+from shared.text.words.folding import stem
 from shared.vocabulary import expand
 from shared.vocabulary.expand import LANGUAGES, Want
 

@@ -10,19 +10,19 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from shared.broker import METADATA_STAGE
-from shared.due import maintenance
-from shared.enrich import metadata, word_count
-from shared.entries import purge as purging
-from shared.entries import reading
+from shared.enrich import metadata, recount_vocabulary
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
-from shared.vocabulary import counting
-from shared.vocabulary.learning import Known
+from shared.entries.reading import read_entries
+from shared.entries.removal import purge as purging
+from shared.entries.saving.save import save_page, tombstone
+from shared.messaging.broker import METADATA_STAGE
+from shared.vocabulary import word_counts
+from shared.vocabulary.learn_words import Known
+from shared.work import chore_records
 from tests.fix_workers import MakeContext
-from workers import chores
-from workers.context import Context
-from workers.enhance import extract_metadata
+from workers.runtime.context import Context
+from workers.tasks import chores
+from workers.tasks.enhance import extract_metadata
 
 TENANT = "default"
 
@@ -56,7 +56,7 @@ def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
 
 def learn(conn, entry_id: UUID, known: Known | None = None) -> bool:
     """Carry the stage out, as a worker does; false if the entry has moved on."""
-    content = reading.contents(conn, TENANT, [entry_id]).get(entry_id)
+    content = read_entries.contents(conn, TENANT, [entry_id]).get(entry_id)
     if content is None or content.deleted:
         return False
     found = metadata.extract(content, "en")
@@ -68,20 +68,20 @@ def learn(conn, entry_id: UUID, known: Known | None = None) -> bool:
 
 
 def count(ctx: Context, conn) -> None:
-    maintenance.open_chore(conn, maintenance.COUNT_WORDS)
+    chore_records.open_chore(conn, chore_records.COUNT_WORDS)
     go_on(ctx, conn)
 
 
 def go_on(ctx: Context, conn) -> None:
     chores.count_words(ctx)
-    assert maintenance.unfinished(conn) == []
+    assert chore_records.unfinished(conn) == []
 
 
 def purge(conn, name: str) -> None:
     with conn.transaction():
         done = purging.purge(conn, TENANT, "api", name)
     with conn.transaction():
-        counting.forget(conn, TENANT, done.language, done.terms)
+        word_counts.forget(conn, TENANT, done.language, done.terms)
 
 
 def words(conn, tenant: str = TENANT) -> dict[str, int]:
@@ -108,7 +108,7 @@ def test_the_stage_takes_in_words_with_their_stems_and_names(committing):
 def test_what_was_rolled_back_is_not_trusted_to_be_there(committing):
     known = Known()
     entry_id = save(committing, "1", "cavity tripped")
-    content = reading.contents(committing, TENANT, [entry_id])[entry_id]
+    content = read_entries.contents(committing, TENANT, [entry_id])[entry_id]
     with committing.transaction(force_rollback=True):
         metadata.store(committing, content, metadata.extract(content, "en"), known)
 
@@ -128,8 +128,8 @@ def test_known_words_are_not_sent_again(committing):
 
 
 def test_the_count_says_in_how_many_entries_a_word_is(ctx, committing, monkeypatch):
-    monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
-    monkeypatch.setattr(counting, "STEP_ROWS", 2)
+    monkeypatch.setattr(recount_vocabulary, "STEP_ENTRIES", 2)
+    monkeypatch.setattr(word_counts, "STEP_ROWS", 2)
     for number in range(5):
         save(committing, f"{number}", f"beam beam HCM03 {'lost' * (number % 2)}")
         save(committing, f"{number}", "beam", tenant="other")
@@ -170,7 +170,7 @@ def test_what_no_entry_has_any_more_goes_with_the_count(ctx, committing, vocabul
 def test_a_word_that_comes_behind_the_walk_is_not_taken_out(
     ctx, committing, monkeypatch
 ):
-    monkeypatch.setattr(word_count, "STEP_ENTRIES", 1)
+    monkeypatch.setattr(recount_vocabulary, "STEP_ENTRIES", 1)
     first = save(committing, "1", "beam")
     extract_metadata(ctx)
     last = save(committing, "2", "quenched HCM03")
@@ -196,7 +196,7 @@ def test_a_word_that_comes_behind_the_walk_is_not_taken_out(
 
 
 def test_a_walk_that_dies_goes_on_where_it_was(ctx, committing, monkeypatch):
-    monkeypatch.setattr(word_count, "STEP_ENTRIES", 2)
+    monkeypatch.setattr(recount_vocabulary, "STEP_ENTRIES", 2)
     for number in range(6):
         save(committing, f"{number}", "beam lost")
     extract_metadata(ctx)
@@ -275,8 +275,8 @@ def expected(conn) -> set[str]:
 def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
     ctx, database, committing, monkeypatch
 ):
-    monkeypatch.setattr(word_count, "STEP_ENTRIES", 5)
-    monkeypatch.setattr(counting, "STEP_ROWS", 20)
+    monkeypatch.setattr(recount_vocabulary, "STEP_ENTRIES", 5)
+    monkeypatch.setattr(word_counts, "STEP_ROWS", 20)
     pool = [f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(120)]
 
     def text(rng: random.Random) -> str:
@@ -307,7 +307,7 @@ def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
     def count_on(_: int) -> None:
         for _ in range(6):
             with psycopg.connect(database, autocommit=True) as conn:
-                maintenance.open_chore(conn, maintenance.COUNT_WORDS)
+                chore_records.open_chore(conn, chore_records.COUNT_WORDS)
             chores.count_words(ctx)
 
     with ThreadPoolExecutor(4) as threads:
@@ -317,7 +317,7 @@ def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
             each.result()
     assert expected(committing) <= {*words(committing)}
 
-    maintenance.start_over(committing, maintenance.COUNT_WORDS)
+    chore_records.start_over(committing, chore_records.COUNT_WORDS)
     go_on(ctx, committing)
 
     assert expected(committing) == {*words(committing)}

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from shared import migrations
-from shared.due import maintenance, schedule
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.work import chore_records, schedule
 from tests.fix_servers import create_database, drop_database, of_database
 
 MINE = "keep_a_vocabulary"
@@ -55,4 +55,4 @@ def test_the_first_count_is_due_at_once_only_where_there_are_texts(older, entrie
         migrations.migrate(older)
 
         due = schedule.due(conn, schedule.INSTALLATION)
-    assert due == [maintenance.COUNT_WORDS] * entries
+    assert due == [chore_records.COUNT_WORDS] * entries

@@ -16,11 +16,11 @@ from psycopg.rows import TupleRow
 
 from local.server import free_port
 from shared.access import keys
-from shared.due import lag, loops, overview
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
-from shared.stages import passing
+from shared.entries.saving.save import save_page
+from shared.settings.settings import Settings
+from shared.stages import entry_stages
+from shared.work import lag, upkeep_loops, work_overview
 from tests.fix_system import BIN, System
 from tests.waiting import until
 
@@ -253,15 +253,15 @@ def test_the_holder_of_a_lock_is_who_holds_it_and_not_who_turned_last(conn, data
     def held() -> dict[str, str | None]:
         # Who is connected is looked at once in a transaction.
         conn.commit()
-        return {one.name: one.holder for one in loops.listing(conn)}
+        return {one.name: one.holder for one in upkeep_loops.listing(conn)}
 
     before = held()
     with psycopg.connect(
         database, autocommit=True, application_name="logchord upkeep finisher 4711"
     ) as holder:
         take = "SELECT pg_try_advisory_lock(%s, hashtext(%s))"
-        holder.execute(take, (loops.LOCK_SPACE, "finisher"))
-        holder.execute(take, (loops.LOCK_SPACE, "index"))
+        holder.execute(take, (upkeep_loops.LOCK_SPACE, "finisher"))
+        holder.execute(take, (upkeep_loops.LOCK_SPACE, "index"))
         during = held()
 
     assert before == {"sweeper": None, "finisher": None}
@@ -270,7 +270,7 @@ def test_the_holder_of_a_lock_is_who_holds_it_and_not_who_turned_last(conn, data
         "finisher": "here 4711",
         "index": "127.0.0.1 4711",
     }
-    (sweeper,) = [one for one in loops.listing(conn) if one.name == "sweeper"]
+    (sweeper,) = [one for one in upkeep_loops.listing(conn) if one.name == "sweeper"]
     assert sweeper.seconds_since_turn == pytest.approx(40, abs=5)
 
 
@@ -286,20 +286,20 @@ def test_a_backlog_of_bulk_work_is_not_counted_every_second(conn):
 
 
 def test_work_that_nobody_here_can_do_fills_no_backlog_and_is_told(conn):
-    that_run = passing.that_run(Settings.load({}))
+    that_run = entry_stages.that_run(Settings.load({}))
     make_due(conn, "default", 4)
     conn.execute("UPDATE work SET stage = 'package_is_gone'")
     make_due(conn, "other", 2)
 
     assert lag.live_due(conn, that_run, most=1000) == 2
     for tenant in (lag.ANY_TENANT, "default"):
-        seen = overview.read(
+        seen = work_overview.read(
             conn, [STAGE], that_run=that_run, max_backlog=2, tenant=tenant
         )
         assert not any("max_backlog_entries" in one for one in seen.problems)
         (told,) = [one for one in seen.problems if "cannot be run here" in one]
         assert "4 entries wait for the stage 'package_is_gone'" in told
-    full = overview.read(conn, [STAGE], that_run=that_run, max_backlog=1)
+    full = work_overview.read(conn, [STAGE], that_run=that_run, max_backlog=1)
     assert any("max_backlog_entries" in one for one in full.problems)
 
 

@@ -14,13 +14,14 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page, tombstone
+from shared.entries.saving.save import save_page, tombstone
 from shared.errors import InvalidRequestError, OpenSearchError
-from shared.jobs import outcome
-from shared.jobs.job import StoredJob
-from shared.postgres import connection
-from shared.ranking import fold
-from shared.results import stored, why_not
+from shared.postgres.pool import connection
+from shared.search.explain import why_not
+from shared.search.jobs import outcome
+from shared.search.jobs.job import StoredJob
+from shared.search.ranking import fold
+from shared.search.response import job_answer
 from tests.integration.fix_asking import ANNA, BEN, ELSEWHERE, SIGNER, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
@@ -45,7 +46,7 @@ def logbook(asking: Asking) -> Asking:
 def why(
     logbook: Asking, job: StoredJob, ref: str, scope: Scope = ANNA
 ) -> dict[str, Any]:
-    reader = stored.Reader(lambda: logbook.pool, scope, lambda: SIGNER)
+    reader = job_answer.Reader(lambda: logbook.pool, scope, lambda: SIGNER)
     return why_not.explain(reader, logbook.tools, job, ref).body()
 
 
@@ -164,7 +165,7 @@ def test_what_is_deleted_while_it_is_asked_for_is_not_found(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = logbook.ended(logbook.plan("cavity"))
-    order_of = stored.order_of
+    order_of = job_answer.order_of
 
     def and_meanwhile(*args: Any) -> Any:
         with connection(logbook.pool) as conn:
@@ -173,7 +174,7 @@ def test_what_is_deleted_while_it_is_asked_for_is_not_found(
             tombstone(conn, "default", entry_id, reason=None, stages=[])
         return order_of(*args)
 
-    monkeypatch.setattr(stored, "order_of", and_meanwhile)
+    monkeypatch.setattr(job_answer, "order_of", and_meanwhile)
     assert why(logbook, job, "trip")["gate"] == "not_found"
 
 
@@ -201,7 +202,7 @@ def test_a_place_behind_the_candidates_is_told(logbook: Asking) -> None:
     logbook.write(*(draft(f"n{n}", f"klystron {n}" + " fault" * n) for n in range(60)))
     plan = logbook.plan("klystron")
     job = logbook.ended(plan)
-    window = stored.read_order(job.ranked or {}).items
+    window = job_answer.read_order(job.ranked or {}).items
     found = {item.entry_id for item in window}
     assert len(found) == plan.window == 50
     with connection(logbook.pool) as conn:

@@ -27,12 +27,12 @@ from hypothesis.stateful import (
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import quarantine, rows, stages
-from shared.due.quarantine import Which
-from shared.due.rows import MAX_STRIKES, Claim
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import InternalError, OpenSearchError
+from shared.work import due_work, quarantine, stage_pauses
+from shared.work.due_work import MAX_STRIKES, Claim
+from shared.work.quarantine import Which
 from tests.integration.work_model import BUDGET, Model, Row
 
 TENANT, STAGE = "default", "metadata"
@@ -40,7 +40,7 @@ ENTRIES = 5
 LONG_SECONDS = 3600
 
 SOME = st.sets(st.integers(0, ENTRIES - 1), min_size=1)
-CLASSES = st.sampled_from([rows.LIVE, rows.BULK])
+CLASSES = st.sampled_from([due_work.LIVE, due_work.BULK])
 
 _CLEAN = (
     "DELETE FROM work; DELETE FROM quarantine; DELETE FROM stage_pause;"
@@ -90,7 +90,7 @@ class Workers(RuleBasedStateMachine):
     @rule(which=SOME, work_class=CLASSES)
     def add(self, which: set[int], work_class: int) -> None:
         entries = [self.ids[number] for number in which]
-        rows.add(self.conn, TENANT, entries, [STAGE], work_class=work_class)
+        due_work.add(self.conn, TENANT, entries, [STAGE], work_class=work_class)
         for entry in entries:
             self.model.add(entry, work_class)
             self.version[entry] += 1
@@ -105,7 +105,7 @@ class Workers(RuleBasedStateMachine):
 
     def _taken(self, limit: int, named: set[UUID] | None) -> Any:
         free = self.model.claimable(named)
-        found = rows.claim(
+        found = due_work.claim(
             self.conn,
             STAGE,
             limit=limit,
@@ -141,8 +141,8 @@ class Workers(RuleBasedStateMachine):
             assert len(taken) == 1
         left = [self.model.rows[entry] for entry in free - taken.keys()]
         classes = {row.work_class for row in taken.values()}
-        if rows.BULK in classes:
-            assert all(row.work_class == rows.BULK or row.attempts for row in left)
+        if due_work.BULK in classes:
+            assert all(row.work_class == due_work.BULK or row.attempts for row in left)
 
     @rule(batch=batches, some=st.none() | SOME)
     def finish(self, batch: tuple[Claim, ...], some: set[int] | None) -> None:
@@ -151,13 +151,13 @@ class Workers(RuleBasedStateMachine):
         assume(part)
         ended = self.model.finish(part)
         with self.conn.transaction():
-            assert rows.finish(self.conn, *part) == len(ended)
+            assert due_work.finish(self.conn, *part) == len(ended)
         for entry in ended:
             effect = (entry, self.seen[entry, batch[0].claim])
             assert effect not in self.worked, "one edit was worked twice"
             self.worked.add(effect)
         if batch[0].is_probe:
-            stages.probe_succeeded(self.conn, STAGE)
+            stage_pauses.probe_succeeded(self.conn, STAGE)
             if self.model.pause and not self.model.pause[2]:
                 self.model.pause = None
 
@@ -168,14 +168,14 @@ class Workers(RuleBasedStateMachine):
         if one.strikes + (not one.alone) >= MAX_STRIKES:
             self._put_aside(one)
         else:
-            rows.retry_later(self.conn, one, InternalError(), backend=False)
+            due_work.retry_later(self.conn, one, InternalError(), backend=False)
             self._retried(one, backend=False, strike=True)
 
     @rule(batch=batches, number=st.integers(0, ENTRIES - 1))
     def time_out(self, batch: tuple[Claim, ...], number: int) -> None:
         one = batch[number % len(batch)]
         assume(one.strikes < MAX_STRIKES)
-        rows.retry_later(
+        due_work.retry_later(
             self.conn, one, InternalError(), backend=False, strike=one.alone
         )
         self._retried(one, backend=False, strike=one.alone)
@@ -185,10 +185,10 @@ class Workers(RuleBasedStateMachine):
         self, batch: tuple[Claim, ...], number: int, *, pause: bool
     ) -> None:
         one = batch[number % len(batch)]
-        rows.retry_later(self.conn, one, OpenSearchError(), backend=True)
+        due_work.retry_later(self.conn, one, OpenSearchError(), backend=True)
         self._retried(one, backend=True, strike=False)
         if pause:
-            stages.pause(self.conn, STAGE, OpenSearchError())
+            stage_pauses.pause(self.conn, STAGE, OpenSearchError())
             self.conn.execute(_PAUSE_FAR_AWAY)
             self.model.pause_stage(OpenSearchError.code)
 
@@ -209,7 +209,7 @@ class Workers(RuleBasedStateMachine):
 
     @rule(batch=batches)
     def give_back(self, batch: tuple[Claim, ...]) -> None:
-        rows.release(self.conn, batch[0].claim)
+        due_work.release(self.conn, batch[0].claim)
         for row in self.model.of_claim(batch[0].claim):
             row.attempts = max(row.attempts - 1, 0)
             row.strikes = max(row.strikes - row.alone, 0)
@@ -218,7 +218,7 @@ class Workers(RuleBasedStateMachine):
     @rule(batch=batches)
     def renew(self, batch: tuple[Claim, ...]) -> None:
         held = self.model.of_claim(batch[0].claim)
-        count = rows.renew(self.conn, batch[0].claim, lease_seconds=LONG_SECONDS)
+        count = due_work.renew(self.conn, batch[0].claim, lease_seconds=LONG_SECONDS)
         assert count == len(held)
         for row in held:
             row.leased = True
@@ -248,7 +248,7 @@ class Workers(RuleBasedStateMachine):
         assert row.claim is not None
         key = (entry, STAGE, TENANT, row.claim)
         counts = (row.attempts, row.strikes, row.alone, row.work_class)
-        return Claim(*key, *counts, is_probe=False, was_due_at=rows.EVER)
+        return Claim(*key, *counts, is_probe=False, was_due_at=due_work.EVER)
 
     @rule()
     def time_passes(self) -> None:
@@ -261,7 +261,7 @@ class Workers(RuleBasedStateMachine):
     def the_pause_ends(self) -> None:
         self.conn.execute(_PAUSE_OVER)
         code, failures, _ = self.model.pause or ("", 0, False)
-        self.model.pause = (code, failures, code == stages.BUDGET_SPENT)
+        self.model.pause = (code, failures, code == stage_pauses.BUDGET_SPENT)
 
     @precondition(lambda self: self.model.aside or self.model.pause)
     @rule()
@@ -269,7 +269,7 @@ class Workers(RuleBasedStateMachine):
         quarantine.release(self.conn, Which(TENANT, stage=STAGE), limit=100)
         for entry in self.model.aside:
             self.version[entry] += 1
-        self.model.release(set(self.model.aside), rows.BULK)
+        self.model.release(set(self.model.aside), due_work.BULK)
 
     @precondition(lambda self: self.model.aside)
     @rule()
@@ -279,7 +279,7 @@ class Workers(RuleBasedStateMachine):
         assert one.entry_id is not None
         quarantine.release(self.conn, Which(TENANT, id=one.id), limit=100)
         self.version[one.entry_id] += 1
-        self.model.release({one.entry_id}, rows.LIVE)
+        self.model.release({one.entry_id}, due_work.LIVE)
 
     @invariant()
     def the_table_is_what_the_model_says(self) -> None:
@@ -291,7 +291,7 @@ class Workers(RuleBasedStateMachine):
 
     @invariant()
     def the_sweeper_finds_what_can_be_claimed(self) -> None:
-        late = rows.overdue(self.conn, grace_seconds=0)
+        late = due_work.overdue(self.conn, grace_seconds=0)
         assert late == ([STAGE] if self.model.claimable(None) else [])
 
     @invariant()

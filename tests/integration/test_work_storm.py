@@ -12,13 +12,13 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import rows
-from shared.due.batches import Timing, batches
-from shared.due.rows import Claim
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import OpenSearchError
-from shared.postgres import Pool, connection, make_pool
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.work import due_work
+from shared.work.batches import Timing, batches
+from shared.work.due_work import Claim
 from tests.waiting import until
 
 TENANT, STAGE = "default", "metadata"
@@ -59,12 +59,12 @@ def work_batch(pool: Pool, chance: random.Random, claims: list[Claim]) -> None:
         fate = chance.random()
         if fate < 0.03:
             with connection(pool) as conn:
-                rows.release(conn, one.claim)
+                due_work.release(conn, one.claim)
             return
         with connection(pool) as conn:
             if fate < 0.1:
-                rows.retry_later(conn, one, OpenSearchError(), backend=True)
-            elif rows.finish(conn, one):
+                due_work.retry_later(conn, one, OpenSearchError(), backend=True)
+            elif due_work.finish(conn, one):
                 conn.execute(
                     "INSERT INTO worked VALUES (%s, %s)",
                     (one.entry_id, seen[one.entry_id]),
@@ -76,7 +76,7 @@ def edit(database: str, ids: list[UUID], chance: random.Random) -> None:
         for _ in range(EDITS):
             some = chance.sample(ids, 20)
             conn.execute(_EDIT, (some,))
-            rows.add(conn, TENANT, some, [STAGE])
+            due_work.add(conn, TENANT, some, [STAGE])
             conn.commit()
 
 

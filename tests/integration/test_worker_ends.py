@@ -9,12 +9,12 @@ import httpx
 import psycopg
 import pytest
 
-from shared.broker import METADATA_STAGE, embed_stage, make_app, send_nudge
-from shared.embedding import vectors
-from shared.embedding.encoders import load_encoder
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.vectors import vectors
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import METADATA_STAGE, embed_stage, make_app, send_nudge
+from shared.settings.settings import Settings
 from tests.waiting import until
 
 ENTRIES = 40

@@ -6,11 +6,8 @@ import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from structlog.testing import capture_logs
 
-from shared.broker import METADATA_STAGE, make_app
-from shared.due import rows
-from shared.due.rows import MAX_STRIKES
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import (
     DatabaseConnectionError,
     EmbeddingGenerationError,
@@ -18,11 +15,14 @@ from shared.errors import (
     OpenSearchError,
 )
 from shared.log import get_logger
-from shared.postgres import connection
-from shared.settings import Settings
-from workers import task
-from workers.context import Context, Resources
-from workers.task import each
+from shared.messaging.broker import METADATA_STAGE, make_app
+from shared.postgres.pool import connection
+from shared.settings.settings import Settings
+from shared.work import due_work
+from shared.work.due_work import MAX_STRIKES
+from workers.runtime import task
+from workers.runtime.context import Context, Resources
+from workers.runtime.task import each
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def take(ctx, conn):
         conn.execute("UPDATE work SET attempts = %s, strikes = %s", (attempts, strikes))
         conn.commit()
         with connection(ctx.pool) as mine:
-            return rows.claim(mine, METADATA_STAGE, limit=count)
+            return due_work.claim(mine, METADATA_STAGE, limit=count)
 
     return take
 
@@ -135,7 +135,7 @@ def test_one_entrys_failure_is_its_own_alone(ctx, conn, take):
 def test_an_edit_meanwhile_does_not_wait_for_what_its_old_text_did(ctx, conn, take):
     claims = take(attempts=2)
     with connection(ctx.pool) as other:
-        rows.add(other, "default", [claims[0].entry_id], [METADATA_STAGE])
+        due_work.add(other, "default", [claims[0].entry_id], [METADATA_STAGE])
 
     each(ctx, claims, fail(OpenSearchError()))
 
@@ -148,7 +148,7 @@ def test_a_lost_claim_settles_nothing(ctx, conn, take):
     conn.execute("UPDATE work SET leased_until = now() - interval '1 s'")
     conn.commit()
     with connection(ctx.pool) as other:
-        (ours,) = rows.claim(other, METADATA_STAGE, limit=1)
+        (ours,) = due_work.claim(other, METADATA_STAGE, limit=1)
 
     each(ctx, lost, fail(ZeroDivisionError()))
     each(ctx, lost, fail(OpenSearchError()))
@@ -174,7 +174,7 @@ def test_of_a_claim_that_was_lost_nothing_is_told_but_that(
     conn.execute("UPDATE work SET leased_until = now()")
     conn.commit()
     with connection(ctx.pool) as other:
-        (taken,) = rows.claim(other, METADATA_STAGE, limit=1)
+        (taken,) = due_work.claim(other, METADATA_STAGE, limit=1)
 
     with capture_logs() as logs:
         each(ctx, [lost], fail(error))

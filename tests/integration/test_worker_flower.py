@@ -10,10 +10,15 @@ import psycopg
 import pytest
 
 from local import secrets
-from shared.broker import EXTRACT_METADATA, METADATA_STAGE, make_app, send_nudge
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import (
+    EXTRACT_METADATA,
+    METADATA_STAGE,
+    make_app,
+    send_nudge,
+)
+from shared.settings.settings import Settings
 from tests.waiting import until
 
 TEXT = "words-of-an-entry-that-only-its-readers-see"

@@ -7,10 +7,10 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from shared.broker import embed_stage, make_app, send_nudge
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage, make_app, send_nudge
+from shared.settings.settings import Settings
 from tests.waiting import until
 
 MODEL = "hashing-384"

@@ -7,14 +7,14 @@ import time
 
 import pytest
 
-from shared.broker import METADATA_STAGE
-from shared.due import batches, rows, stages
-from shared.due.batches import GivesWay, Lease, Timing
-from shared.due.turn import RESTS
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
 from shared.errors import CapacityError
-from shared.postgres import connection, make_pool
+from shared.messaging.broker import METADATA_STAGE
+from shared.postgres.pool import connection, make_pool
+from shared.work import batches, due_work, stage_pauses
+from shared.work.batches import GivesWay, Lease, Timing
+from shared.work.bulk_turn import RESTS
 from tests.waiting import until
 
 LEASE_SECONDS = 1.0
@@ -48,7 +48,9 @@ def make_due(conn):
 
 def claim(pool):
     with connection(pool) as conn:
-        return rows.claim(conn, METADATA_STAGE, limit=10, lease_seconds=LEASE_SECONDS)
+        return due_work.claim(
+            conn, METADATA_STAGE, limit=10, lease_seconds=LEASE_SECONDS
+        )
 
 
 def test_a_lease_is_renewed_for_as_long_as_the_work_takes(pool, make_due):
@@ -80,8 +82,8 @@ def test_a_hung_task_loses_its_claim_at_the_hard_limit(pool, make_due):
     assert waited > 1.5 * LEASE_SECONDS
     assert hung.is_set()
     with connection(pool) as conn:
-        assert not rows.finish(conn, mine)
-        assert rows.finish(conn, other)
+        assert not due_work.finish(conn, mine)
+        assert due_work.finish(conn, other)
 
 
 def test_renewing_goes_on_after_the_database_was_away_for_a_moment(
@@ -115,7 +117,7 @@ def test_an_entry_is_taken_once_when_its_message_arrives_twice_at_once(pool, mak
             mine.extend(one.entry_id for one in batch)
             with connection(pool) as conn:
                 for one in batch:
-                    assert rows.finish(conn, one)
+                    assert due_work.finish(conn, one)
 
     threads = [threading.Thread(target=deliver, args=(mine,)) for mine in taken]
     for thread in threads:
@@ -144,9 +146,9 @@ def test_batches_grow_where_many_wait_and_are_small_again_where_few_do(pool, mak
     for batch in batches.batches(pool, METADATA_STAGE, (), limit=2, most=6):
         sizes.append(len(batch))
         with connection(pool) as conn:
-            rows.finish(conn, *batch)
+            due_work.finish(conn, *batch)
             if len(sizes) == 5:
-                rows.add(conn, "default", entry_ids[:3], [METADATA_STAGE])
+                due_work.add(conn, "default", entry_ids[:3], [METADATA_STAGE])
 
     assert sizes == [2, 4, 6, 6, 2, 2, 1]
 
@@ -180,7 +182,7 @@ def test_what_entries_are_found_without_gives_way_to_what_they_are_found_by(
     begun = taken()
     told_at_first = list(told)
     with connection(pool) as other:
-        stages.pause(other, METADATA_STAGE, CapacityError("away"))
+        stage_pauses.pause(other, METADATA_STAGE, CapacityError("away"))
     while_paused = taken()
 
     assert len(begun) == 1

@@ -10,7 +10,9 @@ import psycopg
 import pytest
 import redis
 
-from shared.broker import (
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import (
     METADATA_STAGE,
     NUDGE_IDS,
     dispatch,
@@ -18,13 +20,11 @@ from shared.broker import (
     make_app,
     send_nudge,
 )
-from shared.due.messages import MAX_ROWS_PER_QUEUE
-from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
-from shared.settings import Settings
+from shared.settings.settings import Settings
+from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
 from tests.faults.bad_messages import MARK, Writer
 from tests.waiting import eventually, until
-from workers import envelope
+from workers.runtime import envelope
 
 RECORDED: LiteralString = """
     SELECT coalesce(sum(times), 0)::int FROM quarantine WHERE entry_id IS NULL"""

@@ -7,9 +7,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from shared.broker import METADATA_STAGE, embed_stage
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import METADATA_STAGE, embed_stage
 from tests.faults.size import SHORT_LEASE
 from tests.waiting import until
 

@@ -13,13 +13,13 @@ from kombu.exceptions import OperationalError
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.broker import METADATA_STAGE, send_nudge
 from shared.entries.draft import EntryDraft
-from shared.entries.entry import save_page
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import METADATA_STAGE, send_nudge
 from tests import fix_system
 from tests.fix_system import System
 from tests.waiting import eventually, until
-from workers.kinds import KINDS
+from workers.runtime.worker_kinds import KINDS
 
 TENANT = "default"
 GRACE_SECONDS = 30

@@ -11,13 +11,13 @@ from opensearchpy import OpenSearch
 
 from bench import work_rows
 from shared.entries.draft import EntryDraft
-from shared.jobs.outcome import Candidate
-from shared.postgres import connection
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import written_in
-from shared.retrieval.installed import module
-from shared.retrieval.module import Ask, Found, Tools
-from shared.retrieval.written_in import WrittenIn
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Candidate
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval import tenant_languages
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.tenant_languages import WrittenIn
 from tests.integration.fix_asking import Asking
 from tests.integration.fix_engines import ANYBODY, ENGINES, TENANT, Logbook, Text
 
@@ -164,11 +164,11 @@ def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(
         )
         # As it was planned while there was nothing yet.
         conn.execute("DELETE FROM pg_statistic WHERE starelid = 'entry_text'::regclass")
-        conn.execute(written_in._BY_INDEX, {"ms": "1000"})
+        conn.execute(tenant_languages._BY_INDEX, {"ms": "1000"})
         values = {"tenant": work_rows.TENANT}
-        explain = f"EXPLAIN (COSTS OFF) {written_in._LANGUAGES}"
+        explain = f"EXPLAIN (COSTS OFF) {tenant_languages._LANGUAGES}"
         plan = "\n".join(str(row[0]) for row in conn.execute(explain, values))
-        found = conn.execute(written_in._LANGUAGES, values).fetchall()
+        found = conn.execute(tenant_languages._LANGUAGES, values).fetchall()
     assert plan.count("Index Only Scan using entry_text_language") == 2
     assert "Sort" not in plan
     assert found == [("en",)]
@@ -177,7 +177,7 @@ def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(
 def test_no_more_tenants_are_remembered_than_the_limit(
     logbook: Logbook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(written_in, "_KEPT_TENANTS", 2)
+    monkeypatch.setattr(tenant_languages, "_KEPT_TENANTS", 2)
     logbook.write(TEXTS[:1])
     known = WrittenIn()
     for tenant in (TENANT, "a", "b"):

@@ -9,9 +9,9 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from shared.due import maintenance
-from shared.postgres import connection
-from workers.context import Context, Resources
+from shared.postgres.pool import connection
+from shared.work import chore_records
+from workers.runtime.context import Context, Resources
 
 
 class Watched(Context):
@@ -33,7 +33,7 @@ class Watched(Context):
             return
         with connection(self.pool) as conn:
             found = [
-                one for one in maintenance.unfinished(conn) if one.kind == self.kind
+                one for one in chore_records.unfinished(conn) if one.kind == self.kind
             ]
         # An entry of its own reaches the same line of a stage.
         if found and found[0].id == ids[0]:
@@ -62,12 +62,12 @@ def finish(
     """Take turns until the chore has ended well, and return its result."""
     for _ in range(turns):
         turn()
-        found = maintenance.find(conn, chore)
+        found = chore_records.find(conn, chore)
         if found.ended_at is not None:
             assert (found.state, found.error) == ("done", None), found
             assert found.result is not None
             return found.result
-    raise AssertionError(maintenance.find(conn, chore))
+    raise AssertionError(chore_records.find(conn, chore))
 
 
 def finish_though_killed(

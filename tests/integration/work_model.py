@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from shared.due import stages
-from shared.due.outcomes import Budget
-from shared.due.rows import MAX_STRIKES, Claim
+from shared.work import stage_pauses
+from shared.work.due_work import MAX_STRIKES, Claim
+from shared.work.quarantine_budget import Budget
 
 BUDGET = Budget(percent=100, in_row=2)
 
@@ -99,7 +99,11 @@ class Model:
     def put_aside(self, one: Claim) -> bool | None:
         row = self.ours(one)
         if self.in_row + 1 > BUDGET.in_row:
-            self.pause = (stages.BUDGET_SPENT, self.pause[1] if self.pause else 1, True)
+            self.pause = (
+                stage_pauses.BUDGET_SPENT,
+                self.pause[1] if self.pause else 1,
+                True,
+            )
             self.retry(one, backend=one.alone, strike=False)
             return False if row else None
         if row is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from shared.query.compiled import terms
-from shared.query.compiled.question import compiled
-from shared.query.compiled.terms import Clause, Condition
-from shared.query.compiled.words import Known
-from shared.query.language import grammar
-from shared.text.facility import PLAIN, Facility
-from shared.text.folding import STEMMED_LANGUAGES
+from shared.search.query.compiled import conditions
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.compiled.conditions import Clause, Condition
+from shared.search.query.compiled.word_clauses import Known
+from shared.search.query.language import grammar
+from shared.text.facility.facility import PLAIN, Facility
+from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
 
@@ -31,7 +31,7 @@ def clauses(
 ) -> list[Clause]:
     """Return what is asked for, or else what is excluded."""
     made = condition(text, language, facility)
-    found = [] if made is None else terms.leaves(made)
+    found = [] if made is None else conditions.leaves(made)
     return [
         leaf
         for leaf, is_wanted in found

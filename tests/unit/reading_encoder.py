@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from shared.embedding.encoders import HashingEncoder, Vectors
+from shared.embedding.models.encoders import HashingEncoder, Vectors
 
 
 class ReadingEncoder(HashingEncoder):

@@ -10,18 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.entries.narrowing import NARROWED
-from shared.jobs.outcome import Outcome
-from shared.postgres import Pool
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Question, make_plan
-from shared.ranking.ranked import Order, Suppressed
-from shared.results import absence, beside, coverage, waiting
-from shared.results.conclusion import Conclusion
-from shared.results.coverage import Coverage, Standing, Unknown, unknown
-from shared.results.near_misses import NearMisses
-from shared.results.overtime import Counted
-from shared.text.facility import PLAIN
+from shared.entries.reading.filter_sql import NARROWED
+from shared.postgres.pool import Pool
+from shared.search.absence import absence, coverage, pending_entries
+from shared.search.absence.background_count import Counted
+from shared.search.absence.coverage import Coverage, Standing, Unknown, unknown
+from shared.search.absence.near_misses import NearMisses
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.ranking.ranked_hits import Order, Suppressed
+from shared.search.response import response_parts
+from shared.search.results.conclude import Conclusion
+from shared.text.facility.facility import PLAIN
+from shared.times.calendar import Clock
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -152,8 +153,8 @@ def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
     def pool() -> Pool:
         raise AssertionError
 
-    late = beside.LEAST_MS - 1
-    said = beside.read(pool, PLAN, FOUND_NOTHING, [], PLAIN, late).absence
+    late = response_parts.LEAST_MS - 1
+    said = response_parts.read(pool, PLAN, FOUND_NOTHING, [], PLAIN, late).absence
     assert said.coverage is None
     assert said.context_answer is not None
     assert said.context_answer["code"] == "no_results"
@@ -197,7 +198,7 @@ def test_no_moment_that_is_asked_for_is_called_known_where_it_is_not(
 def test_what_is_not_narrowed_is_counted_with_the_same_rights() -> None:
     for plain, narrowed in (
         (coverage._COUNTS, coverage._COUNTS_NARROWED),
-        (waiting._WAITING, waiting._WAITING_NARROWED),
+        (pending_entries._WAITING, pending_entries._WAITING_NARROWED),
     ):
         assert plain != narrowed
         assert narrowed.replace(NARROWED, "") == plain

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from api import errors
-from api.gate import Gate
+from api.server import errors
+from api.server.request_limits import Gate
 from shared import log
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 SECRET = "postgresql://u:planted-word@db/x"
 

@@ -9,7 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from shared.access.limits import Allowance, Limiter, refuse
 from shared.errors import CapacityError
-from shared.link import Link
+from shared.messaging.redis_link import Link
 
 
 class Unreachable:

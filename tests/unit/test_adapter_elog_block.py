@@ -10,11 +10,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.entries.adapter import RawItem, Source
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import RawItem, Source
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
-from workers.adapters import elog_block
-from workers.adapters.elog_block import ElogArgs, Place
+from workers.adapters.elog import message_block
+from workers.adapters.elog.message_block import ElogArgs, Place
 
 _BLOCK = b"""$@MID@$: 512
 Date: Tue, 14 May 2024 06:12:09 +0200
@@ -37,7 +37,7 @@ _PLACE = Place("Operations", "https://elog.example.org/Operations")
 
 def _parse(block: Any, place: Place = _PLACE, **args: Any) -> Entry:
     raw = RawItem("Operations/512", block, charset="ISO-8859-1")
-    return elog_block.parse(raw, _SOURCE, ElogArgs(**args), place)
+    return message_block.parse(raw, _SOURCE, ElogArgs(**args), place)
 
 
 def _with(old: bytes, new: bytes, **args: Any) -> Entry:
@@ -68,7 +68,7 @@ def test_a_block_becomes_an_entry_with_everything_it_says() -> None:
 def test_carriage_returns_of_the_way_make_no_other_entry() -> None:
     bulk = _BLOCK.replace(b"\n", b"\r\n")
     assert _parse(bulk) == _parse(_BLOCK)
-    (one,), (other,) = elog_block.split(bulk), elog_block.split(_BLOCK)
+    (one,), (other,) = message_block.split(bulk), message_block.split(_BLOCK)
     assert one.stamp == other.stamp
 
 
@@ -152,14 +152,14 @@ def test_what_cannot_be_read_says_why(old: bytes, new: bytes, reason: str) -> No
 def test_a_message_begins_at_its_mark_and_not_where_a_text_quotes_one() -> None:
     quoting = _BLOCK + b"see $@MID@$: 9\n$@MID@$: 9 was good\n$@MID@$: 9\nquoted\n"
     data = quoting + _BLOCK.replace(b"512", b"513") + b"$@MID@$: 514\nDate: soon\n"
-    blocks = elog_block.split(b"stray\n" + data)
+    blocks = message_block.split(b"stray\n" + data)
     assert [block.mid for block in blocks] == [512, 513, 514]
     assert blocks[0].data == quoting
 
 
 def test_a_text_is_whole_when_its_last_message_has_ended() -> None:
     def is_whole(data: bytes) -> bool:
-        return elog_block.is_whole(data, elog_block.split(data))
+        return message_block.is_whole(data, message_block.split(data))
 
     assert is_whole(_BLOCK)
     assert is_whole(_BLOCK + b"$@MID@$: 9 quoted\n")
@@ -172,7 +172,7 @@ def test_a_text_is_whole_when_its_last_message_has_ended() -> None:
 def test_twenty_thousand_messages_are_split_and_parsed_in_seconds() -> None:
     data = b"".join(_BLOCK.replace(b"512", b"%d" % mid) for mid in range(1, 20_001))
     started = time.process_time()
-    blocks = elog_block.split(data)
+    blocks = message_block.split(data)
     entries = [_parse(block.data) for block in blocks]
     assert len(entries) == 20_000
     assert time.process_time() - started < 20
@@ -196,7 +196,7 @@ def test_hostile_texts_are_read_in_linear_time(text: bytes) -> None:
 
     def cost() -> float:
         started = time.process_time()
-        elog_block.split(block)
+        message_block.split(block)
         _parse(block)
         return time.process_time() - started
 
@@ -223,7 +223,7 @@ def _seconds(data: bytes) -> float:
 def test_any_bytes_are_an_entry_or_malformed(data: bytes, at: int) -> None:
     damaged = _BLOCK[:at] + data + _BLOCK[at + len(data) :]
     for payload in (data, damaged, _BLOCK[:at], damaged.decode("latin-1")):
-        elog_block.split(damaged)
+        message_block.split(damaged)
         try:
             assert isinstance(_parse(payload), Entry)
         except MalformedEntryError:

@@ -6,7 +6,7 @@ import email.policy
 
 import pytest
 
-from workers.adapters import elog_login
+from workers.adapters.elog import login
 
 _LONG = (
     "a very much longer text to encrypt.  This one even stretches over more"
@@ -40,14 +40,14 @@ _LONG = (
 def test_a_password_is_crypted_as_everywhere_else(
     password: str, salt: str, rounds: int, expected: str
 ) -> None:
-    found = elog_login.crypted(password.encode(), salt.encode(), rounds)
+    found = login.crypted(password.encode(), salt.encode(), rounds)
     assert found == expected
 
 
 def test_the_form_says_what_a_browser_would_whatever_the_password_holds() -> None:
     password = 'a "b"; ü\r\n--c--'
 
-    media_type, body = elog_login.form("operator", password)
+    media_type, body = login.form("operator", password)
 
     whole = f"Content-Type: {media_type}\r\n\r\n".encode() + body
     parts = email.message_from_bytes(whole, policy=email.policy.HTTP).iter_parts()
@@ -61,7 +61,7 @@ def test_the_form_says_what_a_browser_would_whatever_the_password_holds() -> Non
 
 
 def test_the_cookies_name_the_user_and_hide_the_password() -> None:
-    cookie = elog_login.cookie("operator", "s3cret")
+    cookie = login.cookie("operator", "s3cret")
     user, password = cookie.split("; ")
     assert user == "unm=operator"
     assert password.startswith("upwd=")

@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries.adapter import MAX_CURSOR_BYTES, Window
-from workers.adapters.elog_walk import Walk, key
+from shared.adapter_contract.contract import MAX_CURSOR_BYTES, Window
+from workers.adapters.elog.walk import Walk, key
 
 _NOW = datetime(2024, 6, 10, 12, tzinfo=UTC)
 _OVERLAP = timedelta(minutes=2)

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.entries.adapter import RawItem, Source, SourceIO
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import RawItem, Source, SourceIO
+from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError, MalformedEntryError
-from workers.adapters import feed_entry, feed_xml
-from workers.adapters.feed import Feed
+from workers.adapters.feed import feed_document, feed_item
+from workers.adapters.feed.feed import Feed
 
 OPERATIONS = b"""<?xml version="1.0" encoding="UTF-8"?>
 <rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"
@@ -50,7 +50,7 @@ def feed(**args: Any) -> Feed:
 
 
 def raws(document: bytes, declared: str | None = None) -> list[RawItem]:
-    found = feed_xml.read_document(document, declared)
+    found = feed_document.read_document(document, declared)
     return [
         RawItem("", payload, charset=found.charset, url="https://log.example.org/feed")
         for payload in found.items
@@ -95,7 +95,7 @@ def test_an_item_of_atom_keeps_both_its_times():
     assert [(one.filename, one.caption) for one in entry.attachments] == [
         ("a b.pdf", "Plot")
     ]
-    assert feed_xml.read_document(ATOM, None).older == (
+    assert feed_document.read_document(ATOM, None).older == (
         "https://log.example.org/2023.xml"
     )
 
@@ -111,15 +111,15 @@ def test_an_item_of_atom_keeps_both_its_times():
 )
 def test_what_names_an_item_can_be_chosen(identity: Any, expected: str):
     raw = item("<guid>g-1</guid><link>https://log.example.org/1</link>")
-    reading = feed_entry.Reading.of(feed_xml.read_item(raw.payload, None))
+    reading = feed_item.Reading.of(feed_document.read_item(raw.payload, None))
 
-    assert feed_entry.identify(reading, identity).startswith(expected)
+    assert feed_item.identify(reading, identity).startswith(expected)
 
 
 def test_an_item_without_any_name_is_named_by_what_it_says():
     one, same, other = (
-        feed_entry.identify(
-            feed_entry.Reading.of(feed_xml.read_item(item(inside).payload, None)),
+        feed_item.identify(
+            feed_item.Reading.of(feed_document.read_item(item(inside).payload, None)),
             "auto",
         )
         for inside in ("<title>a</title>", "<title> a </title>", "<title>b</title>")
@@ -192,7 +192,7 @@ def test_references_to_what_is_no_character_are_replaced():
 )
 def test_what_is_no_feed_is_refused(body: bytes):
     with pytest.raises(IngestionError) as caught:
-        feed_xml.read_document(body, None)
+        feed_document.read_document(body, None)
 
     assert caught.value.reason == "unexpected_shape"
 
@@ -243,7 +243,7 @@ def test_hostile_text_costs_no_time(hostile: bytes):
     for document in documents:
         with suppress(IngestionError):
             for raw in raws(document)[:3]:
-                feed_xml.loose_identity(raw.payload)
+                feed_document.loose_identity(raw.payload)
                 feed().parse(raw)
 
     assert time.process_time() - began < 1

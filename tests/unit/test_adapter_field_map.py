@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.entries.adapter import Source
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import Source
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
-from workers.adapters.field_map import FieldMap
-from workers.adapters.field_values import hash_id
-from workers.adapters.map_settings import MapArgs
-from workers.adapters.pointer import Pointer
+from workers.adapters.mapping.field_map import FieldMap
+from workers.adapters.mapping.field_values import hash_id
+from workers.adapters.mapping.map_settings import MapArgs
+from workers.adapters.mapping.pointer import Pointer
 
 NOTIFIED = {
     "external_id": "event_number",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries.adapter import FileStat
-from workers.adapters.duplicates import Duplicates
-from workers.adapters.file_state import Mark, Place
-from workers.adapters.file_text import AsUTF8, Lines
+from shared.adapter_contract.contract import FileStat
+from workers.adapters.files.file_progress import Mark, Place
+from workers.adapters.files.repeated_records import Duplicates
+from workers.adapters.files.utf8_text import AsUTF8, Lines
 
 
 def read_in_pieces(data: bytes, size: int) -> bytes:

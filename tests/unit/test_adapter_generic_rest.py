@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.entries.adapter import RawItem, Reply, Source, SourceIO
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import RawItem, Reply, Source, SourceIO
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
-from workers.adapters.generic_rest import GenericREST
-from workers.adapters.rest_paging import Pager
-from workers.adapters.rest_settings import RestArgs
+from workers.adapters.rest.generic_rest import GenericREST
+from workers.adapters.rest.paging import Pager
+from workers.adapters.rest.settings import RestArgs
 
 MAP = {"external_id": "/id", "title": "/head/title", "entry_time": "/at"}
 ITEM = {"id": 7, "head": {"title": "Gun trip"}, "at": "2024-06-10 05:00", "n": [1]}

@@ -15,15 +15,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.entries.adapter import Fetches, ListsIds, RawItem, Source, SourceIO
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import (
+    Fetches,
+    ListsIds,
+    RawItem,
+    Source,
+    SourceIO,
+)
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError, SourceUnreachableError
-from workers.adapters import sql_values
-from workers.adapters.generic_sql import GenericSQL
-from workers.adapters.sql_drivers import dialect_of, scheme_of
-from workers.adapters.sql_postgres import Postgres
-from workers.adapters.sql_settings import SQLArgs
-from workers.adapters.sql_statement import Statement
+from workers.adapters.sql import values as sql_values
+from workers.adapters.sql.drivers import dialect_of, scheme_of
+from workers.adapters.sql.generic_sql import GenericSQL
+from workers.adapters.sql.postgres import Postgres
+from workers.adapters.sql.settings import SQLArgs
+from workers.adapters.sql.statement import Statement
 
 ARGS = {
     "dsn": "RING_DSN",

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries.adapter import RawItem, Source, SourceIO
-from shared.entries.incoming import Entry
+from shared.adapter_contract.contract import RawItem, Source, SourceIO
+from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
-from workers.adapters.olog import Olog
+from workers.adapters.olog.olog import Olog
 
 _LOG: Mapping[str, Any] = {
     "id": 41207,

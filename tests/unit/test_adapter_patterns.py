@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 MODULES = (
-    *("als", "field_values", "file_csv", "file_json", "file_text", "file_xml"),
-    *("generic_csv", "jlab", "jlab_entry", "pointer"),
+    *("als", "mapping.field_values", "mapping.pointer", "jlab.jlab", "jlab.jlab_entry"),
+    *("files.csv_rows", "files.json_records", "files.utf8_text", "files.xml_records"),
+    "files.generic_csv",
 )
 HOSTILE = (
     "a" * 50_000 + "!",

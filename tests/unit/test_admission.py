@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from api.admission import TOO_MANY, Admission
-from api.exports import Exports
+from api.search.admission import TOO_MANY, Admission
+from api.search.exports import Exports
 from shared.errors import CapacityError
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 
 async def hold(

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.schemas.hits import SearchHit
-from api.schemas.search import SearchRequest
+from api.search.schemas.hits import SearchHit
+from api.search.schemas.search import SearchRequest
 from shared.errors import InvalidRequestError
-from shared.query.amount import BRIEF_CHARACTERS, WHOLE, Amount, told
+from shared.search.query.result_detail import BRIEF_CHARACTERS, WHOLE, Amount, told
 
 RESULT = st.fixed_dictionaries(
     {

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text import analyser
-from shared.text.analyser import Sections, analyse, plain_split
-from shared.text.languages import detect, said
-from shared.text.tokens import scan
+from shared.text.analysis import analyser
+from shared.text.analysis.analyser import Sections, analyse, plain_split
+from shared.text.analysis.tokens import scan
+from shared.text.words.languages import detect, said
 
 
 def terms(text: str, language: str = "en") -> list[str]:

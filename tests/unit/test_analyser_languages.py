@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text import compounds
-from shared.text.analyser import Sections, analyse
-from shared.text.explained import explain
-from shared.text.folding import spelt_out, surface
-from shared.text.german_parts import PARTS
-from shared.text.tokens import scan
+from shared.text.analysis.analyser import Sections, analyse
+from shared.text.analysis.explain_analysis import explain
+from shared.text.analysis.tokens import scan
+from shared.text.facility.compound_parts import PARTS
+from shared.text.words import compounds
+from shared.text.words.folding import spelt_out, surface
 from tests.unit.asked import clauses
 
 

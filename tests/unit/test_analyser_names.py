@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.text import facility, facts, identifiers
-from shared.text.analyser import Sections, analyse, version_of
-from shared.text.facility import PLAIN
-from shared.text.runs import Token
-from shared.text.tokens import scan
+from shared.text import facts
+from shared.text.analysis.analyser import Sections, analyse, version_of
+from shared.text.analysis.tokens import scan
+from shared.text.facility import facility
+from shared.text.facility.facility import PLAIN
+from shared.text.words import identifiers
+from shared.text.words.character_runs import Token
 from tests.unit.asked import clauses
 
 FILE = r"""

@@ -9,11 +9,17 @@ from unittest import mock
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.query.compiled.terms import Clause
-from shared.text import tokens
-from shared.text.analyser import IDENT_PREFIX, Sections, _built, analyse, words_of
-from shared.text.runs import Token
-from shared.text.tokens import Line, reader, scan
+from shared.search.query.compiled.conditions import Clause
+from shared.text.analysis import tokens
+from shared.text.analysis.analyser import (
+    IDENT_PREFIX,
+    Sections,
+    _built,
+    analyse,
+    words_of,
+)
+from shared.text.analysis.tokens import Line, reader, scan
+from shared.text.words.character_runs import Token
 from tests.unit.asked import clauses
 
 LANGUAGES = ("en", "de", "fr", "it", "es", "ja", "unknown")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.enrich.attachments.sniff import OCTETS, shown_type, sniff
+from shared.enrich.attachments.file_type import OCTETS, shown_type, sniff
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from api.plan_settings import ordering_of
-from shared.query import bearing
-from shared.query.language.calendar import NO_CLOCK
-from shared.query.ordering import Ordering
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.settings import Settings
-from shared.text import things
-from shared.text.facility import PLAIN
+from api.search.plan_settings import ordering_of
+from shared.search.query import ranking_context
+from shared.search.query.ordering import Ordering
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.settings.settings import Settings
+from shared.text.facility import devices
+from shared.text.facility.facility import PLAIN
+from shared.times.calendar import NO_CLOCK
 from tests.unit.test_plan import SCOPE
 
-THINGS = things.read(
+THINGS = devices.read(
     "name,kind,system,aliases\n"
     "HCM01,device,,\nHCM02,device,,steerer two\nHCM03,device,,\nHCM05,device,,\n"
     "Vacuum,system,,\n"
@@ -31,7 +31,7 @@ NOON = replace(NO_CLOCK, now=datetime(2026, 3, 2, 12, tzinfo=UTC))
 def ordered(query: str, limits: Limits = LIMITS, **fields: Any) -> Ordering:
     asked = Question(query, **{"mode": "hybrid", **fields})
     plan = make_plan(asked, SCOPE, limits, NOON, OWN)
-    ordering = bearing.ordered(plan, OWN, NOON, asked.ambient)
+    ordering = ranking_context.ordered(plan, OWN, NOON, asked.ambient)
     there = replace(plan, ordering=ordering)
     assert Plan.from_json(there.to_json()) == there
     return ordering
@@ -78,7 +78,7 @@ def test_where_all_hits_have_the_names_or_stand_by_time_nothing_is_looked_for(
 
 def test_a_question_of_many_names_looks_for_so_many_and_no_more() -> None:
     many = " ".join(f"QF{number}" for number in range(1, 99))
-    assert len(ordered(many).near["named"]) == bearing.MAX_TERMS
+    assert len(ordered(many).near["named"]) == ranking_context.MAX_TERMS
 
 
 def test_ages_are_counted_from_the_facilitys_day_if_they_count_at_all() -> None:

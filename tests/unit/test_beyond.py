@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.jobs.outcome import Outcome
-from shared.ranking import fold
-from shared.ranking.facts import Facts, Kin
-from shared.ranking.rank import rank
+from shared.search.jobs.outcome import Outcome
+from shared.search.ranking import fold
+from shared.search.ranking.candidate_facts import Facts, Kin
+from shared.search.ranking.rank import rank
 from tests.unit.test_ranking import (
     HYBRID,
     MEANING,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.schemas.entries import MAX_FIELDS, EntriesIn, EntryIn
+from api.entries.schemas.entries import MAX_FIELDS, EntriesIn, EntryIn
 from shared.errors import InvalidRequestError
 from shared.text import door
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from shared import broker
-from shared.due.batches import TASK_SECONDS
 from shared.errors import ConfigurationError
-from shared.settings import Settings
-from workers.ending import STOP_SECONDS
-from workers.kinds import KINDS
-from workers.task import BATCH_SECONDS
+from shared.messaging import broker
+from shared.settings.settings import Settings
+from shared.work.batches import TASK_SECONDS
+from workers.runtime.ending import STOP_SECONDS
+from workers.runtime.task import BATCH_SECONDS
+from workers.runtime.worker_kinds import KINDS
 
 GRACE_SECONDS = 30
 # P11 promises less than this of every worker.

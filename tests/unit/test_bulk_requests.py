@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.ids import uuid7
 from shared.opensearch import bulk
 from shared.opensearch.documents import Document
-from shared.uuid7 import uuid7
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

@@ -9,10 +9,10 @@ import pytest
 from starlette.requests import Request
 
 from api import app
-from api.callers import Callers
-from api.door_route import DoorRoute
+from api.access.callers import Callers
+from api.strict_route import DoorRoute
 from shared.errors import AccessError
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 # Neither is asked: no key is looked up, nothing is counted.
 NOBODY: Any = None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.query.compiled import expanding, terms, tsquery
-from shared.query.compiled.question import Question, compiled
-from shared.query.compiled.terms import (
+from shared.search.query.compiled import conditions, expandable_words, tsquery
+from shared.search.query.compiled.compiled_question import Question, compiled
+from shared.search.query.compiled.conditions import (
     EVERYTHING,
     All,
     AnyOf,
@@ -19,9 +19,9 @@ from shared.query.compiled.terms import (
     Passes,
     Places,
 )
-from shared.query.language import grammar
-from shared.retrieval import os_conditions
-from shared.text.folding import STEMMED_LANGUAGES
+from shared.search.query.language import grammar
+from shared.search.retrieval.engines import os_query
+from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED, Expansion, Want
 from tests.unit.asked import clauses, condition
 
@@ -120,7 +120,7 @@ def test_beyond_the_limit_only_plain_words_are_dropped() -> None:
     text = f'{words} HCM03 "ion pump" -trip'
     made = condition(text, max_terms=64)
     assert made is not None
-    found = terms.leaves(made)
+    found = conditions.leaves(made)
     assert len(found) == 64
     exact = [leaf for leaf, _ in found if isinstance(leaf, Clause) and leaf.is_exact]
     assert len(exact) == 2
@@ -181,11 +181,11 @@ def test_a_question_of_signs_alone_asks_for_nothing() -> None:
     ],
 )
 def test_any_plain_word_is_enough_where_nothing_has_them_all(
-    text: str, expected: terms.Condition
+    text: str, expected: conditions.Condition
 ) -> None:
     made = condition(text)
     assert made is not None
-    assert terms.relaxed(made) == expected
+    assert conditions.relaxed(made) == expected
 
 
 LEAK, WATER = clauses("leak water")
@@ -202,28 +202,28 @@ LEAK, WATER = clauses("leak water")
     ],
 )
 def test_what_every_branch_keeps_to_is_what_is_negated_whole(
-    text: str, kept: terms.Condition
+    text: str, kept: conditions.Condition
 ) -> None:
     made = condition(text)
     assert made is not None
-    assert terms.without_what_is_wanted(made) == kept
+    assert conditions.without_what_is_wanted(made) == kept
 
 
 def test_what_is_negated_twice_makes_no_plain_word_rank_alone() -> None:
     made = condition("beam NOT (leak -water)")
     assert made is not None
     excluded = Not(All((LEAK, Not(WATER))))
-    assert terms.relaxed(made) == made == All((BEAM, excluded), is_loose=True)
+    assert conditions.relaxed(made) == made == All((BEAM, excluded), is_loose=True)
 
 
 def test_a_word_of_state_is_required_in_a_short_question() -> None:
     name, off = clauses("HCM03 off")
     made = condition("HCM03 off")
     assert made is not None
-    assert terms.relaxed(made) == made
+    assert conditions.relaxed(made) == made
     beside = condition("HCM03 beam off")
     assert beside is not None
-    assert terms.relaxed(beside) == All((name, off), ranking=(BEAM,))
+    assert conditions.relaxed(beside) == All((name, off), ranking=(BEAM,))
     (beam, down) = clauses("beam down")
     for text, expected in (
         ("beam down", All((beam, down), is_loose=True)),
@@ -232,7 +232,7 @@ def test_a_word_of_state_is_required_in_a_short_question() -> None:
     ):
         asked = condition(text)
         assert asked is not None
-        assert terms.relaxed(asked) == expected, text
+        assert conditions.relaxed(asked) == expected, text
 
 
 def test_in_a_long_question_of_words_alone_those_of_state_only_rank() -> None:
@@ -243,9 +243,9 @@ def test_in_a_long_question_of_words_alone_those_of_state_only_rank() -> None:
     assert asked is not None
     # Postgres matches without it, OpenSearch ranks by it, and a hit has it marked.
     assert tsquery.written(asked) == tsquery.written(All(rest))
-    (ranking,) = os_conditions.written(asked)["bool"]["should"]
-    assert ranking == os_conditions.written(down)
-    assert (down, True) in terms.leaves(asked)
+    (ranking,) = os_query.written(asked)["bool"]["should"]
+    assert ranking == os_query.written(down)
+    assert (down, True) in conditions.leaves(asked)
     # Operators and quotes say what must be there.
     for text in ("beam AND trip AND leak AND down", 'beam trip leak "down"'):
         assert down.lexemes in lexemes(text)
@@ -257,22 +257,22 @@ def test_in_a_long_question_of_words_alone_those_of_state_only_rank() -> None:
 def test_beside_another_branch_what_has_all_the_words_counts_twice() -> None:
     whole = condition("beam trip -cavity")
     assert whole is not None
-    made = terms.with_any(whole)
+    made = conditions.with_any(whole)
     either = AnyOf((BEAM, TRIP))
     assert made == All((either, Not(CAVITY)), ranking=(whole,))
-    assert terms.without_what_is_wanted(made) == Not(CAVITY)
+    assert conditions.without_what_is_wanted(made) == Not(CAVITY)
     # It only ranks: it is none of what is compared.
     assert tsquery.written(made) == tsquery.written(All((either, Not(CAVITY))))
-    (again,) = os_conditions.written(made)["bool"]["should"]
-    assert again == os_conditions.written(whole)
+    (again,) = os_query.written(made)["bool"]["should"]
+    assert again == os_query.written(whole)
     # Of what is long or wide OpenSearch would have to compare too much.
     for text in ("beam trip cav*", " ".join(f"w{n}x" for n in range(21))):
         wide = condition(text)
         assert wide is not None
-        assert terms.with_any(wide) == terms.relaxed(wide)
+        assert conditions.with_any(wide) == conditions.relaxed(wide)
     alone = condition("beam")
     assert alone is not None
-    assert terms.with_any(alone) == alone
+    assert conditions.with_any(alone) == alone
 
 
 def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
@@ -287,11 +287,11 @@ def test_words_beyond_the_limit_are_never_those_of_an_exclusion() -> None:
 def test_beside_a_name_plain_words_only_rank() -> None:
     made = condition("HCM03 beam -trip")
     assert made is not None
-    wider = terms.relaxed(made)
+    wider = conditions.relaxed(made)
     name = Clause(("hcm3",), ("hcm3",), is_exact=True)
     assert wider == All((name, Not(TRIP)), ranking=(BEAM,))
     assert tsquery.written(wider) == "(('hcm3' | 'i:hcm3') & !('trip' | 'i:trip'))"
-    (ranks,) = os_conditions.written(wider)["bool"]["should"]
+    (ranks,) = os_query.written(wider)["bool"]["should"]
     assert ranks["bool"]["should"][0] == {"term": {"stream": {"value": "beam"}}}
 
 
@@ -300,7 +300,9 @@ def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
         Want("wildcard", "inj*"): Expansion({"en": ("inject",)}, ("inj7",)),
         Want("wildcard", "cav*", in_phrase=True): Expansion({"en": ("caviti", "cave")}),
     }
-    assert expanding.patterns(grammar.parse('inj* "rf cav*"').tree) == list(known)
+    assert expandable_words.patterns(grammar.parse('inj* "rf cav*"').tree) == list(
+        known
+    )
     assert condition("inj*", known=known) == OneOf(("inject",), ("inj7",))
     assert condition("inj*", "de", known=known) == OneOf((), ("inj7",))
     assert condition('"rf cav*"', known=known) == Places((("rf",), ("caviti", "cave")))
@@ -310,7 +312,7 @@ def test_a_pattern_is_what_the_vocabulary_says_in_each_language() -> None:
     assert tsquery.written(nothing) == "' '"
     assert condition("beam inj*") == All((BEAM, OneOf()), is_loose=True)
     assert tsquery.written(OneOf()) == "' '"
-    assert os_conditions.written(OneOf()) == {"match_none": {}}
+    assert os_query.written(OneOf()) == {"match_none": {}}
 
 
 def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> None:
@@ -323,10 +325,10 @@ def test_a_word_that_nobody_wrote_is_the_words_that_are_spelt_nearly_so() -> Non
 @given(st.text())
 def test_any_text_is_a_question(text: str) -> None:
     for guard in compiled(grammar.parse(text).tree).guards:
-        for made in (guard.condition, terms.with_any(guard.condition)):
+        for made in (guard.condition, conditions.with_any(guard.condition)):
             tsquery.written(made)
             tsquery.gate(made)
-            os_conditions.written(made)
+            os_query.written(made)
 
 
 FIELDS = st.lists(
@@ -344,7 +346,7 @@ def test_a_field_has_one_number_in_every_language(text: str) -> None:
     asked = compiled(grammar.parse(text).tree)
     assert len(asked.fields) == len({*asked.fields})
     for guard in asked.guards:
-        for leaf, _ in terms.leaves(guard.condition):
+        for leaf, _ in conditions.leaves(guard.condition):
             if isinstance(leaf, Passes):
                 assert asked.fields[leaf.number] == leaf.filters
 

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 import yaml
 
-from shared import settings_names
-from shared.settings import Settings
+from shared.settings import setting_names
+from shared.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "tests" / "contract" / "compose-spec" / "compose-spec.json"
@@ -227,9 +227,9 @@ def made_secrets(tmp_path):
 
 
 def test_the_settings_read_every_variable_of_every_service(made_secrets):
-    known = {settings_names.environment_name(name) for name in Settings.model_fields}
+    known = {setting_names.environment_name(name) for name in Settings.model_fields}
     known |= {f"LOGCHORD_{name.upper()}" for name in Settings.model_fields}
-    known |= set(settings_names.ENVIRONMENT_ALIASES)
+    known |= set(setting_names.ENVIRONMENT_ALIASES)
     for name, service in OURS.items():
         environ = image_environment() | service["environment"]
         ours = {

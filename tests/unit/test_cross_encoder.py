@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from shared.embedding import cross_encoders
-from shared.embedding.cross_encoders import CrossEncoder
+from shared.embedding.models import cross_encoders
+from shared.embedding.models.cross_encoders import CrossEncoder
 from shared.errors import (
     ConfigurationError,
     EmbeddingGenerationError,
     LogchordError,
     ModuleNotEnabledError,
 )
-from shared.settings_search import RerankingSettings
+from shared.settings.search_sections import RerankingSettings
 from tests.unit.pair_graph import save
 
 

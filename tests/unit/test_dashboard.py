@@ -20,7 +20,7 @@ SHOWN = re.compile(r"\{\{([a-z]+)\}\}")
 def exported() -> set[str]:
     """Every series of an API process and a worker, read from their code."""
     names: set[str] = set()
-    for path in ("api/metrics.py", "workers/metrics.py"):
+    for path in ("api/server/metrics.py", "workers/runtime/worker_metrics.py"):
         tree = ast.parse((ROOT / path).read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Tuple) and node.elts:

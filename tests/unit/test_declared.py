@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ConfigurationError, InvalidRequestError
-from shared.query import filters
-from shared.query.language.calendar import Clock
-from shared.query.wanted import Bounds
-from shared.settings import Settings
-from shared.settings_texts import expected
-from shared.text.declared import NOTHING, Declared, Kind
+from shared.search.query.filters import filters
+from shared.search.query.filters.fact_filters import Bounds
+from shared.settings.settings import Settings
+from shared.settings.text_sections import expected
+from shared.text.reading.typed_metadata import NOTHING, Declared, Kind
+from shared.times.calendar import Clock
 
 ZURICH = Declared(
     (("run", "number"), ("at", "date"), ("name", "text")), "Europe/Zurich"

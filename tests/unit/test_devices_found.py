@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from shared.enrich import facts as enrich
-from shared.entries.reading import Content
-from shared.text import facility
-from shared.text.analyser import Sections, analyse
-from shared.text.facility import PLAIN, Facility
+from shared.enrich import entry_facts as enrich
+from shared.entries.reading.read_entries import Content
+from shared.text.analysis.analyser import Sections, analyse
+from shared.text.facility import facility
+from shared.text.facility.facility import PLAIN, Facility
 from shared.text.facts import Fact, key
 from tests.unit.test_said_times import CONTENT
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from shared.enrich import digest
 from shared.enrich.digest import Digest
-from shared.stages.descriptor import NoOptions, Reading
-from shared.text.analyser import Sections, analyse
-from shared.text.facility import PLAIN
+from shared.stages.stage_contract import NoOptions, Reading
+from shared.text.analysis.analyser import Sections, analyse
+from shared.text.facility.facility import PLAIN
 
 REPORT = """\
 Klystron 3 tripped at 04:12 and the linac went down with it.

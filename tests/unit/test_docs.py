@@ -12,10 +12,10 @@ import click
 import pytest
 
 from api.cli import main as command_line
-from api.cli.question_words import QuestionCommand
-from shared import settings_names
+from api.cli.search.question_words import QuestionCommand
 from shared.error_codes import CODES
-from shared.settings import Settings
+from shared.settings import setting_names
+from shared.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -160,7 +160,7 @@ def test_every_setting_that_is_named_exists():
     known = {
         variable
         for leaf in Settings().leaves()
-        for variable in settings_names.environment_names(leaf.dotted)
+        for variable in setting_names.environment_names(leaf.dotted)
     } | _NO_SETTINGS
     unknown = {
         f"{named(path)}: {variable}"

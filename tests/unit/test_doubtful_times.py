@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from shared.query.language import wording
-from shared.query.language.calendar import Clock
-from shared.query.plan import Plan
-from shared.results.response import nothing_asked
-from shared.text.periods import Period
+from shared.search.query.language import tree_text
+from shared.search.query.plan import Plan
+from shared.search.response.response_body import nothing_asked
+from shared.times.calendar import Clock
+from shared.times.operating_periods import Period
 from tests.unit.test_query_dates import ZONE
 from tests.unit.test_spoken_german import GERMAN
 from tests.unit.test_spoken_times import (
@@ -193,7 +193,7 @@ def test_what_is_not_surely_a_time_is_searched(query: str) -> None:
     plan = plan_of(query, STOPS)
     assert (told(plan), plan.is_inferred) == ([], False)
     assert (plan.filters.since, plan.filters.until) == (None, None)
-    assert wording.text_of(plan.tree) == query
+    assert tree_text.text_of(plan.tree) == query
 
 
 @pytest.mark.requirement("I02")
@@ -204,7 +204,7 @@ def test_of_several_times_any_is_enough_and_bounds_all_hold(
     plan = plan_of(query)
     assert told(plan) == intervals
     assert {one.expression for one in plan.times} == {words}
-    found = wording.text_of(plan.tree).partition(" (date:")[0]
+    found = tree_text.text_of(plan.tree).partition(" (date:")[0]
     assert found.replace("(", "").replace(")", "") == left
 
 

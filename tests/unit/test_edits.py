@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.edits import patched
+from api.entries.entry_edit import patched
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.embedding import chunks
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import chunks
 
 WINDOW = HashingEncoder.max_tokens
 FACT = "The leak was found at flange VF-12."

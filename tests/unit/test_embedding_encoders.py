@@ -6,15 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.embedding import convert, encoders, stored, weights
-from shared.embedding.encoders import HashingEncoder, Vectors
-from shared.embedding.weights import Weights
+from shared.embedding.models import (
+    convert_minilm,
+    encoders,
+    minilm_weights,
+    model_folder,
+)
+from shared.embedding.models.encoders import HashingEncoder, Vectors
+from shared.embedding.models.minilm_weights import Weights
 from shared.errors import ConfigurationError, EmbeddingGenerationError
 
 
 @pytest.mark.parametrize("spoiled", ["safetensors", "tokenizer"])
 def test_weights_that_were_changed_are_refused(tmp_path: Path, spoiled: str) -> None:
-    real = weights.installed()
+    real = minilm_weights.installed()
     files = {"safetensors": real.safetensors, "tokenizer": real.tokenizer}
     content = bytearray(files[spoiled].read_bytes())
     content[-1] ^= 1
@@ -22,24 +27,27 @@ def test_weights_that_were_changed_are_refused(tmp_path: Path, spoiled: str) -> 
     files[spoiled].write_bytes(content)
 
     with pytest.raises(ConfigurationError, match="not the one"):
-        convert.ensure(
+        convert_minilm.ensure(
             tmp_path / "cache", source=Weights(files["safetensors"], files["tokenizer"])
         )
     assert (
-        stored.manifest_of(stored.folder_of(tmp_path / "cache", convert.INT8)) is None
+        model_folder.manifest_of(
+            model_folder.folder_of(tmp_path / "cache", convert_minilm.INT8)
+        )
+        is None
     )
 
 
 def test_weights_that_are_not_there_say_how_to_get_them(tmp_path: Path) -> None:
     nowhere = Weights(tmp_path / "a", tmp_path / "b")
     with pytest.raises(ConfigurationError, match="make setup"):
-        convert.ensure(tmp_path / "cache", source=nowhere)
+        convert_minilm.ensure(tmp_path / "cache", source=nowhere)
 
 
 def test_a_cache_that_cannot_be_written_names_the_folder(tmp_path: Path) -> None:
     (tmp_path / "models").write_text("a file in the way")
     with pytest.raises(ConfigurationError, match="LOGCHORD_CACHE"):
-        convert.ensure(tmp_path)
+        convert_minilm.ensure(tmp_path)
 
 
 def test_an_unknown_model_is_refused_by_name(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.embedding import chunks, inputs, of_entry
-from shared.embedding.chunks import Chunk
-from shared.embedding.encoders import HashingEncoder
+from shared.embedding.models.encoders import HashingEncoder
+from shared.embedding.vectors import chunks, embed_entry, input_digests
+from shared.embedding.vectors.chunks import Chunk
 from tests.unit.reading_encoder import ReadingEncoder, entry
 
 HEADER = "Device | I / mA | Pressure [mbar] | Remark"
@@ -31,7 +31,7 @@ def test_each_chunk_of_a_table_has_its_header_and_begins_with_a_row(
     header: str, rows: str
 ) -> None:
     encoder = ReadingEncoder()
-    found = of_entry.embed(entry(TITLE, f"{header}\n{rows}"), encoder)
+    found = embed_entry.embed(entry(TITLE, f"{header}\n{rows}"), encoder)
     assert len(found.chunks) > 3
     for read in encoder.read[1:]:
         assert encoder.count_tokens(read) <= encoder.max_tokens
@@ -74,7 +74,7 @@ def test_what_is_shown_of_a_chunk_is_its_place_in_the_text() -> None:
 
 def test_what_has_no_table_is_read_as_the_release_before_has_read_it() -> None:
     read = [Chunk(0, 0, 5, "pumps"), Chunk(1, 3, 9, "ps down")]
-    mark = inputs.digest(read, ["pumps", "Pumps\nps down"])
+    mark = input_digests.digest(read, ["pumps", "Pumps\nps down"])
     # As it stands in the database: another one has all vectors made anew.
     assert mark.hex() == "a466192b47e130a3db08fb766444bdca"
 
@@ -92,7 +92,7 @@ def test_no_header_pushes_any_of_the_text_out_of_what_is_read(
     text: str, max_tokens: int
 ) -> None:
     encoder = ReadingEncoder(max_tokens)
-    found = of_entry.embed(entry("", text), encoder)
+    found = embed_entry.embed(entry("", text), encoder)
     covered: set[int] = set()
     for chunk, read in zip(found.chunks, encoder.read, strict=True):
         assert encoder.count_tokens(read) <= max_tokens

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries import packing
-from shared.entries.adapter import RawItem
+from shared.adapter_contract import payload_codec
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.incoming import AttachmentRef
-from shared.entries.stored import News, Step, Stored
-from shared.uuid7 import uuid7
+from shared.entries.saving.change_detection import News, Step, Stored
+from shared.ids import uuid7
 
 THEN = datetime(2024, 5, 14, 6, 12, tzinfo=UTC)
 DRAFT = EntryDraft("olog", "1", "RF trip", title="RF", entry_time=THEN)
@@ -194,7 +194,7 @@ def test_what_is_made_before_the_transaction_is_what_is_made_within():
 
     assert made.hashed() == draft.hashed()
     assert made.plain() == draft.plain() == "RF"
-    assert made.packed() == packing.pack({"a": 1})
+    assert made.packed() == payload_codec.pack({"a": 1})
     assert made == draft
 
 
@@ -202,7 +202,7 @@ def test_a_draft_that_gets_its_time_late_is_hashed_with_it():
     late = replace(DRAFT, entry_time=None, raw=RawItem("1", b"x")).prepare()
 
     assert late.at(THEN).hashed() == DRAFT.hashed()
-    assert late.at(THEN).packed() == packing.pack(b"x")
+    assert late.at(THEN).packed() == payload_codec.pack(b"x")
 
 
 JSON = st.recursive(
@@ -221,4 +221,4 @@ JSON = st.recursive(
 
 @given(payload=st.binary(max_size=50) | JSON)
 def test_what_was_received_comes_back_equal(payload):
-    assert packing.unpack(packing.pack(payload)) == payload
+    assert payload_codec.unpack(payload_codec.pack(payload)) == payload

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from api.cli.entry_file import Row, rows
+from api.cli.entry_input.entry_file import Row, rows
 from api.cli.output import CommandError
 
 

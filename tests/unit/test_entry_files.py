@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.entry_files import safe_name
+from api.cli.entry_input.save_attachments import safe_name
 
 
 @pytest.mark.parametrize(

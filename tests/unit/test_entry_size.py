@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api.schemas.entries import EntryIn
-from shared.entries.admit import Rules
+from api.entries.schemas.entries import EntryIn
+from shared.entries.saving.validate import Rules
 from shared.errors import InvalidRequestError
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 LIMIT = 1000
 RULES = Rules(Settings.load({"LOGCHORD_MAX_ENTRY_BYTES": str(LIMIT)}))

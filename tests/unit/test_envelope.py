@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shared.errors import MessageRejectedError
 from tests.faults.bad_messages import Writer
-from workers import envelope
+from workers.runtime import envelope
 
 QUEUE = "enhance.metadata"
 

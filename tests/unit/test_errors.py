@@ -43,7 +43,7 @@ from shared.errors import (
     WorkerLostError,
     classify_error,
 )
-from shared.postgres import as_logchord_error, translated_errors
+from shared.postgres.pool import as_logchord_error, translated_errors
 from shared.redact import redact
 
 C, R = Severity.CRITICAL, Severity.RETRIABLE

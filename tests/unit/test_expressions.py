@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("shared", "workers", "api", "local")
 FILES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 # They are a process: importing them makes its Celery application.
-PROCESSES = {"workers.app", "workers.monitor"}
+PROCESSES = {"workers.app", "workers.runtime.monitor"}
 REPEATS = {code.MAX_REPEAT, code.MIN_REPEAT}
 CALLS = {"compile", "search", "match", "fullmatch", "sub", "subn", "split"}
 CALLS |= {"findall", "finditer"}

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from shared.query.ordering import SHIPPED
-from shared.query.plan import Plan
-from shared.ranking import fusion
-from shared.ranking.facts import Facts
-from shared.ranking.rank import rank
-from shared.ranking.ranked import Order
-from shared.ranking.rerank import anchored
-from shared.settings_search import RerankingSettings
+from shared.search.query.ordering import SHIPPED
+from shared.search.query.plan import Plan
+from shared.search.ranking import fusion
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.linear_rerank import anchored
+from shared.search.ranking.rank import rank
+from shared.search.ranking.ranked_hits import Order
+from shared.settings.search_sections import RerankingSettings
 from tests.unit.test_ranking import (
     HYBRID,
     hit,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.fitting import cells, cut, joined, labelled, padded, wrapped
-from api.cli.terminal import plain
+from api.cli.render.terminal import plain
+from api.cli.render.text_layout import cells, cut, joined, labelled, padded, wrapped
 
 WIDE = "真空計の値が上がった"
 

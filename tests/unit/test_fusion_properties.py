@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.jobs.outcome import Candidate, Outcome
-from shared.query.ordering import Ordering
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import calibration, fusion
-from shared.ranking.facts import Facts, Kin
-from shared.ranking.rank import rank
-from shared.results.conclusion import conclude
-from shared.results.response import stability_hash
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.ordering import Ordering
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import calibration, fusion
+from shared.search.ranking.candidate_facts import Facts, Kin
+from shared.search.ranking.rank import rank
+from shared.search.response.response_body import stability_hash
+from shared.search.results.conclude import conclude
 
 LIMITS = Limits(outside=frozenset({"pinned"}))
 # Three lists: by words, by meaning, and of another package.

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.query.compiled.question import compiled
-from shared.query.language import grammar
-from shared.results import highlights
-from shared.results.highlights import (
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.language import grammar
+from shared.search.results import highlights
+from shared.search.results.highlights import (
     MOST_PARTS,
     PART_CHARACTERS,
     WHOLE_CHARACTERS,
     Reader,
 )
-from shared.results.hydrate import Row
-from shared.results.marks import Wanted, merged
-from shared.results.passage import PASSAGE_CHARACTERS, passage
-from shared.text.facility import PLAIN, Facility
+from shared.search.results.hydrate import Row
+from shared.search.results.passage import PASSAGE_CHARACTERS, passage
+from shared.search.results.term_marks import Wanted, merged
+from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.expand import Expansion, Want
 
 _TAG = re.compile("</?b>")

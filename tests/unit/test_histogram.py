@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.query.histogram import MAX_BUCKETS, buckets
-from shared.query.language.calendar import Clock
+from shared.search.query.histogram import MAX_BUCKETS, buckets
+from shared.times.calendar import Clock
 
 MOMENTS = st.integers(-2_208_902_400, 7_289_481_600).map(
     lambda seconds: datetime.fromtimestamp(seconds, UTC)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.access.scope import Scope
-from shared.query.language.calendar import Clock
-from shared.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.times.calendar import Clock
 
 # As long as a request may make it; an installation may let all of it be searched for.
 LONGEST = 10_000

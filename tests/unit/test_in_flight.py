@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from shared.errors import LogchordError
-from shared.jobs.outcome import Outcome, overdue
-from shared.retrieval import in_flight
-from shared.retrieval.in_flight import InFlight
+from shared.search.jobs.outcome import Outcome, overdue
+from shared.search.retrieval.branch import single_flight
+from shared.search.retrieval.branch.single_flight import InFlight
 
 FOUND = (Outcome("semantic", "ok", "cosine"),)
 SECONDS = 10.0
@@ -54,13 +54,13 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 @pytest.fixture
 def joined(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Count those who have found another's branch under way, and wait for it."""
-    counted, hear = threading.Semaphore(0), in_flight._heard
+    counted, hear = threading.Semaphore(0), single_flight._heard
 
     def heard(theirs: Future[Any], seconds: float) -> Any:
         counted.release()
         return hear(theirs, seconds)
 
-    monkeypatch.setattr(in_flight, "_heard", heard)
+    monkeypatch.setattr(single_flight, "_heard", heard)
     return counted
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.timeline import later
-from shared.entries import incident
-from shared.entries.incident import Incident, Told
-from shared.text import incidents
-from shared.text.incident_words import Own
+from api.cli.render.timeline import later
+from shared.cards import incident
+from shared.cards.incident import Incident, Told
+from shared.text.facility.incident_words import Own
+from shared.text.reading import incidents
 
 ZONE = ZoneInfo("Europe/Berlin")
 

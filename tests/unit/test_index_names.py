@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from shared.ids import uuid7
 from shared.opensearch import aliases
-from shared.uuid7 import uuid7
 
 
 def test_a_bare_index_of_a_rebuild_or_of_an_hour_ago_is_left_over_and_no_other():

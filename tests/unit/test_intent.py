@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Limits, Plan, Question, make_plan
 from tests.unit.test_plan import SCOPE
 
 PARTS = "for several parts agentic would be used, which is not built in yet"

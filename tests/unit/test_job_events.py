@@ -11,15 +11,15 @@ from uuid import UUID
 
 import pytest
 
-from api import job_events
-from api.job_events import Event, Seen, events_after
-from api.schemas.branches import BranchOutcome
+from api.search import job_events
+from api.search.job_events import Event, Seen, events_after
+from api.search.schemas.branches import BranchOutcome
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError
-from shared.jobs.job import StoredJob
-from shared.jobs.outcome import Outcome
-from shared.jobs.progress import Told
-from shared.results.stored import Reader, job_body
+from shared.search.jobs.job import StoredJob
+from shared.search.jobs.outcome import Outcome
+from shared.search.jobs.progress import Told
+from shared.search.response.job_answer import Reader, job_body
 
 NOW = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 JOB = StoredJob(

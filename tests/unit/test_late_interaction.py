@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from api.plan_settings import limits_of
-from shared.embedding import cross_encoders
-from shared.embedding.cross_encoders import LATE
-from shared.embedding.late import LateInteraction
+from api.search.plan_settings import limits_of
+from shared.embedding.models import cross_encoders
+from shared.embedding.models.cross_encoders import LATE
+from shared.embedding.models.late_interaction import LateInteraction
 from shared.errors import EmbeddingGenerationError, LogchordError, ModuleNotEnabledError
-from shared.query.ordering import Ordering
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking.facts import Facts
-from shared.ranking.rank import rank
-from shared.settings import Settings
+from shared.search.query.ordering import Ordering
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import rank
+from shared.settings.settings import Settings
 from tests.unit import pair_graph
 from tests.unit.test_ranking import ANNA, hit, meaning, names, scores, words
 

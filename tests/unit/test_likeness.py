@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.enrich.duplicates.likeness import (
+from shared.enrich.duplicates.similarity import (
     ALIKE,
     MIN_RUNS,
     Shape,

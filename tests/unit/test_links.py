@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from shared.enrich import links
 from shared.enrich.links import Link
 from shared.errors import ConfigurationError
-from shared.settings_sections import WorkSettings
-from shared.stages.descriptor import NoOptions, Reading
-from shared.text.facility import PLAIN, Facility, load
+from shared.settings.sections import WorkSettings
+from shared.stages.stage_contract import NoOptions, Reading
+from shared.text.facility.facility import PLAIN, Facility, load
 
 TICKETS = """
 tickets:

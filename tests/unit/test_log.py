@@ -13,8 +13,8 @@ import pytest
 import structlog
 
 from shared import log
-from shared.settings import load_report
-from shared.settings_report import shown
+from shared.settings.report import shown
+from shared.settings.settings import load_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.text import long_forms
+from shared.text.reading import abbreviations
 
 
 @pytest.mark.requirement("I20")
@@ -32,6 +32,6 @@ from shared.text import long_forms
 def test_only_words_whose_initials_fit_are_taken(
     text: str, found: list[tuple[str, str]]
 ) -> None:
-    assert [(one.term, one.form) for one in long_forms.find(text)] == found
-    for one in long_forms.find(text):
+    assert [(one.term, one.form) for one in abbreviations.find(text)] == found
+    for one in abbreviations.find(text):
         assert " ".join(text[one.place :].split()).startswith(one.form)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from shared.due.processes import Process, missing
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.work.live_processes import Process, missing
 
 BEGAN = datetime(2026, 3, 2, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InvalidRequestError
-from shared.retrieval.parameters import ParameterDescriptor, checked
+from shared.search.retrieval.search_parameters import ParameterDescriptor, checked
 
 TAKEN = (
     ParameterDescriptor("days", "Days", "int", default=7, min=1, max=30),

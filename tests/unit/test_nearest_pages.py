@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from shared.embedding import nearest
-from shared.embedding.nearest import Near
+from shared.embedding.vectors import nearest
+from shared.embedding.vectors.nearest import Near
 
 WHEN = datetime(2024, 6, 1, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.stored import Stored, is_newer
+from shared.entries.saving.change_detection import Stored, is_newer
 
 EARLY, LATE = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
 

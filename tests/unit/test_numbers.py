@@ -8,14 +8,15 @@ from typing import cast
 import pytest
 
 from shared.access.scope import Scope
-from shared.jobs.outcome import from_json, to_json
-from shared.query import naming
-from shared.query.language import grammar
-from shared.query.plan import Limits, Question, make_plan
-from shared.ranking.facts import Facts
-from shared.ranking.rank import rank
-from shared.retrieval import by_number, pg_fts
-from shared.retrieval.module import Ask, Found, Tools
+from shared.search.jobs.outcome import from_json, to_json
+from shared.search.query import name_query
+from shared.search.query.language import grammar
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import rank
+from shared.search.retrieval.branch import entry_number
+from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.modules import pg_fts
 from tests.unit.test_ranking import HYBRID, hit, meaning, with_ordering, words
 
 NUMBERS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -42,7 +43,7 @@ NUMBERS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def test_one_token_with_a_digit_may_be_the_number_of_an_entry(
     query: str, expected: tuple[str, ...]
 ) -> None:
-    assert naming.numbers(grammar.parse(query).tree) == expected
+    assert name_query.numbers(grammar.parse(query).tree) == expected
 
 
 def test_a_question_of_words_costs_no_statement_more() -> None:
@@ -51,7 +52,7 @@ def test_a_question_of_words_costs_no_statement_more() -> None:
     found = Found()
     descriptor = pg_fts.get_tool_descriptor()
     ask = Ask.lasting(plan, 1.0)
-    assert by_number.put_first(found, descriptor, ask, nothing) is found
+    assert entry_number.put_first(found, descriptor, ask, nothing) is found
 
 
 @pytest.mark.requirement("U24")

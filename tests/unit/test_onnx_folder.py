@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-from shared.embedding import chunks
-from shared.embedding.encoders import load_encoder
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.vectors import chunks
 from shared.errors import ConfigurationError
 
 WORDS = ["[UNK]", "[CLS]", "[SEP]", "beam", "dump", "quench", "valve"]

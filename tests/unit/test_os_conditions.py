@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, LogchordError
-from shared.query.compiled.question import compiled
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.retrieval import os_bm25, os_conditions
-from shared.retrieval.module import Ask
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.retrieval.engines import os_query
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.modules import os_bm25
 from tests.unit.asked import condition
 
 SCOPE = Scope("default", "anna")
@@ -130,7 +131,7 @@ def test_components_are_joined_as_values_of_their_terms(
 ) -> None:
     made = condition(text)
     assert made is not None
-    assert os_conditions.written(made) == {"bool": expected}
+    assert os_query.written(made) == {"bool": expected}
 
 
 @pytest.mark.requirement("SEC5")

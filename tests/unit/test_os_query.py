@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.query.compiled.question import compiled
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import os_bm25
-from shared.retrieval.module import Ask
-from shared.text.facility import PLAIN
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.modules import os_bm25
+from shared.text.facility.facility import PLAIN
 
 ANNA = Scope("default", "anna", ("ops",), ("shift",))
 SCOPE: list[dict[str, Any]] = [

@@ -15,13 +15,13 @@ from shared.errors import (
     SearchTimeoutError,
     Severity,
 )
-from shared.jobs import outcome
-from shared.jobs.outcome import Candidate, Diagnostic, Outcome
-from shared.query import budget
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results.conclusion import conclude
-from shared.results.response import nothing_asked, render
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.search.jobs import outcome
+from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
+from shared.search.query import deadline_shares
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.response.response_body import nothing_asked, render
+from shared.search.results.conclude import conclude
 
 PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
 HIT = Candidate(
@@ -127,8 +127,8 @@ def test_branches_end_before_the_api_gives_up_and_it_before_the_deadline(
     deadline_ms: int,
 ) -> None:
     deadline = 1000.0
-    branch_end = budget.branch_end(deadline, deadline_ms)
-    answer_end = budget.answer_end(deadline, deadline_ms)
+    branch_end = deadline_shares.branch_end(deadline, deadline_ms)
+    answer_end = deadline_shares.answer_end(deadline, deadline_ms)
     assert deadline - deadline_ms / 1000 < branch_end < answer_end < deadline
 
 

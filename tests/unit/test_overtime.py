@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.results.overtime import (
+from shared.postgres.count_cache import FACTOR, MANY_ROWS
+from shared.search.absence.background_count import (
     LONG_SECONDS,
     MOST_SECONDS_OLD,
     REST_SECONDS,
     Counted,
     Overtime,
 )
-from shared.sparing import FACTOR, MANY_ROWS
 
 IN_TIME = 0.15
 MANY = 1_000_000

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text import parameters, quantities
+from shared.text.facility.devices import DEVICE
 from shared.text.facts import Fact
-from shared.text.identifiers import identify
-from shared.text.things import DEVICE
+from shared.text.reading import parameters, quantities
+from shared.text.words.identifiers import identify
 
 
 def named(text: str) -> list[Fact]:

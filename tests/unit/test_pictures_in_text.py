@@ -7,9 +7,9 @@ from uuid import UUID
 
 import pytest
 
-from shared.entries import inline
-from shared.entries.attachments import Attached
-from shared.text import pictures
+from shared.entries.reading import inline_images
+from shared.entries.saving.attachment_rows import Attached
+from shared.text.markup import pictures
 
 
 def attached(
@@ -42,7 +42,7 @@ def attached(
 
 def shown(address: str, *files: Attached) -> int | None:
     text = f'<p>see <img src="{address}"></p>'
-    found = inline.shown(text, "html", files)
+    found = inline_images.shown(text, "html", files)
     return found[0].attachment_id.int if found else None
 
 

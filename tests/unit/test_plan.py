@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.schemas.search import SearchRequest, SearchResponse
+from api.search.schemas.search import SearchRequest, SearchResponse
 from shared.access.scope import Scope
 from shared.errors import (
     CODES,
@@ -17,19 +17,19 @@ from shared.errors import (
     ModuleNotEnabledError,
     Severity,
 )
-from shared.query import fault as faults
-from shared.query import filters
-from shared.query.fault import Fault
-from shared.query.filters import Filters
-from shared.query.language import wording
-from shared.query.language.calendar import Clock
-from shared.query.modes import MODES
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.query.wanted import Part
-from shared.results.response import nothing_asked
-from shared.retrieval.module import Ask
-from shared.settings import Settings
-from shared.text.facility import PLAIN, Facility
+from shared.search.query import fault as faults
+from shared.search.query.fault import Fault
+from shared.search.query.filters import filters
+from shared.search.query.filters.fact_filters import Part
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import tree_text
+from shared.search.query.modes import MODES
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.response.response_body import nothing_asked
+from shared.search.retrieval.module_contract import Ask
+from shared.settings.settings import Settings
+from shared.text.facility.facility import PLAIN, Facility
+from shared.times.calendar import Clock
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
 LIMITS = Limits()
@@ -292,7 +292,7 @@ def test_a_query_of_fields_alone_is_the_listing_of_what_passes_them(query: str) 
 def test_fields_that_hold_for_every_hit_are_filters_of_the_plan() -> None:
     plan = plan_of("author:smith beam (off OR down)", filters={"source": "api"})
     assert plan.filters == Filters(sources=("api",), people=("smith",))
-    assert wording.text_of(plan.tree) == "beam (off OR down)"
+    assert tree_text.text_of(plan.tree) == "beam (off OR down)"
 
 
 def test_a_plan_says_what_of_the_query_was_not_understood() -> None:

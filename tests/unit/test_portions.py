@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.ids import uuid7
 from shared.opensearch import portions
 from shared.opensearch.portions import Sized
-from shared.uuid7 import uuid7
 
 SIZES = st.integers(0, 2 * portions.MOST_BYTES)
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b"]), SIZES), max_size=40)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from shared.due import problems
-from shared.due.lag import StageLag
-from shared.due.loops import LoopState
-from shared.due.maintenance import Maintenance
-from shared.due.problems import Seen
-from shared.due.processes import Process
-from shared.due.stages import BUDGET_SPENT, Pause
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
+from shared.work import diagnosis
+from shared.work.chore_records import Maintenance
+from shared.work.diagnosis import Seen
+from shared.work.lag import StageLag
+from shared.work.live_processes import Process
+from shared.work.stage_pauses import BUDGET_SPENT, Pause
+from shared.work.upkeep_loops import LoopState
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
@@ -204,7 +204,7 @@ STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
 def test_a_state_that_is_wrong_has_one_sentence_that_says_what_to_do(state: str):
     found, words = STATES[state]
 
-    (sentence,) = problems.told(found)
+    (sentence,) = diagnosis.told(found)
 
     for word in words:
         assert word in sentence
@@ -240,10 +240,10 @@ WELL: dict[str, Seen] = {
 
 @pytest.mark.parametrize("state", WELL)
 def test_nothing_is_said_of_what_is_well(state: str):
-    assert problems.told(WELL[state]) == []
+    assert diagnosis.told(WELL[state]) == []
 
 
 def test_a_name_from_elsewhere_is_quoted_in_a_command():
-    (sentence,) = problems.told(seen(stage("message:a; rm -rf x", quarantined=1)))
+    (sentence,) = diagnosis.told(seen(stage("message:a; rm -rf x", quarantined=1)))
 
     assert "--stage 'message:a; rm -rf x'`" in sentence

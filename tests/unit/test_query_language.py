@@ -14,10 +14,19 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from shared.query.filters import Filters
-from shared.query.language import grammar, lifting, tree, wording
-from shared.query.language.calendar import Clock
-from shared.query.language.tree import And, Field, Node, Not, Or, Pattern, Phrase, Words
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import grammar, required_fields, tree, tree_text
+from shared.search.query.language.tree import (
+    And,
+    Field,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Words,
+)
+from shared.times.calendar import Clock
 
 ROWS = yaml.safe_load((Path(__file__).parent / "questions.yaml").read_text("utf-8"))
 CLOCK = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC))
@@ -77,8 +86,8 @@ def test_any_text_is_understood(text: str) -> None:
     if parsed.tree is not None:
         assert tree.from_values(tree.to_values(parsed.tree)) == parsed.tree
         assert _depth(parsed.tree) <= 3 * (grammar.MAX_NESTING + 1)
-    lifting.lift(parsed.tree, Filters())
-    wording.wanted_text(parsed.tree)
+    required_fields.lift(parsed.tree, Filters())
+    tree_text.wanted_text(parsed.tree)
 
 
 @pytest.mark.requirement("S0-22")
@@ -89,7 +98,7 @@ def test_a_tree_typed_again_is_understood_alike(text: str) -> None:
     first = grammar.parse(text, CLOCK)
     # Whether `?` ends the question is seen from what is left out behind it.
     assume("?" not in text or not first.diagnostics)
-    again = grammar.parse(wording.text_of(first.tree), CLOCK)
+    again = grammar.parse(tree_text.text_of(first.tree), CLOCK)
     assert _bare(again.tree) == _bare(first.tree)
     # What could not be read is text still; nothing else is left to say.
     assert {note.code for note in again.diagnostics} <= grammar.UNREAD
@@ -159,7 +168,9 @@ def test_a_field_may_be_called_as_requests_call_its_filter(
     alias: str, name: str
 ) -> None:
     found, same = (
-        lifting.lift(grammar.parse(f"pump {one}", CLOCK).tree, Filters()).filters
+        required_fields.lift(
+            grammar.parse(f"pump {one}", CLOCK).tree, Filters()
+        ).filters
         for one in (alias, name)
     )
     assert found == same != Filters()
@@ -184,7 +195,7 @@ def test_an_id_may_be_ours_or_one_of_a_source_that_looks_like_ours() -> None:
 
 def test_fields_that_every_hit_must_pass_become_filters() -> None:
     asked = grammar.parse("author:smith beam (level:trip AND loss)", CLOCK).tree
-    lifted = lifting.lift(asked, Filters(sources=("olog",)))
+    lifted = required_fields.lift(asked, Filters(sources=("olog",)))
     assert shown(lifted.tree) == {"and": ["beam", "loss"]}
     assert [one.name for one in lifted.fields] == ["author", "level"]
     filters = lifted.filters
@@ -196,14 +207,14 @@ def test_fields_that_every_hit_must_pass_become_filters() -> None:
     "text", ["-author:smith", "author:a OR beam", "author:a author:b"]
 )
 def test_a_field_that_no_filter_can_hold_stays_in_the_tree(text: str) -> None:
-    left = lifting.lift(grammar.parse(text, CLOCK).tree, Filters()).tree
+    left = required_fields.lift(grammar.parse(text, CLOCK).tree, Filters()).tree
     assert [leaf.name for leaf in _leaves(left) if isinstance(leaf, Field)]
 
 
 def test_the_request_and_the_question_both_hold() -> None:
     given_one = Filters(sources=("olog", "elog"), since="2024-06-01T00:00:00.000+00:00")
     asked = grammar.parse("source:elog since:2024-05 before:2024-07", CLOCK).tree
-    lifted = lifting.lift(asked, given_one)
+    lifted = required_fields.lift(asked, given_one)
     assert lifted.tree is None
     assert lifted.filters == Filters(
         sources=("elog",),
@@ -214,7 +225,7 @@ def test_the_request_and_the_question_both_hold() -> None:
 
 def test_what_is_excluded_has_no_meaning() -> None:
     asked = grammar.parse('beam -trip NOT "ion pump" (inject* OR off) author:x').tree
-    assert wording.wanted_text(asked) == "beam inject off"
+    assert tree_text.wanted_text(asked) == "beam inject off"
 
 
 @pytest.mark.parametrize("text", ["SR:C??-RF*", "HCM0*", "BTS_*_Q?", "x-ra?s", "b*m"])
@@ -222,10 +233,10 @@ def test_a_name_with_gaps_has_no_meaning_and_is_asked_for_all_the_same(
     text: str,
 ) -> None:
     asked = grammar.parse(f"trips {text}").tree
-    assert wording.wanted_text(asked) == "trips"
+    assert tree_text.wanted_text(asked) == "trips"
     alone = grammar.parse(text).tree
-    assert (wording.wanted_text(alone), wording.wants(alone)) == ("", True)
-    assert not wording.wants(grammar.parse(f"-{text}").tree)
+    assert (tree_text.wanted_text(alone), tree_text.wants(alone)) == ("", True)
+    assert not tree_text.wants(grammar.parse(f"-{text}").tree)
 
 
 def _depth(node: Node) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.query.logged import logged, query_key
+from shared.search.query.query_log import logged, query_key
 
 SECRET = b"s" * 32
 QUERY = "RF Trip  last night"

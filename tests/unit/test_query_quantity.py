@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.query import comparison, filters
-from shared.query.language import grammar, lifting
-from shared.query.language.tree import Words
-from shared.query.language.wording import text_of
-from shared.query.wanted import Bounds
+from shared.search.query.filters import filters, quantity_syntax
+from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.language import grammar, required_fields
+from shared.search.query.language.tree import Words
+from shared.search.query.language.tree_text import text_of
 
 TORR = 1.33322368421e-5
 NOTHING = filters.Filters()
@@ -50,7 +50,7 @@ def less(value: float) -> float:
     ],
 )
 def test_bounds_are_read_as_they_are_written(text: str, bounds: Bounds | None) -> None:
-    assert comparison.read(text) == bounds
+    assert quantity_syntax.read(text) == bounds
     if bounds is not None:
         parsed = filters.parse({"quantity": text}, max_values=1)
         assert parsed.quantity == bounds
@@ -82,7 +82,7 @@ def test_a_question_compares_quantities(
     question: str, bounds: Bounds, words: str
 ) -> None:
     parsed = grammar.parse(question)
-    lifted = lifting.lift(parsed.tree, NOTHING)
+    lifted = required_fields.lift(parsed.tree, NOTHING)
     assert lifted.filters.quantity == bounds
     assert text_of(lifted.tree) == words
     # In plain words it is a guess, and said.
@@ -90,7 +90,7 @@ def test_a_question_compares_quantities(
     assert [one.code for one in parsed.diagnostics] == ["quantity_read"] * is_guess
     # As it could be typed, it asks for the same.
     again = grammar.parse(text_of(parsed.tree))
-    assert lifting.lift(again.tree, NOTHING).filters.quantity == bounds
+    assert required_fields.lift(again.tree, NOTHING).filters.quantity == bounds
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,13 @@ def test_a_question_compares_quantities(
 )
 def test_what_compares_no_quantity_stays_words(question: str, codes: list[str]) -> None:
     parsed = grammar.parse(question)
-    assert lifting.lift(parsed.tree, NOTHING).filters == NOTHING
+    assert required_fields.lift(parsed.tree, NOTHING).filters == NOTHING
     assert [one.code for one in parsed.diagnostics] == codes
     assert {one.level for one in parsed.diagnostics} <= {"info"}
 
 
 def test_two_bounds_both_hold() -> None:
-    lifted = lifting.lift(grammar.parse("beam >5 mA <10 mA").tree, NOTHING)
+    lifted = required_fields.lift(grammar.parse("beam >5 mA <10 mA").tree, NOTHING)
     assert lifted.filters.quantity == Bounds("current", more(0.005))
     assert text_of(lifted.tree) == 'beam quantity:"<10 mA"'
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.query import filters
-from shared.query.filters import Filters
-from shared.query.language import grammar, lifting, tree
-from shared.query.language.calendar import Clock
-from shared.query.language.tree import Field, Node, Not, Or
-from shared.query.language.wording import text_of
-from shared.query.wanted import Bounds
+from shared.search.query.filters import filters
+from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import grammar, required_fields, tree
+from shared.search.query.language.tree import Field, Node, Not, Or
+from shared.search.query.language.tree_text import text_of
+from shared.times.calendar import Clock
 
 NOW = datetime(2024, 6, 12, 12, tzinfo=UTC)
 CLOCK = Clock(NOW, "Europe/Zurich")
@@ -24,7 +24,7 @@ NUMBERS = st.one_of(
 
 
 def asked(question: str) -> Filters:
-    return lifting.lift(grammar.parse(question, CLOCK).tree, Filters()).filters
+    return required_fields.lift(grammar.parse(question, CLOCK).tree, Filters()).filters
 
 
 def filtered(**ends: object) -> Filters:
@@ -134,7 +134,7 @@ def test_what_is_no_number_and_no_date_is_text_and_said_with_its_place(
 def test_a_value_that_only_looks_like_a_range_is_a_value(value: str) -> None:
     for written in (value, f'"{value}"'):
         parsed = grammar.parse(f"metadata.run:{written} off", CLOCK)
-        found = lifting.lift(parsed.tree, Filters()).filters
+        found = required_fields.lift(parsed.tree, Filters()).filters
         assert [one.any_of for one in found.facts] == [(value,)]
         assert (found.ranges, parsed.diagnostics) == ((), ())
 

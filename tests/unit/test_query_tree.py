@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.query import filters
-from shared.query.language import tree
-from shared.query.language.tree import (
+from shared.search.query.filters import filters
+from shared.search.query.language import tree
+from shared.search.query.language.tree import (
     And,
     Field,
     Node,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shared.embedding.encoders import HashingEncoder, Vectors
-from shared.retrieval.query_vectors import QueryVectors
+from shared.embedding.models.encoders import HashingEncoder, Vectors
+from shared.search.retrieval.query_vectors import QueryVectors
 
 
 class Counting(HashingEncoder):

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from shared.access.scope import Scope
-from shared.query import entities
-from shared.query.plan import Limits, Question, make_plan
-from shared.text import facility
-from shared.text.facility import PLAIN, Facility
+from shared.search.query import entities
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.text.facility import facility
+from shared.text.facility.facility import PLAIN, Facility
 
 ANNA = Scope("default", "anna")
 DEVICE, PERSON, ENTRY = "device", "person", "entry"

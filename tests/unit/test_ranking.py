@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.errors import ModuleNotEnabledError
-from shared.jobs.outcome import Candidate, Outcome
-from shared.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.ranking import calibration, factors, fold
-from shared.ranking.facts import UNREAD, Facts, Kin
-from shared.ranking.rank import rank
-from shared.ranking.ranked import Order, Ranked
-from shared.results.response import stability_hash
-from shared.settings_search import RerankingSettings
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.ranking import calibration, factors, fold
+from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
+from shared.search.ranking.rank import rank
+from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.response.response_body import stability_hash
+from shared.settings.search_sections import RerankingSettings
 
 ANNA = Scope("default", "anna")
 HYBRID = make_plan(Question("beam", mode="hybrid"), ANNA, Limits())

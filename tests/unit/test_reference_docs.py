@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import structlog
 
-from shared.settings import Settings
+from shared.settings.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 

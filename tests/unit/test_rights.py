@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.access import rights
-from shared.retrieval import matched
+from shared.search.retrieval.modules import match_sql
 
 ROOT = Path(__file__).parents[2]
 HOME = "shared/access/rights.py"
@@ -35,8 +35,8 @@ def test_rights_are_written_out_in_one_file():
 @pytest.mark.parametrize("by_words", [True, False], ids=["by words", "left over"])
 def test_what_is_hidden_is_what_is_shown_with_the_rights_turned_round(by_words):
     unseen = rights.unseen("e")
-    hidden = matched.statement("", by_words=by_words, whose=unseen)
+    hidden = match_sql.statement("", by_words=by_words, whose=unseen)
 
     assert hidden.count(unseen) == 1
-    shown = matched.statement("", by_words=by_words)
+    shown = match_sql.statement("", by_words=by_words)
     assert hidden.replace(unseen, rights.SEEN) == shown

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.jobs.outcome import Candidate, Outcome
-from shared.query.plan import Limits, Question, make_plan
-from shared.ranking.facts import Facts
-from shared.ranking.fusion import rrf_contrib
-from shared.ranking.rank import rank
-from shared.ranking.ranked import Ranked
-from shared.settings import Settings
-from shared.settings_search import FusionSettings
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.fusion import rrf_contrib
+from shared.search.ranking.rank import rank
+from shared.search.ranking.ranked_hits import Ranked
+from shared.settings.search_sections import FusionSettings
+from shared.settings.settings import Settings
 
 PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
 

@@ -11,11 +11,12 @@ from pathlib import Path
 import click
 import pytest
 
-from api.cli import lines, output
+from api.cli import output
+from api.cli.render import log_lines
 from local import procfile, runner_state
-from shared.broker import QUEUES
 from shared.errors import AccessError, ConfigurationError, NotFoundError
-from workers import kinds
+from shared.messaging.broker import QUEUES
+from workers.runtime import worker_kinds
 
 
 def test_procfile_names_every_process_of_the_system() -> None:
@@ -71,7 +72,7 @@ def test_a_process_that_comes_twice_is_refused(tmp_path: Path) -> None:
 
 def test_search_workers_have_neither_events_nor_remote_control() -> None:
     for queue in ("search", "search.bulk", "answer"):
-        kind = kinds.kind_of((queue,))
+        kind = worker_kinds.kind_of((queue,))
         assert (kind.events, kind.remote_control, kind.pool) == (
             False,
             False,
@@ -81,7 +82,7 @@ def test_search_workers_have_neither_events_nor_remote_control() -> None:
 
 
 def test_a_worker_is_named_after_kind_host_and_process() -> None:
-    command = kinds.kind_of(("enhance.metadata", "index")).command()
+    command = worker_kinds.kind_of(("enhance.metadata", "index")).command()
     assert command[:4] == ["celery", "-A", "workers.app", "worker"]
     assert command[command.index("-Q") + 1] == "enhance.metadata,index"
     assert command[command.index("-n") + 1].startswith("enhance@%h-")
@@ -89,13 +90,13 @@ def test_a_worker_is_named_after_kind_host_and_process() -> None:
 
 
 def test_a_worker_may_serve_some_of_the_queues_of_its_kind_alone() -> None:
-    assert kinds.kind_of(("index",)).queues == ("index",)
+    assert worker_kinds.kind_of(("index",)).queues == ("index",)
 
 
 def test_reading_all_that_match_has_workers_of_its_own_or_shares_those() -> None:
-    assert kinds.kind_of(("search.bulk",)).name == "search-bulk"
-    assert kinds.kind_of(("search",)).name == "search"
-    assert kinds.kind_of(("search", "search.bulk")).name == "search"
+    assert worker_kinds.kind_of(("search.bulk",)).name == "search-bulk"
+    assert worker_kinds.kind_of(("search",)).name == "search"
+    assert worker_kinds.kind_of(("search", "search.bulk")).name == "search"
 
 
 @pytest.mark.parametrize("queues", [(), ("nonsense",), ("search", "index")])
@@ -103,12 +104,12 @@ def test_queues_of_no_one_kind_are_refused_and_the_kinds_named(
     queues: tuple[str, ...],
 ) -> None:
     with pytest.raises(ValueError, match=r"one of: search\.bulk; search,search\.bulk"):
-        kinds.kind_of(queues)
+        worker_kinds.kind_of(queues)
 
 
 def test_nothing_heavy_is_imported_before_a_worker_becomes_celery() -> None:
     code = (
-        "import sys, workers.kinds\n"
+        "import sys, workers.runtime.worker_kinds\n"
         "print([name for name in ('celery', 'pydantic', 'psycopg', 'click') "
         "if name in sys.modules])"
     )
@@ -176,12 +177,12 @@ def test_a_json_line_is_shown_as_time_event_and_the_rest() -> None:
             "revision": 2,
         }
     )
-    shown = click.unstyle(lines.pretty("enhance", line))
+    shown = click.unstyle(log_lines.pretty("enhance", line))
     assert shown == "enhance  05:10:07 entry_indexed revision=2"
 
 
 def test_other_lines_stay_as_they_are_without_control_characters() -> None:
-    shown = click.unstyle(lines.pretty("api", "plain\x1b]0;title\x07 {text"))
+    shown = click.unstyle(log_lines.pretty("api", "plain\x1b]0;title\x07 {text"))
     assert shown == "api      plain]0;title {text"
 
 

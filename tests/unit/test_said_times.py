@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.enrich import facts
-from shared.entries.reading import Content
-from shared.text import said_times, severity, shifts
-from shared.text.declared import Declared
-from shared.text.facility import Facility
+from shared.enrich import entry_facts
+from shared.entries.reading.read_entries import Content
+from shared.text.facility.facility import Facility
 from shared.text.facts import Fact
-from shared.text.shifts import NO_SHIFTS, Shift
+from shared.text.reading import severity
+from shared.text.reading.typed_metadata import Declared
+from shared.times import event_time, shifts
+from shared.times.shifts import NO_SHIFTS, Shift
 
 PLAN = shifts.plan(
     [
@@ -66,7 +67,9 @@ def known(
     """What is known of an entry's field."""
     content = Content(**{**CONTENT, **said})
     at = Declared((), zone)
-    found = facts.find(content, content.text, (), "en", facility, declared=at).facts
+    found = entry_facts.find(
+        content, content.text, (), "en", facility, declared=at
+    ).facts
     return [one for one in found if one.field == field]
 
 
@@ -131,7 +134,7 @@ def test_a_level_is_read_where_a_text_begins_with_it(
     ],
 )
 def test_a_shift_is_read_where_a_text_is_of_one(text: str, shift: str | None) -> None:
-    found = said_times.shift(text, PLAN)
+    found = event_time.shift(text, PLAN)
     assert (found and found.value) == shift
 
 
@@ -163,27 +166,27 @@ def test_a_shift_is_read_where_a_text_is_of_one(text: str, shift: str | None) ->
     ],
 )
 def test_a_time_is_read_where_one_alone_is_said(text: str, wall: str | None) -> None:
-    found = said_times.moment(text, WRITTEN, PLAN.zone)
+    found = event_time.moment(text, WRITTEN, PLAN.zone)
     assert (found and found.value) == wall
 
 
 def test_where_clocks_change_no_time_is_sure() -> None:
     back = datetime(2024, 11, 3, 12, tzinfo=UTC)
     ahead = datetime(2024, 3, 10, 12, tzinfo=UTC)
-    assert said_times.moment("trip at 01:30", back, PLAN.zone) is None
-    assert said_times.moment("trip at 02:30", ahead, PLAN.zone) is None
-    after = said_times.moment("trip at 03:30", back, PLAN.zone)
+    assert event_time.moment("trip at 01:30", back, PLAN.zone) is None
+    assert event_time.moment("trip at 02:30", ahead, PLAN.zone) is None
+    after = event_time.moment("trip at 03:30", back, PLAN.zone)
     assert after is not None
     assert after.value == "2024-11-03T09:30:00+00:00"
 
 
 @given(st.text(alphabet="owl shift:03129-\nAatLRM*[]!.", max_size=60))
 def test_any_text_is_read_and_what_is_found_stands_there(text: str) -> None:
-    found = said_times.moment(text, WRITTEN, PLAN.zone)
+    found = event_time.moment(text, WRITTEN, PLAN.zone)
     if found:
         at = datetime.fromisoformat(found.value)
-        assert WRITTEN - said_times.LATEST <= at <= WRITTEN
-    for one in (found, said_times.shift(text, PLAN), severity.read(text)):
+        assert WRITTEN - event_time.LATEST <= at <= WRITTEN
+    for one in (found, event_time.shift(text, PLAN), severity.read(text)):
         assert one is None or text[one.start : one.end].strip()
 
 
@@ -213,7 +216,7 @@ def test_what_the_source_says_wins() -> None:
 
 
 def test_without_a_plan_no_shift_is_read() -> None:
-    assert said_times.shift("owl shift: quiet", NO_SHIFTS) is None
+    assert event_time.shift("owl shift: quiet", NO_SHIFTS) is None
     assert known("shift", Facility(), text="owl shift: RF tripped at 03:12") == []
 
 

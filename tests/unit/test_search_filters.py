@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.cli.search import filters_of
+from api.cli.search.search import filters_of
 from shared.access.scope import Scope
-from shared.query import filters
+from shared.search.query.filters import filters
 
 ONE, OTHER = (
     "019d0000-0000-7000-8000-000000000001",

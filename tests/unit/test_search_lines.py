@@ -9,10 +9,11 @@ from zoneinfo import ZoneInfo
 import click
 import pytest
 
-from api.cli import absent, search_debug, search_facets
-from api.cli.fitting import cells
-from api.cli.hit import Page, shown
-from api.cli.search_answer import branch_told
+from api.cli.render.text_layout import cells
+from api.cli.search import absence, debug
+from api.cli.search import facets as search_facets
+from api.cli.search.answer import branch_told
+from api.cli.search.hit import Page, shown
 
 HIT: dict[str, Any] = {
     "title": "RF",
@@ -80,7 +81,7 @@ def test_of_nothing_found_the_time_that_each_source_covers_is_told() -> None:
     }
 
     first, last = "2020-01-01 00:00 UTC", "2026-03-01 00:00 UTC"
-    told = list(absent.lines(answer, page(zone="UTC")))
+    told = list(absence.lines(answer, page(zone="UTC")))
 
     assert told[:3] == [
         "Nothing was found.",
@@ -188,7 +189,7 @@ DEBUGGED = {
 
 @pytest.mark.parametrize("width", [30, 40, 60, 88, sys.maxsize])
 def test_the_plan_the_branches_and_the_factors_fit_the_terminal(width: int) -> None:
-    told = list(search_debug.lines(DEBUGGED, width))
+    told = list(debug.lines(DEBUGGED, width))
     assert [one for one in told if cells(one) > width] == []
     bars = [one.partition("|")[2].partition("|")[0] for one in told if "|" in one]
     assert len({len(one) for one in bars}) == 1
@@ -234,7 +235,7 @@ def test_what_each_word_became_fits_the_terminal(width: int) -> None:
         "tsquery": [{"languages": ["en", "de"], "query": "'inject' & 'beam' " * 9}],
         "opensearch_query": body,
     }
-    told = list(search_debug.lines({**DEBUGGED, "plan": plan}, width))
+    told = list(debug.lines({**DEBUGGED, "plan": plan}, width))
     assert [one for one in told if cells(one) > width] == []
     said = " ".join(" ".join(told).split())
     assert "read from since June: entry_time 2024-05-31T22:00:00Z to ..." in said

@@ -18,18 +18,18 @@ from shared.errors import (
     LogchordError,
     OpenSearchError,
 )
-from shared.postgres import as_logchord_error
-from shared.query.plan import Limits, Question, make_plan
-from shared.retrieval import attempt
-from shared.retrieval.attempt import Branch
-from shared.retrieval.module import Tools
-from shared.retrieval.second_attempt import (
+from shared.postgres.pool import as_logchord_error
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.branch.retry import (
     MOST_WAIT_SECONDS,
     TIMES_USUAL,
     UNKNOWN_SECONDS,
     Paces,
     wait_for,
 )
+from shared.search.retrieval.module_contract import Tools
 
 
 @pytest.mark.requirement("C44")
@@ -108,6 +108,6 @@ def test_a_branch_that_did_not_search_says_nothing_of_how_long_it_takes():
         plan, "semantic", time.monotonic() + 60, time.monotonic, paces=paces
     )
     for _ in range(10):
-        (told,) = attempt.carry_out(branch, lambda: cast("Tools", None))
+        (told,) = branch_run.carry_out(branch, lambda: cast("Tools", None))
         assert (told.status, told.reason) == ("skipped", "empty_query")
     assert paces.p95("semantic") == UNKNOWN_SECONDS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shared import settings_names
 from shared.entries.draft import KINDS
 from shared.errors import ConfigurationError
-from shared.settings import Settings, load_report
+from shared.settings import setting_names
+from shared.settings.settings import Settings, load_report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -464,13 +464,13 @@ def test_a_value_that_nothing_acts_on_yet_is_answered_with_a_warning(nowhere):
 
 def test_every_alias_ends_at_a_setting():
     settings = load_report({"OPENAI_API_KEY": "x"}).settings
-    sections = {alias.rpartition(".")[0] for alias in settings_names.ALIASES}
-    for name in (*settings_names.ALIASES, *settings_names.ENVIRONMENT_ALIASES.values()):
-        end = ".".join(settings_names.canonical(tuple(name.split("."))))
+    sections = {alias.rpartition(".")[0] for alias in setting_names.ALIASES}
+    for name in (*setting_names.ALIASES, *setting_names.ENVIRONMENT_ALIASES.values()):
+        end = ".".join(setting_names.canonical(tuple(name.split("."))))
         # An alias of a whole section may end where its keys part ways.
         if end not in sections:
             value_of(settings, end)
-    for part in settings_names.WITHOUT_EFFECT:
+    for part in setting_names.WITHOUT_EFFECT:
         value_of(settings, part)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import ConfigurationError
-from shared.settings import Settings
-from shared.settings_texts import Expected, decimal_mark, expected
+from shared.settings.settings import Settings
+from shared.settings.text_sections import Expected, decimal_mark, expected
 
 
 @pytest.mark.requirement("U19")

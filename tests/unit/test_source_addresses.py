@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from shared.errors import ConfigurationError, IngestionError, SourceUnreachableError
-from shared.sources.wire.addresses import AllowList, parse
+from shared.http.addresses import AllowList, parse
 
 ODD = [
     "http://0/",

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from shared.entries.adapter import RawItem
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef, Entry
 from shared.entries.draft import EntryDraft
-from shared.entries.incoming import AttachmentRef, Entry
 from shared.errors import MalformedEntryError
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources.admit import _SEVERAL, _SINGLE, Rules
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources.intake.normalise import _SEVERAL, _SINGLE, Rules
 
 NOW = datetime(2026, 3, 2, 5, 10, tzinfo=UTC)
 ENTRY = Entry("77", NOW, title="RF trip", text="Cavity 2")

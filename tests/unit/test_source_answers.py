@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.errors import IngestionError
-from shared.sources.wire.answers import HTTPReply, by_name
+from shared.http.bounded_response import HTTPReply, by_name
 
 
 def reply(body: bytes, content_type: str | None = None) -> HTTPReply:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api.cli.source_checks import of_sources
+from api.cli.doctor.source_checks import of_sources
 from shared.errors import AdapterNotFoundError, Category, Severity
-from shared.settings import Settings
-from shared.sources import loading
+from shared.settings.settings import Settings
+from shared.sources import load_adapter
 
 RING = {"adapter": "als", "base_url": "https://elog.example.org/data.php"}
 EXPORT = {"adapter": "jlab", "path": "/data/jlab.json"}
@@ -54,7 +54,7 @@ def test_without_a_source_that_is_asked_there_is_nothing_to_say():
 @pytest.mark.requirement("S2-64")
 def test_an_adapter_that_nobody_has_is_refused_with_those_there_are():
     with pytest.raises(AdapterNotFoundError) as caught:
-        loading.adapter_class("olag")
+        load_adapter.adapter_class("olag")
 
     error = caught.value
     assert (error.category, error.severity) == (Category.INGESTION, Severity.CRITICAL)

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import yaml
 
-from shared.settings_sources import SourceSettings
-from shared.sources.wire.io import make_io
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_io import make_io
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "reach-a-source.md").read_text("utf-8")
 MANNERS = (
-    *("addresses", "answers", "asking", "connecting", "failures", "files", "http"),
-    *("pace", "unpacking"),
+    *("http/addresses", "http/bounded_response", "http/request", "http/connections"),
+    *("http/failures", "http/paced_client", "http/pace", "http/unpack"),
+    "sources/local_files",
 )
 
 
@@ -28,8 +29,7 @@ def test_the_sources_of_the_page_can_be_opened(tmp_path):
 
 def test_every_reason_is_explained_and_every_explained_one_is_given():
     code = "".join(
-        (ROOT / "shared" / "sources" / "wire" / f"{name}.py").read_text("utf-8")
-        for name in MANNERS
+        (ROOT / "shared" / f"{name}.py").read_text("utf-8") for name in MANNERS
     )
     given = set(re.findall(r'reason="(\w+)"', code))
     given |= set(re.findall(r'return "(\w+)", "', code))

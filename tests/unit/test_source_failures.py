@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources.wire import failures
+from shared.http import failures
 
 NOW = datetime(2024, 6, 10, 12, 0, 0, tzinfo=UTC)
 URL = httpx.URL("https://log.example.org/list?limit=5")

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources.wire.files import PathFiles
+from shared.sources.local_files import PathFiles
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.sources.memory import AT_A_LOOK, StoredMemory
+from shared.sources.adapter_memory import AT_A_LOOK, StoredMemory
 
 
 class Shelf:

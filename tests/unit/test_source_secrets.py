@@ -6,9 +6,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from shared.errors import ConfigurationError
-from shared.settings_sources import SourceAuth
-from shared.sources.wire import login
-from shared.sources.wire.secrets import Secrets
+from shared.http import login
+from shared.http.secrets import Secrets
+from shared.settings.source_sections import SourceAuth
 
 VALUE = "s3cret-w0rd"
 

@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from shared.errors import IngestionError, SourceUnreachableError
-from shared.sources.wire.unpacking import Unpacker
+from shared.http.unpack import Unpacker
 
 TEXT = bytes(random.Random(5).choices(b"abcdefgh \n", k=200_000))
 

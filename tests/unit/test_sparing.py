@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from api import backlog
-from shared.sparing import MANY_ROWS, Sparing
+from api.entries import push_backpressure
+from shared.postgres.count_cache import MANY_ROWS, Sparing
 
 
 class Clock:
@@ -52,4 +52,4 @@ def test_a_count_of_many_is_given_for_twenty_times_as_long_as_it_took():
     ("took", "pause"), [(0.0, 1.0), (0.05, 1.0), (0.2, 4.0), (3.0, 10.0)]
 )
 def test_the_backlog_is_counted_more_rarely_when_that_takes_long(took, pause):
-    assert backlog.pause_seconds(took) == pytest.approx(pause)
+    assert push_backpressure.pause_seconds(took) == pytest.approx(pause)

@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
-from shared.query.language import wording
-from shared.text import shifts
-from shared.text.periods import Period
-from shared.text.shifts import Shift
+from shared.search.query.language import tree_text
+from shared.times import shifts
+from shared.times.operating_periods import Period
+from shared.times.shifts import Shift
 from tests.unit.test_query_dates import ZONE
 from tests.unit.test_spoken_times import CLOCK, plan_of, told
 
@@ -75,7 +75,7 @@ def test_a_german_time_is_the_same_in_english(
     plan, other = plan_of(query), plan_of(english)
     assert told(plan) == told(other) != []
     assert plan.times[0].confidence == other.times[0].confidence
-    assert wording.text_of(plan.tree) == left
+    assert tree_text.text_of(plan.tree) == left
     # The answer echoes the words that were typed.
     assert plan.times[0].expression in query
 
@@ -100,17 +100,17 @@ def test_shifts_and_shutdowns_have_the_names_of_the_facility(
 ) -> None:
     plan = plan_of(query, GERMAN)
     assert told(plan) == [interval]
-    assert wording.text_of(plan.tree) == "Pumpe"
+    assert tree_text.text_of(plan.tree) == "Pumpe"
 
 
 @pytest.mark.parametrize("query", UNTOUCHED)
 def test_german_words_that_are_no_time_are_searched(query: str) -> None:
     plan = plan_of(query, GERMAN)
     assert plan.times == ()
-    assert wording.text_of(plan.tree) == query
+    assert tree_text.text_of(plan.tree) == query
 
 
 def test_a_shift_with_a_name_that_nobody_can_say_harms_no_question() -> None:
     odd = shifts.plan([Shift(name="?", begins="10:00")], ZONE)
     plan = plan_of("Pumpe gestern", replace(CLOCK, shifts=odd))
-    assert wording.text_of(plan.tree) == "Pumpe"
+    assert tree_text.text_of(plan.tree) == "Pumpe"

@@ -13,13 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.access.scope import Scope
-from shared.query.language import grammar, heard, wording
-from shared.query.language.calendar import NO_CLOCK, Clock
-from shared.query.language.tree import And, Field, Or
-from shared.query.plan import Limits, Plan, Question, make_plan
-from shared.results.response import nothing_asked
-from shared.text import facility
-from shared.text.periods import Period
+from shared.search.query.language import grammar, tree_text
+from shared.search.query.language.tree import And, Field, Or
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.times import extract_times
+from shared.search.response.response_body import nothing_asked
+from shared.text.facility import facility
+from shared.times.calendar import NO_CLOCK, Clock
+from shared.times.operating_periods import Period
 from tests.unit.test_query_dates import CLOCK as WITHOUT_CALENDAR
 from tests.unit.test_query_dates import ZONE
 
@@ -279,7 +280,7 @@ def test_words_of_a_time_are_an_interval_and_are_not_searched(
 ) -> None:
     plan = plan_of(query)
     assert told(plan) == [interval]
-    assert wording.text_of(plan.tree).replace("(", "").replace(")", "") == left
+    assert tree_text.text_of(plan.tree).replace("(", "").replace(")", "") == left
     (applied,) = plan.times
     assert (applied.expression, applied.confidence) == (words, sure)
     assert (plan.filters.since, plan.filters.until) == (applied.since, applied.until)
@@ -507,7 +508,7 @@ _WORDS = st.sampled_from(
 @example("around 06:45 +-0 min")
 def test_of_any_question_what_is_no_time_is_left(text: str) -> None:
     tree = grammar.parse(text, CLOCK).tree
-    found = heard.take(tree, text, CLOCK)
+    found = extract_times.take(tree, text, CLOCK)
     plan = plan_of(text)
     assert Plan.from_json(plan.to_json()) == plan
     # Several that cannot all be meant are left as words after all.
@@ -521,5 +522,5 @@ def test_a_long_question_of_times_takes_little_time() -> None:
     asked = "in the last between around since 3 monday " * 200
     started = time.process_time()
     plan_of(asked[:1000])
-    heard.take(grammar.parse(asked, CLOCK).tree, asked, CLOCK)
+    extract_times.take(grammar.parse(asked, CLOCK).tree, asked, CLOCK)
     assert time.process_time() - started < 2

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from shared import broker
 from shared.errors import ConfigurationError
-from shared.settings import Settings
-from shared.settings_sections import LASTING_STAGES
-from shared.stages import passing, registered
-from shared.stages.descriptor import NoOptions, Reading, StageDescriptor
-from shared.text.facility import PLAIN
+from shared.messaging import broker
+from shared.settings.sections import LASTING_STAGES
+from shared.settings.settings import Settings
+from shared.stages import entry_stages, installed_stages
+from shared.stages.stage_contract import NoOptions, Reading, StageDescriptor
+from shared.text.facility.facility import PLAIN
 
 SETTINGS = Settings.load({"EMBEDDING_MODEL": "all-MiniLM-L6-v2"})
 
@@ -67,16 +67,16 @@ def test_a_stage_reads_what_it_names_and_nothing_else():
 @pytest.mark.requirement("O06")
 def test_what_is_due_at_once_is_sent_in_the_order_of_the_stages():
     model = "embed:all-MiniLM-L6-v2-int8"
-    of_all = passing.of_settings(SETTINGS)
+    of_all = entry_stages.of_settings(SETTINGS)
     assert of_all[:2] == (broker.METADATA_STAGE, model)
     assert of_all[-1] == broker.INDEX_STAGE
-    at_once = passing.of_entries(SETTINGS)
+    at_once = entry_stages.of_entries(SETTINGS)
     assert at_once == (broker.METADATA_STAGE, model, "links")
-    after = passing.after(SETTINGS, broker.METADATA_STAGE)
+    after = entry_stages.after(SETTINGS, broker.METADATA_STAGE)
     assert after == (broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
     assert not {*after, broker.ATTACHMENTS_STAGE} & {*at_once}
     gone = (model, broker.DUPLICATES_STAGE, broker.INDEX_STAGE)
-    assert passing.of_deleted(SETTINGS) == gone
+    assert entry_stages.of_deleted(SETTINGS) == gone
 
 
 @pytest.mark.parametrize(
@@ -97,23 +97,23 @@ def test_what_cannot_be_set_of_stages_is_refused_at_the_start(given_stages, reas
 
 
 def test_the_stages_with_tasks_of_their_own_are_those_that_last():
-    found = {name for name, one in registered.known().items() if one.find is None}
+    found = {name for name, one in installed_stages.known().items() if one.find is None}
     assert found == LASTING_STAGES
 
 
 def test_a_stage_runs_as_it_is_set_and_else_as_it_says_itself():
-    assert {"links", "digest"} & {*passing.of_entries(SETTINGS)} == {"links"}
+    assert {"links", "digest"} & {*entry_stages.of_entries(SETTINGS)} == {"links"}
     both = Settings.load({"LOGCHORD_STAGES": '{"digest": {"enabled": true}}'})
-    assert {"links", "digest"} <= {*passing.of_entries(both)}
+    assert {"links", "digest"} <= {*entry_stages.of_entries(both)}
     none = Settings.load({"LOGCHORD_STAGES": '{"links": {"enabled": false}}'})
-    assert not {"links", "digest"} & {*passing.of_settings(none)}
+    assert not {"links", "digest"} & {*entry_stages.of_settings(none)}
 
 
 def test_no_entry_waits_to_be_searched_for_what_a_stage_finds_in_it():
     both = '{"links": {"enabled": true}, "digest": {"enabled": true}}'
     asked = Settings.load({"LOGCHORD_STAGES": both})
-    assert passing.of_finders(asked) == {"links", "digest"}
-    waited = {*passing.of_settings(asked)} - passing.of_finders(asked)
+    assert entry_stages.of_finders(asked) == {"links", "digest"}
+    waited = {*entry_stages.of_settings(asked)} - entry_stages.of_finders(asked)
     assert {broker.METADATA_STAGE, broker.INDEX_STAGE} <= waited
 
 
@@ -132,4 +132,4 @@ def test_every_stage_has_a_task_with_a_queue(name):
 
 
 def test_every_built_in_stage_can_be_used():
-    assert registered.broken(SETTINGS) == []
+    assert installed_stages.broken(SETTINGS) == []

@@ -9,18 +9,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.schemas.ambient import Ambient, said
-from shared.query import surroundings
-from shared.text import facts, things
-from shared.text.facility import PLAIN
+from api.search.schemas.ambient import Ambient, said
+from shared.search.query import page_context
+from shared.text import facts
+from shared.text.facility import devices
+from shared.text.facility.facility import PLAIN
 
 TABLE = "name,kind,system,aliases\nHCM03,device,,steerer\nRF,system,,\n"
-OWN = replace(PLAIN, things=things.read(TABLE))
+OWN = replace(PLAIN, things=devices.read(TABLE))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def around(**ambient: Any) -> tuple[set[str], dict[str, list[str]]]:
-    read = surroundings.around(said(Ambient.model_validate(ambient)), NOON, OWN)
+    read = page_context.around(said(Ambient.model_validate(ambient)), NOON, OWN)
     named = {facts.key(one.kind, one.canonical) for one in read.named}
     return named, dict(read.places)
 

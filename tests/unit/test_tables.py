@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text import cells, grids, markup, quantities
+from shared.text.facility.devices import DEVICE
 from shared.text.facts import Fact
-from shared.text.things import DEVICE
+from shared.text.markup import plain_text
+from shared.text.reading import pasted_tables, quantities, table_units
 
 HTML = (
     "<p>Scan:</p><table><thead><tr><th>Device</th><th>I / mA</th>"
@@ -80,7 +81,7 @@ def devices(text: str) -> list[Fact]:
 
 def stated(text: str, language: str = "en") -> list[quantities.Quantity]:
     numbers = tuple(quantities.found(text, language))
-    return cells.stated(text, numbers, devices(text), language)
+    return table_units.stated(text, numbers, devices(text), language)
 
 
 def of_column(header: str, value: str) -> list[tuple[str, float]]:
@@ -93,18 +94,18 @@ def of_column(header: str, value: str) -> list[tuple[str, float]]:
 
 
 def cells_of(text: str) -> list[list[str]]:
-    (grid,) = grids.found(text)
+    (grid,) = pasted_tables.found(text)
     return [[text[one.start : one.end] for one in row] for row in grid.rows]
 
 
 @pytest.mark.parametrize(("pasted", "text_format"), PASTED)
 def test_rows_stay_lines_and_cells_stay_apart(pasted: str, text_format: str) -> None:
-    text = markup.to_plain(pasted, text_format)
+    text = plain_text.to_plain(pasted, text_format)
     assert [row[:2] + row[3:] for row in cells_of(text)] == [
         ["QF1", "300", "4"],
         ["QF2", "250.5", "0"],
     ]
-    (grid,) = grids.found(text)
+    (grid,) = pasted_tables.found(text)
     header = [text[one.start : one.end] for one in grid.header]
     assert header == ["Device", "I / mA", "Pressure [mbar]", "Trips"]
     for row in grid.rows:
@@ -115,7 +116,7 @@ def test_rows_stay_lines_and_cells_stay_apart(pasted: str, text_format: str) -> 
 def test_a_unit_in_a_header_applies_to_the_numbers_below_it_and_no_others(
     pasted: str, text_format: str
 ) -> None:
-    text = markup.to_plain(pasted, text_format)
+    text = plain_text.to_plain(pasted, text_format)
     found = stated(text)
     told = [(one.dimension, round(one.value, 12), one.name) for one in found]
     assert told == [
@@ -200,7 +201,7 @@ def test_a_bound_in_a_cell_and_a_column_of_bounds_are_values_of_no_device() -> N
 
 
 def test_a_row_with_more_or_fewer_cells_has_no_units() -> None:
-    text = markup.to_plain(
+    text = plain_text.to_plain(
         "<table><tr><th>Device<th>I [mA]<th>Trips</tr>"
         "<tr><td rowspan=2>QF1<td>300<td>4</tr><tr><td>7<td>8</tr></table>",
         "html",
@@ -209,12 +210,12 @@ def test_a_row_with_more_or_fewer_cells_has_no_units() -> None:
 
 
 def test_two_tables_in_a_row_have_each_its_own_header() -> None:
-    text = markup.to_plain(
+    text = plain_text.to_plain(
         "<table><tr><th>Device<th>I [mA]</tr><tr><td>QF1<td>300</tr></table>"
         "<table><tr><th>Device<th>Trips</tr><tr><td>QF1<td>9</tr></table>",
         "html",
     )
-    assert len(grids.found(text)) == 2
+    assert len(pasted_tables.found(text)) == 2
     assert [one.value for one in stated(text)] == [0.3]
 
 
@@ -240,13 +241,13 @@ def test_a_value_in_a_row_is_none_of_the_device_in_the_row_before() -> None:
     ],
 )
 def test_prose_is_no_table(text: str) -> None:
-    assert grids.found(text) == []
+    assert pasted_tables.found(text) == []
 
 
 @given(st.text(alphabet="ab1 .|\t\n-[mA]QF\u00b0", max_size=200))
 def test_cells_stand_in_their_text_in_order_and_quantities_in_cells(text: str) -> None:
     place = 0
-    for grid in grids.found(text):
+    for grid in pasted_tables.found(text):
         assert place <= grid.start <= grid.body < grid.end <= len(text)
         place = grid.end
         for row in (grid.header, *grid.rows):

@@ -9,8 +9,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from pydantic import ValidationError
 
 from shared.errors import InternalError, InvalidRequestError, Severity
-from workers.context import Context
-from workers.task import Ids, _reader, _why, attempt, each
+from workers.runtime.context import Context
+from workers.runtime.task import Ids, _reader, _why, attempt, each
 
 ENTRY = "01a1fe25-5439-7033-affc-8aa7ae67c81f"
 PRIVATE = "what-a-stranger-wrote"

@@ -14,8 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ConfigurationError
-from shared.text import facility, facts, people, quantities, shifts, things
-from shared.text.shifts import Shift
+from shared.text import facts
+from shared.text.facility import devices, facility, people
+from shared.text.reading import quantities
+from shared.times import shifts
+from shared.times.shifts import Shift
 
 THINGS = """name,kind,system,aliases
 HCM03,device,Corrector magnets,horizontal corrector 3
@@ -33,11 +36,11 @@ Zoë Müller,Z. Mueller
 
 
 @pytest.fixture(scope="module")
-def register() -> things.Register:
-    return things.read(THINGS)
+def register() -> devices.Register:
+    return devices.read(THINGS)
 
 
-def named(register: things.Register, text: str) -> list[tuple[str, str, str]]:
+def named(register: devices.Register, text: str) -> list[tuple[str, str, str]]:
     """What a text names itself, and how; without what those belong to."""
     return [
         (one.value, one.how, text[one.start : one.end])
@@ -68,25 +71,25 @@ def named(register: things.Register, text: str) -> list[tuple[str, str, str]]:
     ],
 )
 def test_a_text_names_the_things_of_the_table(
-    register: things.Register, text: str, found: list[tuple[str, str]]
+    register: devices.Register, text: str, found: list[tuple[str, str]]
 ) -> None:
     assert [(value, how) for value, how, _ in named(register, text)] == found
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 3, 13])
 def test_names_are_found_wherever_a_part_of_the_text_ends(
-    register: things.Register, monkeypatch: pytest.MonkeyPatch, ahead: int
+    register: devices.Register, monkeypatch: pytest.MonkeyPatch, ahead: int
 ):
     text = "the horizontal corrector 3, bkt cyl and a/c; " * 9 + "hyd"
     whole = list(register.found(text))
 
-    monkeypatch.setattr(things, "_READ_AHEAD", things.MAX_WORDS + ahead)
+    monkeypatch.setattr(devices, "_READ_AHEAD", devices.MAX_WORDS + ahead)
 
     assert len(whole) > 36
     assert list(register.found(text)) == whole
 
 
-def test_a_device_brings_its_system_along(register: things.Register) -> None:
+def test_a_device_brings_its_system_along(register: devices.Register) -> None:
     found = list(register.found("bucket cyl burst"))
     assert [(one.field, one.value, one.how) for one in found] == [
         ("device", "Bucket Cylinder", "alias"),
@@ -98,7 +101,7 @@ def test_a_device_brings_its_system_along(register: things.Register) -> None:
 
 @given(st.text(max_size=200))
 def test_names_stand_in_the_text_in_order_and_apart(text: str) -> None:
-    found = things.read(THINGS).found(text)
+    found = devices.read(THINGS).found(text)
     spans = [(one.start, one.end) for one in found if one.start and one.end]
     assert all(start < end <= len(text) for start, end in spans)
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
@@ -121,7 +124,7 @@ def test_a_table_that_says_nonsense_is_refused_with_its_line(
     table: str, told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
-        things.read(table)
+        devices.read(table)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text.markup import to_plain
+from shared.text.markup.plain_text import to_plain
 
 FORMATS = ("html", "markdown", "elcode", "textile")
 

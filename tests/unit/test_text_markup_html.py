@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shared.text.markup import to_plain
+from shared.text.markup.plain_text import to_plain
 
 
 def read(html: str) -> str:

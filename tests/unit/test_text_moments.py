@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import MalformedEntryError
-from shared.text.moments import Moment, read
+from shared.times.source_times import Moment, read
 
 BERLIN = "Europe/Berlin"
 CHICAGO = "America/Chicago"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import InvalidRequestError
-from shared.text.times import parse_time
+from shared.times.rfc3339 import parse_time
 
 
 @pytest.mark.parametrize(

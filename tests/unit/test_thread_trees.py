@@ -9,7 +9,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.entries.trees import tree
+from shared.cards.thread_tree import tree
 
 
 def entries(*parents: int | None) -> Any:

@@ -9,7 +9,7 @@ import click
 import httpx
 import pytest
 
-from api.cli import http, output
+from api.cli import api_client, output
 
 ERROR = {
     "id": "1",
@@ -44,14 +44,14 @@ def answer(status: int, **content: object) -> httpx.Response:
 def test_an_answer_of_somebody_else_is_told_as_that(
     status: int, headers: dict[str, str], code: int, told: str
 ) -> None:
-    error = http.error_of(answer(status, html="<p>hello", headers=headers))
+    error = api_client.error_of(answer(status, html="<p>hello", headers=headers))
     assert error.exit_code == code
     assert told in error.message
     assert error.message.startswith(f"http://there/v1/search/query answered {status}")
 
 
 def test_of_an_error_each_reason_is_said_once() -> None:
-    error = http.error_of(answer(422, json={"error": ERROR}))
+    error = api_client.error_of(answer(422, json={"error": ERROR}))
     assert error.exit_code == 2
     assert error.message.splitlines() == [
         "limit: Input should be greater than 0.",
@@ -67,7 +67,9 @@ def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
         "message": "There is no mode 'keywrd'.",
         "details": {"available": ["auto", "keyword", "semantic"]},
     }
-    told = http.error_of(answer(422, json={"error": error})).message.splitlines()[0]
+    told = api_client.error_of(answer(422, json={"error": error})).message.splitlines()[
+        0
+    ]
     assert told == (
         "There is no mode 'keywrd'. Did you mean keyword?"
         " There are: auto, keyword, semantic."
@@ -76,8 +78,8 @@ def test_of_an_unknown_name_those_that_there_are_are_told() -> None:
 
 def test_who_is_there_and_slow_is_not_to_be_started() -> None:
     with httpx.Client(base_url="http://there") as client:
-        slow = http.no_answer(client, httpx.ReadTimeout("late"))
-        away = http.no_answer(client, httpx.ConnectError("refused"))
+        slow = api_client.no_answer(client, httpx.ReadTimeout("late"))
+        away = api_client.no_answer(client, httpx.ConnectError("refused"))
     assert (slow.exit_code, away.exit_code) == (5, 5)
     assert "logchord up" in away.message
     assert "logchord up" not in slow.message

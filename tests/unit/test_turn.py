@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from shared.due.turn import Turn
+from shared.work.bulk_turn import Turn
 
 LONG, OVER = 60.0, 0.0
 
@@ -115,11 +115,11 @@ def test_who_notes_live_work_leaves_the_turn_as_it_is(clock, monkeypatch):
     turn.take(LONG)
 
     def given_back_meanwhile() -> float:
-        monkeypatch.setattr("shared.due.turn.time.monotonic", clock.monotonic)
+        monkeypatch.setattr("shared.work.bulk_turn.time.monotonic", clock.monotonic)
         turn.give_back()
         return clock.monotonic()
 
-    monkeypatch.setattr("shared.due.turn.time.monotonic", given_back_meanwhile)
+    monkeypatch.setattr("shared.work.bulk_turn.time.monotonic", given_back_meanwhile)
     turn.note_live()
 
     assert in_thread(lambda: turn.take(LONG))
@@ -136,5 +136,5 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr("shared.due.turn.time.monotonic", made.monotonic)
+    monkeypatch.setattr("shared.work.bulk_turn.time.monotonic", made.monotonic)
     return made

@@ -8,13 +8,14 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from api.door_route import _check_names
-from api.errors import invalid
-from api.schemas.filters import SCHEMA
-from api.schemas.search import SearchRequest
-from shared import nearest
+from api.search.schemas.filters import SCHEMA
+from api.search.schemas.search import SearchRequest
+from api.server.errors import invalid
+from api.strict_route import _check_names
+from shared import suggest
 from shared.errors import InvalidRequestError
-from shared.query import counting, filters
+from shared.search.query import facet_request
+from shared.search.query.filters import filters
 from tests.integration.test_filters import ASKED
 
 DESCRIBED = Draft202012Validator({"type": "object", **SCHEMA})
@@ -33,14 +34,14 @@ def test_an_unknown_filter_is_refused_with_the_nearest_name(
 
 def test_an_unknown_facet_and_parameter_are_refused_with_the_nearest_name() -> None:
     with pytest.raises(InvalidRequestError, match=r"Did you mean system\?"):
-        counting.check(["sytem"])
+        facet_request.check(["sytem"])
     with pytest.raises(InvalidRequestError, match=r"Did you mean limit\?"):
         _check_names({"limt"}, {"limit", "cursor"}, frozenset())
 
 
 def test_what_is_like_nothing_is_refused_without_a_guess_however_long() -> None:
-    assert nearest.hint("qqqq", filters.BUILT) == ""
-    assert nearest.hint("x" * 1_000_000, filters.BUILT) == ""
+    assert suggest.hint("qqqq", filters.BUILT) == ""
+    assert suggest.hint("x" * 1_000_000, filters.BUILT) == ""
 
 
 class Inner(BaseModel):

@@ -5,8 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.text.analyser import Sections, analyse, plain_split, plain_words, words_of
-from shared.vocabulary.learning import Known, language_of
+from shared.text.analysis.analyser import (
+    Sections,
+    analyse,
+    plain_split,
+    plain_words,
+    words_of,
+)
+from shared.vocabulary.learn_words import Known, language_of
 
 PLACE = ("default", "en")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shared.vocabulary import present
+from shared.vocabulary import recent_words
 from shared.vocabulary.expand import Expansion, Want
-from shared.vocabulary.present import Present
+from shared.vocabulary.recent_words import Present
 
 BEAM, BAEM = Want("typo", "beam"), Want("typo", "baem")
 FOUND = {BEAM: Expansion(is_known=True), BAEM: Expansion(spellings=("beam",))}
@@ -18,7 +18,7 @@ def test_what_was_found_is_not_looked_up_until_its_time_is_over() -> None:
     # A word that is misspelt is looked up each time: an entry may have it by then.
     assert words.others("a", [BEAM, BAEM]) == [BAEM]
     assert words.others("b", [BEAM]) == [BEAM]
-    now[0] += present.KEPT_SECONDS - 0.1
+    now[0] += recent_words.KEPT_SECONDS - 0.1
     assert words.others("a", [BEAM]) == []
     now[0] += 0.1
     assert words.others("a", [BEAM]) == [BEAM]

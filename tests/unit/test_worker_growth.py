@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.growth import Growth
+from workers.runtime.memory_growth import Growth
 
 MEGABYTE = 1_000_000
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shared.broker import make_app
-from shared.settings import Settings
-from workers.context import Context, Resources
+from shared.messaging.broker import make_app
+from shared.settings.settings import Settings
+from workers.runtime.context import Context, Resources
 
 NOWHERE = {"BROKER_URL": "redis://127.0.0.1:1/0"}
 

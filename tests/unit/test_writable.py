@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shared.access.scope import Scope
-from shared.entries import writable
 from shared.entries.draft import EntryDraft
+from shared.entries.saving import write_rights
 from shared.errors import AccessError
 
 
@@ -18,5 +18,5 @@ def test_a_key_of_some_logbooks_writes_to_no_other(
 ) -> None:
     scope = Scope(tenant="t", subject="s", logbooks=logbooks)
     with pytest.raises(AccessError) as caught:
-        writable.check(scope, EntryDraft("api", "1", "x", logbooks=written))
+        write_rights.check(scope, EntryDraft("api", "1", "x", logbooks=written))
     assert caught.value.error_code == "scope_missing"

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from pydantic import Field
 
-from shared.entries.adapter import (
+from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
     Capabilities,
@@ -28,18 +28,18 @@ from shared.entries.adapter import (
     SourceReport,
     Window,
 )
-from shared.entries.incoming import Entry, TextFormat
+from shared.adapter_contract.entry import Entry, TextFormat
 from shared.errors import IngestionError
-from workers.adapters import field_values as values
-from workers.adapters import file_json
-from workers.adapters.field_map import FieldMap
-from workers.adapters.field_values import malformed
-from workers.adapters.file_json import JSONForm
-from workers.adapters.file_sample import by_keys, first_record
-from workers.adapters.file_state import PathFiles
-from workers.adapters.file_text import most_line_bytes
-from workers.adapters.file_walk import FileWalk
-from workers.adapters.map_settings import Selector
+from workers.adapters.files import json_records
+from workers.adapters.files.file_progress import PathFiles
+from workers.adapters.files.first_record import by_keys, first_record
+from workers.adapters.files.json_records import JSONForm
+from workers.adapters.files.utf8_text import most_line_bytes
+from workers.adapters.files.walk import FileWalk
+from workers.adapters.mapping import field_values as values
+from workers.adapters.mapping.field_map import FieldMap
+from workers.adapters.mapping.field_values import malformed
+from workers.adapters.mapping.map_settings import Selector
 
 _CURSOR_FORMAT = 1
 # When the logbook began.
@@ -146,9 +146,9 @@ class Als:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of a record."""
-        record, flags = file_json.value_of(raw.payload, raw.charset)
+        record, flags = json_records.value_of(raw.payload, raw.charset)
         if not isinstance(record, dict):
-            file_json.refuse_oversized(raw.payload, self._most_line)
+            json_records.refuse_oversized(raw.payload, self._most_line)
             malformed("wrong_type", f"A {type(record).__name__} is no record.")
         record = {**record, "attachments": _slashed(record.get("attachments"))}
         entry = self._map.entry(record, raw.external_id, flags=flags)
@@ -222,7 +222,7 @@ class Als:
 
     def _items(self, start: int, end: int) -> deque[RawItem]:
         reply, records = self._ask(start, end)
-        charset = file_json.guessed_charset(reply.body, reply.charset)
+        charset = json_records.guessed_charset(reply.body, reply.charset)
         repeats: dict[str, int] = {}
         found: list[tuple[float, RawItem]] = []
         for record in records:
@@ -248,7 +248,7 @@ class Als:
 
     def _identify(self, payload: Any) -> str | None:
         if type(payload) is not dict:
-            payload, _ = file_json.value_of(payload, None)
+            payload, _ = json_records.value_of(payload, None)
         return self._map.external_id(payload)
 
 

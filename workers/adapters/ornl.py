@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from shared.entries.adapter import (
+from shared.adapter_contract.contract import (
     AdapterDescriptor,
     Capabilities,
     RawItem,
@@ -14,13 +14,13 @@ from shared.entries.adapter import (
     Source,
     SourceIO,
 )
-from shared.entries.incoming import Entry
-from workers.adapters.fetched_file import FetchedFile
-from workers.adapters.file_json import JSONForm
-from workers.adapters.file_sample import by_keys, first_record
-from workers.adapters.file_state import Files
-from workers.adapters.generic_json import GenericJSON, JSONArgs
-from workers.adapters.map_settings import Selector
+from shared.adapter_contract.entry import Entry
+from workers.adapters.files.fetched_file import FetchedFile
+from workers.adapters.files.file_progress import Files
+from workers.adapters.files.first_record import by_keys, first_record
+from workers.adapters.files.generic_json import GenericJSON, JSONArgs
+from workers.adapters.files.json_records import JSONForm
+from workers.adapters.mapping.map_settings import Selector
 
 _HAS_FILE = "attachment"
 _KEYS = frozenset(("ID", "entry_time", "content"))

@@ -1,0 +1,1 @@
+"""Files beside entries: fetched, read by a child process, kept by content."""

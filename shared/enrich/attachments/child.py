@@ -18,10 +18,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from shared.enrich.attachments import sniff
+from shared.enrich.attachments import file_type
 from shared.enrich.attachments.archive import Archive, Limits
 from shared.errors import InvalidRequestError
-from shared.text import decoding, markup
+from shared.text import decoding
+from shared.text.markup import plain_text
 
 _MEGABYTE = 1024 * 1024
 _NICE = 10
@@ -108,7 +109,7 @@ def main(arguments: list[str]) -> None:
 def read(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
     """Tell what the file is, then what can be read in it."""
     media_type = bounds["media_type"]
-    if media_type == sniff.ZIP:
+    if media_type == file_type.ZIP:
         _read_archive(file, bounds, output)
         return
     reader = _READERS.get(media_type)
@@ -137,19 +138,19 @@ def _confine(bounds: dict[str, Any]) -> None:
 
 
 def _read_archive(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
-    from shared.enrich.attachments import documents
+    from shared.enrich.attachments import office_documents
 
     limits = Limits(
         bounds["max_unpacked_bytes"], bounds["max_members"], bounds["max_ratio"]
     )
     archive = Archive(file, limits)
     archive.check()
-    kind = documents.media_type(archive)
+    kind = office_documents.media_type(archive)
     if kind is None:
         output.add("\n".join(archive.names))
         return
     output.tell(media_type=kind)
-    documents.read(archive, kind, output.add)
+    office_documents.read(archive, kind, output.add)
 
 
 def _read_pdf(file: BinaryIO, output: Output) -> None:
@@ -167,7 +168,7 @@ def _read_text(file: BinaryIO, output: Output) -> None:
 
 def _read_html(file: BinaryIO, output: Output) -> None:
     most = output.most_bytes * _MARKUP_PER_TEXT
-    output.add(markup.to_plain(_beginning(file, most), "html"))
+    output.add(plain_text.to_plain(_beginning(file, most), "html"))
 
 
 def _tell_thumbnail(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:

@@ -1,0 +1,1 @@
+"""Copies and series: which entries are nearly the same text."""

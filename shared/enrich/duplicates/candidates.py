@@ -14,9 +14,9 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.enrich.duplicates import likeness
-from shared.enrich.duplicates.likeness import Shape
-from shared.postgres import array
+from shared.enrich.duplicates import similarity
+from shared.enrich.duplicates.similarity import Shape
+from shared.postgres.pool import array
 
 # As migration 0032 indexes them: see there.
 _ANY, _UNNAMED = 0, 1
@@ -88,8 +88,8 @@ def read(
         "sought": [array(_sought(one)) for one in shapes],
         "marks": [array(one.marks) for one in shapes],
         "runs": [len(one.runs) for one in shapes],
-        "alike": likeness.ALIKE,
-        "alike_marks": likeness.ALIKE_MARKS,
+        "alike": similarity.ALIKE,
+        "alike_marks": similarity.ALIKE_MARKS,
         "counted": _COUNTED,
         "skip": skip,
         "limit": limit,

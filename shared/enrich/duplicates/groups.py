@@ -15,12 +15,12 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.enrich.duplicates import candidates, likeness
+from shared.enrich.duplicates import candidates, similarity
 from shared.enrich.duplicates.candidates import Known
-from shared.enrich.duplicates.likeness import Shape
+from shared.enrich.duplicates.similarity import Shape
+from shared.ids import uuid7
 from shared.log import get_logger
-from shared.postgres import array
-from shared.uuid7 import uuid7
+from shared.postgres.pool import array
 
 log = get_logger()
 
@@ -147,7 +147,7 @@ def _alike(
     for skip in range(0, _MAX_CANDIDATES, _CANDIDATES):
         (page,) = candidates.read(conn, tenant, [shape], limit=_CANDIDATES, skip=skip)
         others = [one for one in page if one.id != shape_id]
-        found = [one for one in others if likeness.alike(shape, one.shape)]
+        found = [one for one in others if similarity.alike(shape, one.shape)]
         if found or len(page) < _CANDIDATES:
             return found
     log.warning("shape_like_too_many", shape_id=str(shape_id), tenant=tenant)

@@ -14,7 +14,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.uuid7 import uuid7
+from shared.ids import uuid7
 
 GAP = timedelta(days=1)
 

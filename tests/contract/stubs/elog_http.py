@@ -18,7 +18,7 @@ from tests.contract.stubs.serving import (
     StubRequest,
     StubServer,
 )
-from workers.adapters import elog_login
+from workers.adapters.elog import login
 from workers.adapters.kit.stub import StubEntry
 
 WALL_TIME = elog_message.WALL_TIME
@@ -116,7 +116,7 @@ class ElogServerStub:
         told = dict(pair.split("=", 1) for pair in sent.split("; ") if "=" in pair)
         if "upwd" in told:
             # It is looked at first, and a session beside it is of no use.
-            cookie = elog_login.cookie(self._user or "", self._password)
+            cookie = login.cookie(self._user or "", self._password)
             return sent == cookie and not self._asks_others
         return told.get("sid") in self._sessions
 

@@ -1,0 +1,1 @@
+"""The conformance kit: what every adapter must do, as tests."""

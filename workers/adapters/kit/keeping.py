@@ -13,15 +13,17 @@ from unittest import mock
 from uuid import UUID
 
 from shared.errors import LogchordError
-from shared.postgres import Pool, connection
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources import arrangement, operate, runs, state, walk
-from shared.sources.intake import Stages
-from shared.sources.runs import Asked, IngestionRun
-from shared.sources.state import SourceState
-from shared.sources.walk import Means, Walk, Wanted
-from shared.sources.wire.io import make_io
+from shared.postgres.pool import Pool, connection
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records, source_state
+from shared.sources.adapter_io import make_io
+from shared.sources.admin import admin_actions
+from shared.sources.intake.store_page import Stages
+from shared.sources.run_records import Asked, IngestionRun
+from shared.sources.runs import run_steps, sync_config
+from shared.sources.runs.run_steps import Means, Walk, Wanted
+from shared.sources.source_state import SourceState
 from workers.adapters.kit.reading import Reading
 from workers.adapters.kit.stored import Stock
 from workers.adapters.kit.stub import AddsMany, StubEntry
@@ -85,10 +87,12 @@ class Keeping(Reading):
         """Let the rows say what the settings say."""
         settings = Settings(sources={**self.beside, self.name: self.configured()})
         with connection(self.pool) as conn:
-            arranged = arrangement.arrange(conn, settings)
+            arranged = sync_config.arrange(conn, settings)
         assert arranged.invalid == {}, arranged.invalid
 
-    def run(self, kind: str = runs.TAIL, asked: Asked | None = None) -> IngestionRun:
+    def run(
+        self, kind: str = run_records.TAIL, asked: Asked | None = None
+    ) -> IngestionRun:
         """Trigger a run, see it to its end, and return its row."""
         run_id = self.trigger(kind, asked)
         self.finish(kind)
@@ -106,11 +110,13 @@ class Keeping(Reading):
         """Ask for a run, and return its id; nothing is carried out yet."""
         self.arrange()
         with connection(self.pool) as conn:
-            return operate.trigger(conn, TENANT, self.name, kind, asked or Asked())
+            return admin_actions.trigger(
+                conn, TENANT, self.name, kind, asked or Asked()
+            )
 
     def take(self, kind: str) -> Walk | None:
         """Take the lease of a run that is due."""
-        return walk.take(self._means(), self.name, kind)
+        return run_steps.take(self._means(), self.name, kind)
 
     def go_on(self, kind: str, *, seconds: float = 0.0) -> bool:
         """Carry a run on for a while, at least by a step; tell whether it is open."""
@@ -126,14 +132,14 @@ class Keeping(Reading):
 
     def load(self) -> None:
         """Bring in all there is: the history, then what is new."""
-        history = self.run(runs.BACKFILL)
+        history = self.run(run_records.BACKFILL)
         assert history.error is None, history.error
         tail = self.run()
         assert tail.error is None, tail.error
 
     def catch_up(self) -> None:
         """Bring in whatever the source's capabilities promise: new, edited, deleted."""
-        for kind in (runs.TAIL, runs.RECONCILE):
+        for kind in (run_records.TAIL, run_records.RECONCILE):
             run = self.run(kind)
             assert run.error is None, run.error
 
@@ -182,14 +188,14 @@ class Keeping(Reading):
     def row(self, run_id: UUID) -> IngestionRun:
         """Return the row of a run."""
         with connection(self.pool) as conn:
-            run = runs.one(conn, TENANT, run_id)
+            run = run_records.one(conn, TENANT, run_id)
         assert run is not None
         return run
 
     def standing(self) -> SourceState:
         """Return how the source stands."""
         with connection(self.pool) as conn:
-            found = state.read(conn, TENANT, self.name)
+            found = source_state.read(conn, TENANT, self.name)
         assert found is not None
         return found
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shared.entries.adapter import AdapterDescriptor, Capabilities
+from shared.adapter_contract.contract import AdapterDescriptor, Capabilities
 
 YES, NOT_APPLICABLE = "yes", "n/a"
 _CELLS = re.compile(r"^\|(.+)\|$", re.MULTILINE)

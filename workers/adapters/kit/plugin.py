@@ -19,7 +19,7 @@ import pytest
 from workers.adapters.kit import hooks
 
 if TYPE_CHECKING:
-    from shared.postgres import Pool
+    from shared.postgres.pool import Pool
     from workers.adapters.kit.keeping import Keeping
     from workers.adapters.kit.reading import Reading
     from workers.adapters.kit.subject import Registered, Subject
@@ -30,7 +30,10 @@ pytest.register_assert_rewrite(
     f"{_ROOM}.reading",
     f"{_ROOM}.keeping",
     f"{_ROOM}.stored",
-    *(f"{_ROOM}.{path.stem}" for path in Path(__file__).parent.glob("checks_*.py")),
+    *(
+        f"{_ROOM}.checks.{path.stem}"
+        for path in (Path(__file__).parent / "checks").glob("[a-z]*.py")
+    ),
 )
 
 SERVER_VARIABLE = "LOGCHORD_TEST_DATABASE_URL"
@@ -59,7 +62,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         ids = [one.name for one in chosen]
         metafunc.parametrize("kit_subject", chosen, ids=ids, indirect=True)
     if "kit_check" in metafunc.fixturenames:
-        from workers.adapters.kit.checks import CHECKS
+        from workers.adapters.kit.checks.all_checks import CHECKS
 
         pairs = [
             pytest.param((check, one), id=f"{check.row}-{check.name}-{one.name}")
@@ -127,7 +130,7 @@ def kit_database(kit_server: str) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def kit_pool(kit_database: str) -> Iterator[Pool]:
     """Connections to the kit's database; its sources have names of their own in it."""
-    from shared.postgres import make_pool
+    from shared.postgres.pool import make_pool
 
     pool = make_pool(kit_database, application="kit", size=4)
     yield pool
@@ -206,7 +209,7 @@ def _subjects(metafunc: pytest.Metafunc) -> list[Subject]:
 
 
 def _of_the_stack() -> str:
-    from shared.settings import Settings
+    from shared.settings.settings import Settings
 
     url = Settings.load(os.environ).database_url
     if url is None:

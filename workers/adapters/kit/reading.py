@@ -9,16 +9,16 @@ from itertools import count
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from shared.entries.adapter import RawItem
+from shared.adapter_contract.contract import RawItem
 from shared.entries.draft import EntryDraft
 from shared.errors import MalformedEntryError
-from shared.settings import Settings
-from shared.settings_sources import SourceSettings
-from shared.sources import loading
-from shared.sources.admit import Rules
-from shared.sources.loading import Opened
-from shared.sources.wire.io import make_io
-from shared.text import markup
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
+from shared.sources.adapter_io import make_io
+from shared.sources.intake.normalise import Rules
+from shared.sources.load_adapter import Opened
+from shared.text.markup import plain_text
 from workers.adapters.kit.stub import Stub, StubEntry
 from workers.adapters.kit.subject import Subject
 
@@ -73,7 +73,7 @@ class Reading:
         settings = self.settings(**changes)
         io = self._ends.enter_context(make_io(NAME, settings))
         most = self.limits.max_entry_bytes
-        return loading.open_source(NAME, settings, io, max_entry_bytes=most)
+        return load_adapter.open_source(NAME, settings, io, max_entry_bytes=most)
 
     def items(self, **changes: Any) -> dict[str, RawItem]:
         """Return everything that a walk from the beginning brings, by id."""
@@ -121,7 +121,7 @@ def reading(subject: Subject) -> Iterator[Reading]:
 
 def says(draft: EntryDraft, text: str) -> bool:
     """Tell whether a draft's text is this one, as received or without its markup."""
-    plain = markup.to_plain(draft.text, draft.text_format)
+    plain = plain_text.to_plain(draft.text, draft.text_format)
     return text.strip() in {draft.text.strip(), plain.strip()}
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import cast
 
-from shared.entries.adapter import Adapter, AdapterDescriptor
-from shared.registry import ADAPTERS
+from shared.adapter_contract.contract import Adapter, AdapterDescriptor
+from shared.plugins import ADAPTERS
 from workers.adapters.kit.stub import Stub
 
 

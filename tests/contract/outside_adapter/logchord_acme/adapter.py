@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from shared.entries.adapter import (
+from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
     Capabilities,
@@ -19,9 +19,9 @@ from shared.entries.adapter import (
     SourceIO,
     Window,
 )
-from shared.entries.incoming import Entry
+from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError, MalformedEntryError
-from shared.text import moments
+from shared.times import source_times
 
 _FORMAT = 1
 
@@ -83,8 +83,8 @@ class Acme:
             raise MalformedEntryError("It is no object.", reason="unexpected_shape")
         if record.get("deleted") is True:
             return Entry(raw.external_id, None, deleted=True)
-        written = moments.read(record.get("written"), zone=self._source.timezone)
-        changed = moments.read(record.get("changed"), zone=self._source.timezone)
+        written = source_times.read(record.get("written"), zone=self._source.timezone)
+        changed = source_times.read(record.get("changed"), zone=self._source.timezone)
         return Entry(
             raw.external_id,
             written.at,
@@ -136,7 +136,7 @@ def _id(record: Any) -> str:
 
 def _changed(record: Any, before: datetime | None) -> datetime | None:
     try:
-        return moments.read(record["changed"], zone=None).at
+        return source_times.read(record["changed"], zone=None).at
     except (TypeError, KeyError, MalformedEntryError):
         return before
 

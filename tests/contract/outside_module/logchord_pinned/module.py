@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import LiteralString
 
-from shared.postgres import connection
-from shared.query.language import wording
-from shared.retrieval.module import Ask, Found, Named, SearchToolDescriptor, Tools
-from shared.retrieval.parameters import ParameterDescriptor
+from shared.postgres.pool import connection
+from shared.search.query.language import tree_text
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    Named,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 _PINNED: LiteralString = """
     SELECT e.id, lower(e.metadata ->> %(pin)s) AS pinned_for
@@ -19,7 +25,7 @@ _PINNED: LiteralString = """
 
 def search(ask: Ask, tools: Tools) -> Found:
     """Return the entries that are pinned for a word of the question."""
-    words = wording.wanted_text(ask.plan.tree).lower().split()
+    words = tree_text.wanted_text(ask.plan.tree).lower().split()
     pin = ask.plan.parameters["pinned_as"]
     given = {"tenant": ask.plan.scope.tenant, "pin": pin, "limit": ask.limit}
     with connection(tools.pool) as conn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shared.retrieval.module import SearchToolDescriptor
+from shared.search.retrieval.module_contract import SearchToolDescriptor
 
 from . import module
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from shared.pipelines.descriptor import PipelineDescriptor
-from shared.pipelines.running import Modules
-from shared.retrieval.module import Ask, Found, Named, Tools
-from shared.retrieval.parameters import ParameterDescriptor
+from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.pipelines.run_pipeline import Modules
+from shared.search.retrieval.module_contract import Ask, Found, Named, Tools
+from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 
 async def run(ask: Ask, tools: Tools, modules: Modules) -> Found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.registry import (
+from shared.plugins import (
     PipelineRegistration,
     SearchModuleRegistration,
     extend_registry,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shared.pipelines.descriptor import PipelineDescriptor
+from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 
 
 def get_pipeline_descriptor() -> PipelineDescriptor:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.stages.descriptor import Reading, StageDescriptor
+from shared.stages.stage_contract import Reading, StageDescriptor
 
 
 class Options(BaseModel):

@@ -1,0 +1,1 @@
+"""Who calls: keys, their use, and what they may."""

@@ -1,0 +1,154 @@
+"""Who calls: a key, or this machine itself where that is allowed."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from shared.access import keys
+from shared.access.limits import Kind, Limiter, refuse
+from shared.access.scope import Scope
+from shared.errors import AccessError
+from shared.postgres.pool import Pool, connection
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from shared.settings.settings import Settings
+
+# A revoked key works on for as long as this, in each API process.
+CACHE_SECONDS = 2.0
+_CACHED_KEYS = 10_000
+# What a proxy adds for somebody else; some name the scheme or themselves alone.
+_FORWARDING = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip"})
+_FORWARDING_PREFIXES = ("x-forwarded-", "cf-connecting-")
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Callers:
+    """Finds the caller of a request and counts it against their limit."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        pool: Pool,
+        limiter: Limiter,
+        note_use: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._note_use = note_use
+        self._pool = pool
+        self._limiter = limiter
+        self._limits: Mapping[Kind, int] = {
+            "search": settings.rate_search_per_minute,
+            "ingest": settings.rate_ingest_per_minute,
+            "default": settings.rate_default_per_minute,
+        }
+        self._known: dict[str, tuple[float, Scope]] = {}
+        # One look serves all who come with the same key meanwhile.
+        self._asked: dict[str, asyncio.Task[Scope]] = {}
+        self._anonymous = Scope(
+            tenant=keys.DEFAULT_TENANT,
+            subject="anonymous",
+            allowed=frozenset(settings.anonymous_scopes),
+        )
+
+    async def find(self, request: Request) -> Scope:
+        """Return the caller's rights, or raise 401."""
+        token = _token(request)
+        if token is None:
+            if self._may_be_anonymous(request):
+                return self._anonymous
+            raise AccessError
+        # Garbage must cost neither a thread nor a connection of the real callers'.
+        keys.check_shape(token)
+        known = self._known.get(token)
+        if known is not None and known[0] > time.monotonic():
+            return known[1]
+        asked = self._asked.get(token)
+        if asked is None:
+            asked = asyncio.create_task(self._ask(token), name="look up a key")
+            self._asked[token] = asked
+            asked.add_done_callback(lambda task: self._has_asked(token, task))
+        # Whoever goes away leaves it to the others.
+        return await asyncio.shield(asked)
+
+    async def limit(self, request: Request, scope: Scope, kind: Kind) -> None:
+        """Take one request of the caller's minute, or raise 429."""
+        limit = scope.rate_per_minute
+        if limit is None:
+            limit = self._limits[kind]
+        who = scope.key_id or f"anonymous:{self.address(request)}"
+        # Reads, searches and pushes go on while Redis is away; other writes wait.
+        open_without_redis = kind != "default" or request.method in _SAFE_METHODS
+        allowance = await self._limiter.take(
+            f"{who}:{kind}", limit, may_go_local=open_without_redis
+        )
+        request.state.rate_headers = allowance.headers
+        if not allowance.allowed:
+            raise refuse(allowance)
+
+    def address(self, request: Request) -> str:
+        """Return the caller's address; a proxy's word counts only if it is trusted."""
+        peer = request.client.host if request.client else ""
+        if peer in self._settings.trusted_proxies:
+            forwarded = request.headers.get("x-forwarded-for", "")
+            if forwarded:
+                return forwarded.rsplit(",", 1)[-1].strip()[:64]
+        return peer
+
+    async def _ask(self, token: str) -> Scope:
+        began = time.monotonic()
+        scope = await asyncio.to_thread(self._look_up, token)
+        if scope.key_id is not None:
+            self._note_use(scope.key_id)
+        if len(self._known) >= _CACHED_KEYS:
+            self._known.clear()
+        self._known[token] = (began + CACHE_SECONDS, scope)
+        return scope
+
+    def _has_asked(self, token: str, task: asyncio.Task[Scope]) -> None:
+        del self._asked[token]
+        if not task.cancelled():
+            # Seen, where everybody has gone meanwhile.
+            task.exception()
+
+    def _look_up(self, token: str) -> Scope:
+        with connection(self._pool) as conn:
+            return keys.find(conn, token)
+
+    def _may_be_anonymous(self, request: Request) -> bool:
+        if not self._settings.anonymous_loopback or request.client is None:
+            return False
+        if is_forwarded(request):
+            return False
+        host = request.headers.get("host", "")
+        name = host if host.endswith("]") else host.rsplit(":", 1)[0]
+        return is_loopback(request.client.host) and name in self._settings.allowed_hosts
+
+
+def is_forwarded(request: Request) -> bool:
+    """Tell whether a proxy says that it speaks for somebody else."""
+    return any(
+        name in _FORWARDING or name.startswith(_FORWARDING_PREFIXES)
+        for name in request.headers
+    )
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether an address is this machine's own."""
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
+
+
+def _token(request: Request) -> str | None:
+    given = request.headers.get("authorization")
+    if given is not None:
+        kind, _, token = given.partition(" ")
+        return token.strip() if kind.lower() == "bearer" else ""
+    return request.headers.get("x-api-key")

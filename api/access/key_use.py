@@ -1,0 +1,60 @@
+"""When each key was last used: noted in memory, written once a minute for all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from shared.access import keys
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+
+log = get_logger()
+
+WRITE_SECONDS = 60.0
+
+
+class KeyUse:
+    """Which keys were used since they were last written; never in a request's way."""
+
+    def __init__(self, pool: Pool, *, every_seconds: float = WRITE_SECONDS) -> None:
+        self._pool = pool
+        self._every = every_seconds
+        self._used: set[str] = set()
+        self._task: asyncio.Task[None] | None = None
+
+    def note(self, key_id: str) -> None:
+        """Remember that a key was used."""
+        self._used.add(key_id)
+
+    async def start(self) -> None:
+        """Begin to write."""
+        self._task = asyncio.create_task(self._run(), name="key use")
+
+    async def stop(self) -> None:
+        """Write what is left, and end."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            await self._write()
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            await self._write()
+
+    async def _write(self) -> None:
+        used, self._used = self._used, set()
+        if not used:
+            return
+        try:
+            await asyncio.to_thread(self._store, used)
+        except (DatabaseConnectionError, DatabaseQueryError) as exc:
+            # The next use notes them again; nothing depends on it.
+            log.info("key_use_not_written", code=exc.error_code)
+
+    def _store(self, used: set[str]) -> None:
+        with connection(self._pool) as conn:
+            keys.note_use(conn, used)

@@ -1,0 +1,181 @@
+"""The API as the command line calls it: address, key, and errors as they were told."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import httpx
+
+from api.cli import output
+from shared.suggest import hint
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+_CONNECT_SECONDS, _SLOW_SECONDS = 10.0, 3.0
+# What a proxy says as long as what it stands before is not there.
+_FOR_A_WHILE = frozenset({429, 502, 503, 504})
+_NAMED = re.compile(r"'([^']{1,100})'")
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_EVERYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared, never bound
+
+
+def base_url(settings: Settings) -> str:
+    """Return where the API of these settings answers on this machine."""
+    host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host
+    bracketed = f"[{host}]" if ":" in host else host
+    return f"http://{bracketed}:{settings.port}{settings.base_path}"
+
+
+def open_client(out: output.Output, *, timeout_seconds: float = 60.0) -> httpx.Client:
+    """Return a client for the API that `--url`, the environment or the home names."""
+    from shared.settings.settings import Settings
+
+    url = out.url or os.environ.get("LOGCHORD_URL")
+    key = out.key or os.environ.get("LOGCHORD_API_KEY")
+    if url is None or key is None:
+        settings = Settings.load(os.environ)
+        # The key of this home is for this home's API, never for another address.
+        key = key or (_kept_key(settings.home) if url is None else None)
+        url = url or base_url(settings)
+    _check(url, key or "")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx.Client(
+        base_url=url.rstrip("/"),
+        headers=headers,
+        timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+        trust_env=not is_here(url),
+    )
+
+
+def _check(url: str, key: str) -> None:
+    """Refuse what no request can be made of."""
+    try:
+        address = httpx.URL(url)
+        is_one = address.scheme in {"http", "https"} and bool(address.host)
+    except httpx.InvalidURL:
+        is_one = False
+    if not is_one:
+        message = f"{url!r} is no address: write it as http://HOST:PORT."
+        raise output.CommandError(message, exit_code=output.USAGE)
+    if not (key.isascii() and key.isprintable()):
+        message = "The key holds signs that no key has: was it copied whole and alone?"
+        raise output.CommandError(message, exit_code=output.USAGE)
+
+
+def is_here(url: str) -> bool:
+    """Tell whether an address is this machine's own: no proxy stands before that."""
+    return httpx.URL(url).host in _LOOPBACK
+
+
+def call(client: httpx.Client, method: str, path: str, **kwargs: Any) -> Any:
+    """Return the JSON of an answer; an error becomes a CommandError with its code."""
+    answer = fetch(client, method, path, **kwargs)
+    try:
+        return answer.json() if answer.content else None
+    except ValueError as exc:
+        raise _another(answer) from exc
+
+
+def fetch(
+    client: httpx.Client, method: str, path: str, **kwargs: Any
+) -> httpx.Response:
+    """Return an answer, whatever it is written in; an error becomes a CommandError."""
+    try:
+        with _told_if_slow(client):
+            answer = client.request(method, path, **kwargs)
+    except httpx.TransportError as exc:
+        raise no_answer(client, exc) from exc
+    if answer.is_success:
+        return answer
+    raise error_of(answer)
+
+
+@contextmanager
+def _told_if_slow(client: httpx.Client) -> Iterator[None]:
+    """Tell whoever sits at a terminal, and wonders, that an answer is waited for."""
+    context = click.get_current_context(silent=True)
+    out = context.find_object(output.Output) if context else None
+    if out is None or not sys.stderr.isatty():
+        yield
+        return
+    told = f"Waiting for the API at {client.base_url}; Ctrl-C gives up."
+    timer = threading.Timer(_SLOW_SECONDS, out.say, (told,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def no_answer(client: httpx.Client, exc: httpx.TransportError) -> output.CommandError:
+    """Return what to say of an API that does not answer: it may be tried again."""
+    advice = "Start it with `logchord up`, or name another with --url."
+    if isinstance(exc, httpx.ReadTimeout):
+        # Somebody is there: to start it would help nobody.
+        advice = "It is there and may be busy: try again, or see `logchord status`."
+    name = type(exc).__name__
+    message = f"The API at {client.base_url} does not answer ({name}). {advice}"
+    return output.CommandError(message, exit_code=output.TRY_AGAIN)
+
+
+def _another(answer: httpx.Response) -> output.CommandError:
+    """Return what to say of an answer that is none of Logchord's."""
+    where = answer.request.url.copy_with(query=None)
+    message = f"{where} answered {answer.status_code}, but not as Logchord does."
+    if answer.is_redirect:
+        message += f" It points to {answer.headers.get('location', 'nowhere')}."
+    if answer.status_code in _FOR_A_WHILE:
+        message += " The API behind it may be starting: try again."
+        return output.CommandError(message, exit_code=output.TRY_AGAIN)
+    message += " Name the right address with --url or LOGCHORD_URL."
+    return output.CommandError(message, exit_code=output.USAGE)
+
+
+def error_of(answer: httpx.Response) -> output.CommandError:
+    """Return the error of an answer with message, code and id, and its exit code."""
+    try:
+        body = answer.json()
+        error = body["error"]
+    except (ValueError, KeyError, TypeError):
+        return _another(answer)
+    code = output.exit_code_of(
+        answer.status_code,
+        error["code"],
+        retriable=error["severity"] == "RETRIABLE",
+    )
+    fields = error.get("details", {}).get("fields", [])
+    reasons = [
+        f"{field['path']}: {field['message']}"
+        for field in fields
+        # Of one field alone the message says it already.
+        if field["message"] not in error["message"]
+    ]
+    ids = [f"code: {error['code']}", f"id: {error['id']}"]
+    told = [error["message"] + _meant(error), *reasons, *ids]
+    return output.CommandError("\n".join(told), exit_code=code, error=error)
+
+
+def _meant(error: Mapping[str, Any]) -> str:
+    """Return what there is instead of what was named, the nearest of it before all."""
+    there = [str(one) for one in error.get("details", {}).get("available", ())]
+    named = _NAMED.search(error["message"])
+    if not there or not named:
+        return ""
+    return f"{hint(named[1], there)} There are: {', '.join(there)}."
+
+
+def _kept_key(home: Path) -> str | None:
+    try:
+        return (home / "run" / "cli_key").read_text(encoding="utf-8").strip() or None
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None

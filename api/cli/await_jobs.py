@@ -1,0 +1,44 @@
+"""Jobs that go on by themselves: waited for, and what they found."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import httpx
+
+from api.cli import api_client, output
+
+PATH = "/v1/search/jobs"
+_WAIT_MS = 20_000
+
+
+def ended(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
+    """Return a job once it has ended; by its deadline every one has."""
+    while True:
+        where, wait = f"{PATH}/{job_id}", {"wait_ms": _WAIT_MS}
+        job: dict[str, Any] = api_client.call(client, "GET", where, params=wait)
+        if job["ended_at"] is not None:
+            return job
+
+
+def response(client: httpx.Client, job_id: UUID | str) -> dict[str, Any]:
+    """Return what a job has found; raises CommandError where it failed."""
+    job = ended(client, job_id)
+    if job["error"]:
+        error = job["error"]
+        code = output.exit_code_of(0, error["code"], retriable=error["retriable"])
+        told = f"{error['message']}\ncode: {error['code']}"
+        raise output.CommandError(told, exit_code=code, error=error)
+    found: dict[str, Any] = job["response"]
+    return found
+
+
+def answered(client: httpx.Client, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer; where the search goes on as a job, wait for its end."""
+    return reply if "results" in reply else response(client, reply["job_id"])
+
+
+def is_degraded(answer: dict[str, Any]) -> bool:
+    """Tell whether a part of a search failed, or was late."""
+    return bool(answer["degraded"]) or answer["state"] == "partial"

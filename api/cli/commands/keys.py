@@ -1,0 +1,150 @@
+"""`logchord keys`: API keys, straight against Postgres."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from api.cli import output
+from api.cli.output import CommandError
+from shared.access import keys as stored
+from shared.access.scope import SCOPES
+from shared.errors import DatabaseConnectionError
+from shared.postgres.pool import connect, translated_errors
+from shared.settings.settings import Settings
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+_DEFAULT_SCOPES = ("read", "search")
+
+
+@click.group()
+def keys() -> None:
+    """Create, list and revoke API keys; whoever holds DATABASE_URL may."""
+
+
+@keys.command()
+@click.option("--name", required=True, help="What the key is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(SCOPES),
+    help="Again for more; read and search when none is named.",
+)
+@click.option(
+    "--tenant", default=stored.DEFAULT_TENANT, show_default=True, help="'*': all."
+)
+@click.option("--subject", help="Whom it acts for; the name when absent.")
+@click.option("--logbook", "logbooks", multiple=True, help="Only these logbooks.")
+@click.option(
+    "--rate-per-minute", type=click.IntRange(min=0), help="0: no limit of its own."
+)
+@click.option(
+    "--expires-in-days", type=click.IntRange(1, 36_500), help="Never, when absent."
+)
+def create(
+    *,
+    name: str,
+    scopes: tuple[str, ...],
+    tenant: str,
+    subject: str | None,
+    logbooks: tuple[str, ...],
+    rate_per_minute: int | None,
+    expires_in_days: int | None,
+) -> None:
+    """Create a key and print its token, this once."""
+    out = output.current()
+    _refuse_odd_text(name, tenant, subject or "", *logbooks)
+    expires_at = None
+    if expires_in_days is not None:
+        expires_at = datetime.now(UTC) + timedelta(days=expires_in_days)
+    with _database() as conn:
+        made = stored.create_key(
+            conn,
+            tenant=tenant,
+            name=name,
+            subject=subject,
+            scopes=scopes or _DEFAULT_SCOPES,
+            logbooks=logbooks or None,
+            rate_per_minute=rate_per_minute,
+            expires_at=expires_at,
+        )
+    if out.as_json:
+        out.document({"key_id": made.key_id, "token": made.token})
+        return
+    out.say("Keep it now: only its hash is stored, and it is not shown again.")
+    out.data(made.token)
+
+
+@keys.command("list")
+@click.option("--tenant", default="*", show_default=True, help="'*': of all tenants.")
+def list_keys(*, tenant: str) -> None:
+    """List keys, newest first; never their secrets."""
+    out = output.current()
+    _refuse_odd_text(tenant)
+    with _database() as conn:
+        found = stored.listing(conn, tenant)
+    if out.as_json:
+        out.document([_as_json(row) for row in found])
+        return
+    for row in found:
+        books = "all logbooks" if row.logbooks is None else ", ".join(row.logbooks)
+        out.data(
+            f"{row.key_id}  {_state(row):<8} {row.tenant:<10}"
+            f" {','.join(row.scopes):<20} {row.name} ({books})"
+        )
+    if not found:
+        out.say("There are no keys; make one with `logchord keys create`.")
+
+
+@keys.command()
+@click.argument("key_id")
+def revoke(*, key_id: str) -> None:
+    """Revoke a key; every API process refuses it within two seconds."""
+    _refuse_odd_text(key_id)
+    with _database() as conn:
+        done = stored.revoke(conn, stored.ANY_TENANT, key_id)
+    if not done:
+        message = f"No key {key_id} is in use; `logchord keys list` shows which are."
+        raise CommandError(message, exit_code=output.NOT_FOUND)
+    output.current().say(f"Revoked {key_id}.")
+
+
+@contextmanager
+def _database() -> Iterator[Connection[TupleRow]]:
+    url = Settings.load(os.environ).database_url
+    if url is None:
+        raise DatabaseConnectionError
+    with (
+        connect(url.get_secret_value(), application="keys") as conn,
+        translated_errors(),
+    ):
+        yield conn
+
+
+def _refuse_odd_text(*texts: str) -> None:
+    for text in texts:
+        if not text.isprintable():
+            message = f"{text!r} holds characters that cannot be shown."
+            raise CommandError(message, exit_code=output.USAGE)
+
+
+def _state(row: stored.KeyRow) -> str:
+    if row.revoked_at is not None:
+        return "revoked"
+    if row.expires_at is not None and row.expires_at <= datetime.now(UTC):
+        return "expired"
+    return "valid"
+
+
+def _as_json(row: stored.KeyRow) -> dict[str, Any]:
+    return {**asdict(row), "state": _state(row)}

@@ -1,0 +1,55 @@
+"""`logchord migrate`: the schema of this release, applied once and in order."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from api.cli import output
+from api.cli.output import CommandError
+from shared import migrations
+from shared.errors import DatabaseConnectionError
+from shared.migrations import Phase
+from shared.settings.settings import Settings
+
+
+@click.command()
+@click.option("--pre", is_flag=True, help="Only what the running release bears.")
+@click.option("--post", is_flag=True, help="Only what needs the new release.")
+@click.option("--dry-run", is_flag=True, help="Name what is pending; change nothing.")
+@click.option("--check", is_flag=True, help="Exit 1 when something is pending.")
+def migrate(*, pre: bool, post: bool, dry_run: bool, check: bool) -> int:
+    """Bring the database's schema up to date; a second run does nothing."""
+    out = output.current()
+    phase = _phase(pre=pre, post=post)
+    url = Settings.load(os.environ).database_url
+    if url is None:
+        raise DatabaseConnectionError
+    only_look = dry_run or check
+    names = migrations.migrate(
+        url.get_secret_value(),
+        phase=phase,
+        dry_run=only_look,
+        announce=lambda name: out.say(f"Applying {name}"),
+    )
+    if out.as_json:
+        out.document({"pending" if only_look else "applied": names})
+    else:
+        for name in names:
+            out.data(name)
+        out.say(_summary(len(names), only_look=only_look))
+    return output.FAILED if check and names else output.DONE
+
+
+def _phase(*, pre: bool, post: bool) -> Phase | None:
+    if pre and post:
+        message = "--pre and --post exclude each other; without either both are run."
+        raise CommandError(message, exit_code=output.USAGE)
+    return "pre" if pre else "post" if post else None
+
+
+def _summary(count: int, *, only_look: bool) -> str:
+    if not count:
+        return "Nothing is pending."
+    return f"{count} pending." if only_look else f"{count} applied."

@@ -1,0 +1,223 @@
+"""`logchord quarantine`: what was put aside, looked at, sent again or given up on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from api.cli import api_client, output
+from api.cli.render.terminal import plain
+
+if TYPE_CHECKING:
+    import httpx
+
+_PATH = "/v1/quarantine"
+_PAGE = 100
+
+
+@click.group()
+def quarantine() -> None:
+    """See what was put aside and why; release it, or give up on it."""
+
+
+def _filters(command: Callable[..., None]) -> Callable[..., None]:
+    for name, told in (
+        ("--code", "Only these: code of the error."),
+        ("--stage", "Only these: stage, such as `metadata` or `message:index`."),
+        ("--source", "Only these: source of the entry."),
+    ):
+        command = click.option(name, help=told)(command)
+    return command
+
+
+@quarantine.command("list")
+@_filters
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="At most so many.",
+)
+def list_aside(
+    *, source: str | None, stage: str | None, code: str | None, limit: int
+) -> None:
+    """List what was put aside, the newest first."""
+    out = output.current()
+    asked = _given(source=source, stage=stage, code=code)
+    found: list[dict[str, Any]] = []
+    with api_client.open_client(out) as client:
+        more = _walk(client, asked, limit, found)
+    if out.as_json:
+        out.document(found)
+        return
+    for one in found:
+        out.data(_line(one))
+    if not found:
+        out.say("Nothing was put aside.")
+    elif more:
+        out.say(f"There is more than these {limit}; ask for more with --limit.")
+
+
+@quarantine.command()
+@click.argument("quarantine_id")
+def show(*, quarantine_id: str) -> None:
+    """Show one of them with its whole reason."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        one = api_client.call(client, "GET", _address(quarantine_id))
+    if out.as_json:
+        out.document(one)
+        return
+    error = one["error"]
+    out.data(
+        "\n".join(
+            f"{name:<12} {plain(value)}"
+            for name, value in (
+                ("id", one["quarantine_id"]),
+                ("stage", one["stage"]),
+                ("entry", _entry(one)),
+                ("entry id", one["entry_id"]),
+                ("revision", one["revision"]),
+                ("attempts", one["attempts"]),
+                ("first", one["first_at"]),
+                ("last", one["last_at"]),
+                ("code", error.get("code")),
+                ("message", error.get("message")),
+                ("technical", (error.get("details") or {}).get("technical")),
+                ("error id", error.get("id")),
+                ("messages", one["times"] if one["entry_id"] is None else None),
+            )
+            if value is not None
+        )
+    )
+
+
+@quarantine.command()
+@click.argument("quarantine_ids", nargs=-1)
+@_filters
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    help="At most so many; all that the filters leave, when absent.",
+)
+@click.option("--all", "everything", is_flag=True, help="Without any filter.")
+def retry(
+    *,
+    quarantine_ids: tuple[str, ...],
+    source: str | None,
+    stage: str | None,
+    code: str | None,
+    limit: int | None,
+    everything: bool,
+) -> None:
+    """Make them due again, by id or by filter; a stage that was paused goes on."""
+    out = output.current()
+    asked = _given(source=source, stage=stage, code=code)
+    if bool(quarantine_ids) == bool(asked or everything):
+        message = "Name ids, or filters, or --all; not ids and filters."
+        raise output.CommandError(message, exit_code=output.USAGE)
+    with api_client.open_client(out) as client:
+        if quarantine_ids:
+            answers = [
+                api_client.call(client, "POST", f"{_address(one)}/retry")
+                for one in quarantine_ids
+            ]
+        else:
+            answers = _release(client, asked, limit)
+    released = sum(one["released"] for one in answers)
+    resumed = sorted({stage for one in answers for stage in one["resumed"]})
+    still_aside = sum(one["still_aside"] for one in answers)
+    complete = answers[-1]["complete"]
+    if out.as_json:
+        told = {"released": released, "resumed": resumed, "still_aside": still_aside}
+        out.document({**told, "complete": complete})
+        return
+    out.data(f"released {released}")
+    if not complete:
+        out.say("There may be more that the filters name: --limit has ended it here.")
+    if still_aside:
+        out.say(
+            f"{still_aside} cannot be read as they were received. What was mended in"
+            " its source comes with the source's next poll or reconcile, what is"
+            " older with `logchord source trigger NAME --kind backfill`; then discard"
+            " the old one."
+        )
+    for name in resumed:
+        out.data(f"goes on: {name}")
+
+
+@quarantine.command()
+@click.argument("quarantine_ids", nargs=-1, required=True)
+@click.option("--reason", required=True, help="Why; the log keeps it.")
+def discard(*, quarantine_ids: tuple[str, ...], reason: str) -> None:
+    """Give up on them: the entries stay, without what the stage would make."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        for one in quarantine_ids:
+            api_client.call(client, "DELETE", _address(one), params={"reason": reason})
+            out.say(f"Discarded {one}.")
+
+
+def _walk(
+    client: httpx.Client,
+    asked: dict[str, Any],
+    limit: int,
+    found: list[dict[str, Any]],
+) -> bool:
+    """Read pages until there are enough; tell whether there is more."""
+    cursor = None
+    # A cursor belongs to one size of page.
+    size = min(limit, _PAGE)
+    while True:
+        params = {**asked, **_given(cursor=cursor), "limit": size}
+        page = api_client.call(client, "GET", _PATH, params=params)
+        found += page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None or len(found) >= limit:
+            more = cursor is not None or len(found) > limit
+            del found[limit:]
+            return more
+
+
+def _release(
+    client: httpx.Client, asked: dict[str, Any], limit: int | None
+) -> list[dict[str, Any]]:
+    """Release until nothing is left or enough is done: a request has its time."""
+    answers: list[dict[str, Any]] = []
+    left = limit
+    cursor: str | None = None
+    while True:
+        body = {**asked, "limit": left, "cursor": cursor}
+        answer = api_client.call(client, "POST", f"{_PATH}/retry", json=body)
+        answers.append(answer)
+        cursor = answer["next_cursor"]
+        if left is not None:
+            left -= answer["released"] + answer["still_aside"]
+        if cursor is None or (left is not None and left <= 0):
+            return answers
+
+
+def _given(**values: str | None) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _address(quarantine_id: str) -> str:
+    return f"{_PATH}/{quote(quarantine_id, safe='')}"
+
+
+def _line(one: dict[str, Any]) -> str:
+    error = one["error"]
+    return plain(
+        f"{one['quarantine_id']}  {one['stage']}  {error.get('code')}  {_entry(one)}"
+        f"  {one['last_at']}  {error.get('message')}"
+    )
+
+
+def _entry(one: dict[str, Any]) -> str:
+    if one["entry_id"] is None:
+        return f"{one['times']} x {one['excerpt'] or 'a message'}"
+    return f"{one['source']}/{one['external_id']}"

@@ -1,0 +1,101 @@
+"""`logchord rebuild`: the search index made anew, while everybody searches the old."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from api.cli import follow_chore, output
+from api.cli.output import CommandError
+from api.operations.schemas.chores import maintenance_out
+from shared.errors import DatabaseConnectionError
+from shared.opensearch import request_rebuild
+from shared.opensearch.client import make_client
+from shared.postgres.pool import connection, make_pool
+from shared.settings.settings import Settings
+from shared.work import chore_records
+
+if TYPE_CHECKING:
+    from api.cli.output import Output
+    from shared.postgres.pool import Pool
+    from shared.work.chore_records import Maintenance
+
+# What each phase is to somebody who waits for it.
+_WORDS = {
+    "read": "having every text read and every vector made anew",
+    "reading": "waiting for texts and vectors",
+    "create": "making an empty index",
+    "open": "having both indices written",
+    "wait": "waiting for writers that began before",
+    "copy": "copying",
+    "settle": "opening it to searches",
+    "compare": "comparing it with Postgres",
+    "drain": "waiting for what differed",
+    "sample": "searching in it",
+    "swap": "putting it in its place",
+    "drop": "waiting for searches in the old index",
+}
+
+
+@click.command()
+@click.option(
+    "--full", is_flag=True, help="Have texts read and vectors made anew first."
+)
+@click.option("--stop", is_flag=True, help="Give up the one under way.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
+def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
+    """Make the search index anew; the old one is searched until both are equal.
+
+    Ctrl-C leaves it going; call it again to look. Whoever holds DATABASE_URL may.
+    """
+    out = output.current()
+    settings = Settings.load(os.environ)
+    if settings.database_url is None:
+        raise DatabaseConnectionError
+    if make_client(settings) is None:
+        message = "OPENSEARCH_URL is off: there is no index to make anew."
+        raise CommandError(message, exit_code=output.USAGE)
+    url = settings.database_url.get_secret_value()
+    with make_pool(url, application="rebuild", size=1) as pool:
+        if stop:
+            return _stop(pool, out)
+        chore = follow_chore.begun(pool, out, partial(request_rebuild.ask, full=full))
+        if no_wait:
+            return _tell(out, follow_chore.found(pool, chore))
+        try:
+            ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
+        except KeyboardInterrupt:
+            out.say("It goes on; look with `logchord rebuild` or `logchord status`.")
+            raise
+    _tell(out, ended)
+    return output.DONE if ended.state == "done" else output.FAILED
+
+
+def _stop(pool: Pool, out: Output) -> int:
+    with connection(pool) as conn:
+        chore = request_rebuild.under_way(conn)
+        if chore is None:
+            message = "No rebuild is under way."
+            raise CommandError(message, exit_code=output.NOT_FOUND)
+        ended = chore_records.cancel(conn, chore)
+    _tell(out, ended)
+    out.say("The old index is in use as before; what there was of the new one goes.")
+    return output.DONE
+
+
+def _tell(out: Output, now: Maintenance) -> int:
+    if out.as_json:
+        out.document(maintenance_out(now))
+        return output.DONE
+    reason = f": {now.error.get('message')}" if now.error else ""
+    out.data(f"rebuild {now.id}: {now.state}{reason}")
+    if now.result:
+        result = now.result
+        out.data(
+            f"{result['entries']} entries are in {result['index']},"
+            f" equal to Postgres; {result['healed']} were put right before the swap."
+        )
+    return output.DONE

@@ -1,0 +1,194 @@
+"""`logchord models` and `reembed`: another embedding model beside the one in use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from api.cli import follow_chore, output
+from api.cli.output import CommandError
+from api.operations.schemas.chores import maintenance_out
+from api.operations.schemas.embed_models import embed_model_out
+from shared.embedding.models import model_names
+from shared.embedding.switch import request_reembed, switch_model
+from shared.embedding.vectors import model_registry
+from shared.errors import DatabaseConnectionError
+from shared.postgres.pool import connection, make_pool
+from shared.settings.settings import Settings
+from shared.work import chore_records
+
+if TYPE_CHECKING:
+    from api.cli.output import Output
+    from shared.embedding.vectors.model_registry import Standing
+    from shared.postgres.pool import Pool
+    from shared.work.chore_records import Maintenance
+
+# What each phase is to somebody who waits for it.
+_WORDS = {
+    "open": "loading the model",
+    "mark": "having what changes embedded for both",
+    "wait": "waiting for writers that began before",
+    "walk": "embedding",
+    "drain": "waiting for the last of them",
+    "compare": "comparing the two models",
+    "warm": "having the workers of searches load it",
+    "switch": "switching searches to it",
+}
+
+
+@click.command()
+def models() -> int:
+    """List the embedding models: what each holds, and which one searches read."""
+    out = output.current()
+    with _opened(Settings.load(os.environ)) as pool, connection(pool) as conn:
+        found = model_registry.listing(conn)
+    if out.as_json:
+        out.document([embed_model_out(one) for one in found])
+        return output.DONE
+    for one in found:
+        out.data(_line(one))
+    if not found:
+        out.data("No entry has been embedded yet.")
+    return output.DONE
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option("--activate", is_flag=True, help="Have searches read it at the end.")
+@click.option("--force", is_flag=True, help="Activate it although entries lack one.")
+@click.option("--batch", default=128, type=click.IntRange(1, 1000), show_default=True)
+@click.option("--stop", is_flag=True, help="Give up the one under way.")
+@click.option("--drop", is_flag=True, help="Delete the vectors of MODEL.")
+@click.option("--no-wait", is_flag=True, help="Do not wait for its end.")
+def reembed(
+    *,
+    model: str | None,
+    activate: bool,
+    force: bool,
+    batch: int,
+    stop: bool,
+    drop: bool,
+    no_wait: bool,
+) -> int:
+    """Embed every entry for another model, beside the one that searches read.
+
+    Ctrl-C leaves it going; call it again to look. Whoever holds DATABASE_URL may.
+    """
+    out = output.current()
+    settings = Settings.load(os.environ)
+    with _opened(settings) as pool:
+        if stop:
+            return _stop(pool, out)
+        if model is None:
+            message = "Name a model; `logchord models` lists those that have vectors."
+            raise CommandError(message, exit_code=output.USAGE)
+        if drop:
+            return _drop(pool, out, model_names.full(model))
+        name = model_names.checked(model, settings)
+        ask = partial(
+            request_reembed.ask, model=name, batch=batch, activate=activate, force=force
+        )
+        chore = follow_chore.begun(pool, out, ask)
+        if no_wait:
+            return _tell(out, follow_chore.found(pool, chore))
+        try:
+            ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
+        except KeyboardInterrupt:
+            out.say("It goes on; look with `logchord reembed` or `logchord status`.")
+            raise
+    _tell(out, ended)
+    result = ended.result or {}
+    if ended.state != "done" or result.get("not_live"):
+        return output.FAILED
+    return output.DONE
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Pool]:
+    if settings.database_url is None:
+        raise DatabaseConnectionError
+    url = settings.database_url.get_secret_value()
+    with make_pool(url, application="reembed", size=1) as pool:
+        yield pool
+
+
+def _stop(pool: Pool, out: Output) -> int:
+    with connection(pool) as conn:
+        chore = request_reembed.under_way(conn)
+        if chore is None:
+            message = "No entries are being embedded for another model."
+            raise CommandError(message, exit_code=output.NOT_FOUND)
+        ended = chore_records.cancel(conn, chore)
+    _tell(out, ended)
+    out.say(
+        "What is embedded stays, and what changes is embedded for both models. Go on"
+        " with the same command, or delete it with --drop."
+    )
+    return output.DONE
+
+
+def _drop(pool: Pool, out: Output, model: str) -> int:
+    with connection(pool) as conn:
+        gone = switch_model.drop(conn, model)
+    out.data(f"The vectors of {gone.model} are deleted ({gone.table_name}).")
+    return output.DONE
+
+
+def _line(one: Standing) -> str:
+    model = one.model
+    state = click.style(one.state, fg="green") if one.state == "live" else one.state
+    lacks = f", {one.missing} without" if one.missing else ""
+    tongues = f"  {','.join(one.languages)}" if one.languages else ""
+    return (
+        f"{model.model:<32} {state:<8} {model.dimension} numbers"
+        f"  floor {model.similarity_floor:.2f}{tongues}"
+        f"  {one.entries} entries in {one.rows} vectors{lacks}  {model.table_name}"
+    )
+
+
+def _tell(out: Output, now: Maintenance) -> int:
+    if out.as_json:
+        out.document(maintenance_out(now))
+        return output.DONE
+    reason = f": {now.error.get('message')}" if now.error else ""
+    out.data(f"reembed {now.id}: {now.state}{reason}")
+    if result := now.result:
+        out.data(
+            f"{result['entries']} entries were gone through for {result['model']};"
+            f" {result['missing']} lack a vector, {result['put_aside']} were put aside."
+        )
+        for line in _compared(result.get("compared")):
+            out.data(line)
+        out.data(_standing(result))
+    return output.DONE
+
+
+def _compared(compared: dict[str, object] | None) -> Iterator[str]:
+    if not compared or not compared["queries"]:
+        return
+    yield (
+        f"On {compared['queries']} stored queries the best ten overlap by"
+        f" {compared['overlap_at_10']}."
+    )
+    took = compared["latency_ms"]
+    assert isinstance(took, dict)
+    for model, spread in took.items():
+        if spread:
+            yield f"  {model}: {spread['p50']} ms, 95 % under {spread['p95']} ms"
+
+
+def _standing(result: dict[str, object]) -> str:
+    model = result["model"]
+    if result["live"]:
+        return f"Searches read {model}."
+    if result["not_live"]:
+        return (
+            "Searches stay with the old model: entries lack a vector of this one"
+            " (`logchord quarantine list` says why). --force switches all the same."
+        )
+    return f"Searches stay with the old model: `logchord reembed {model} --activate`."

@@ -1,0 +1,112 @@
+"""`logchord serve`: become one process of the Procfile."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+_GRACEFUL_SECONDS = 10
+_FLOWER_TASKS_KEPT = 10_000
+_CONNECTIONS = 16_384
+
+
+@click.group()
+def serve() -> None:
+    """Run one process in the foreground, as the Procfile does."""
+
+
+@serve.command()
+def api() -> None:
+    """Answer requests: REST, its documentation and its health checks."""
+    import uvicorn
+
+    from api.server import connection_timeouts
+    from shared import switch_interval
+    from shared.settings.settings import load_report
+
+    switch_interval.take_short_turns()
+    report = load_report(os.environ)
+    for told in report.warnings:
+        click.echo(f"warning: {told}", err=True)
+    settings = report.settings
+    _allow_connections()
+    uvicorn.run(
+        "api.app:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        loop="uvloop",
+        http=connection_timeouts.bounded(
+            settings.api.head_seconds, settings.api.body_seconds
+        ),
+        # The application writes one line per request itself, with its request id.
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Who may set X-Forwarded-For is a setting, judged by the application.
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACEFUL_SECONDS,
+    )
+
+
+@serve.command()
+@click.argument("queues")
+def worker(queues: str) -> NoReturn:
+    """Work off QUEUES, separated by commas."""
+    _become("-m", "workers.runtime.worker_kinds", queues)
+
+
+@serve.command()
+def upkeep() -> NoReturn:
+    """Nudge what is due, finish overdue jobs; a second one stands by."""
+    _become("-m", "workers.upkeep.main")
+
+
+@serve.command()
+def flower() -> NoReturn:
+    """Show tasks and workers to operators, behind a login, on loopback."""
+    settings = _settings()
+    # Open without a login unless one is set; the environment keeps it out of `ps`.
+    if not os.environ.get("FLOWER_BASIC_AUTH"):
+        os.environ["FLOWER_BASIC_AUTH"] = _flower_login(settings.home)
+    os.environ.setdefault("FLOWER_ADDRESS", "127.0.0.1")
+    os.environ["FLOWER_PORT"] = str(settings.flower_port)
+    os.environ["FLOWER_READ_ONLY"] = "true"
+    os.environ.setdefault("FLOWER_MAX_TASKS", str(_FLOWER_TASKS_KEPT))
+    os.environ.setdefault("FLOWER_PURGE_OFFLINE_WORKERS", "60")
+    os.environ.pop("FLOWER_UNAUTHENTICATED_API", None)
+    _become("-m", "celery", "-A", "workers.runtime.monitor", "flower")
+
+
+def _allow_connections() -> None:
+    """Have a thousand idle connections leave room for whoever asks something."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _CONNECTIONS if hard == resource.RLIM_INFINITY else min(_CONNECTIONS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def _settings() -> Settings:
+    from shared.settings.settings import Settings
+
+    return Settings.load(os.environ)
+
+
+def _flower_login(home: Path) -> str:
+    from local import secrets
+
+    return secrets.of_home(home).flower_login
+
+
+def _become(*arguments: str) -> NoReturn:
+    """Replace this process: signals and `ps` then see the real one."""
+    sys.stdout.flush()
+    os.execv(sys.executable, [sys.executable, *arguments])

@@ -1,0 +1,225 @@
+"""`logchord status`: what runs, who works, how far the work is; with Redis down too."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from api.cli import api_client, output
+from api.operations.schemas.lag import (
+    chores_out,
+    drift_out,
+    loop_out,
+    queue_out,
+    stage_out,
+)
+from local import runner_state, stack
+from shared.embedding.vectors import live_models
+from shared.errors import DatabaseConnectionError, LogchordError
+from shared.messaging import broker
+from shared.postgres.pool import connect, translated_errors
+from shared.settings.settings import Settings
+from shared.stages import entry_stages
+from shared.work import diagnosis, work_overview
+from shared.work.work_overview import Overview
+
+# A backlog of a million is counted in less; a server that hangs is told of in time.
+_BOUNDED = "-c statement_timeout=20000 -c lock_timeout=2000"
+
+
+@click.command()
+def status() -> int:
+    """Say what runs and how far the work is; exit 1 if something is wrong."""
+    out = output.current()
+    settings = Settings.load(os.environ)
+    document = gather(settings)
+    if out.as_json:
+        out.document(document)
+    else:
+        out.data("\n".join(_lines(document)))
+    return output.FAILED if document["problems"] else output.DONE
+
+
+def gather(settings: Settings) -> dict[str, Any]:
+    """Return everything as one document; what cannot be reached is a problem."""
+    home = settings.home.absolute()
+    pid = stack.running_pid(home)
+    wrong: list[str] = []
+    document: dict[str, Any] = {
+        "home": str(home),
+        "pid": pid,
+        "startup": read_startup(home) if pid is not None else None,
+        "api": api_client.base_url(settings),
+        "processes": _processes(home, running=pid is not None),
+        "workers": [],
+        "queues": [],
+        "upkeep": [],
+        "chores": [],
+        "stages": [],
+        "index": None,
+        "problems": wrong,
+    }
+    if pid is None:
+        wrong.append(f"No stack runs in {home}. Start it with `logchord up`.")
+    wrong += [
+        f"{row['name']} died five times within a minute: `logchord logs {row['name']}`."
+        for row in document["processes"]
+        if row["failing"]
+    ]
+    if settings.database_url is None:
+        if pid is not None:
+            wrong.append("The stack is still starting, or is stopping.")
+        return document
+    try:
+        _read_database(settings, document)
+    except LogchordError as exc:
+        wrong.append(diagnosis.of_database(exc.message))
+    return document
+
+
+def read_startup(home: Path) -> dict[str, Any] | None:
+    """Return how long the start took, once it was complete."""
+    try:
+        text = (home / "run" / "startup.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
+    rows = runner_state.read(home / "run" / "runner.json")
+    return [
+        {
+            "name": name,
+            "pid": row["pid"],
+            "alive": runner_state.is_alive(row),
+            "seconds": round(time.time() - row["since"]) if row["since"] else None,
+            "restarts": row["restarts"],
+            "failing": runner_state.is_failing(row) and running,
+        }
+        for name, row in rows.items()
+    ]
+
+
+def look(settings: Settings) -> Overview:
+    """Return how the work stands, of every facility, from Postgres alone."""
+    if settings.database_url is None:
+        raise DatabaseConnectionError
+    url = settings.database_url.get_secret_value()
+    with (
+        connect(url, application="status", options=_BOUNDED) as conn,
+        translated_errors(),
+    ):
+        return work_overview.read(
+            conn,
+            live_models.stages(conn, settings),
+            that_run=entry_stages.that_run(settings),
+            max_backlog=settings.max_backlog_entries,
+        )
+
+
+def _read_database(settings: Settings, document: dict[str, Any]) -> None:
+    seen = look(settings)
+    queues = work_overview.by_queue(seen.processes, broker.QUEUES)
+    document["workers"] = [asdict(row) for row in seen.processes]
+    document["queues"] = [queue_out(one) for one in queues]
+    document["upkeep"] = [loop_out(one) for one in seen.loops]
+    document["chores"] = chores_out(seen)
+    document["stages"] = [stage_out(one) for one in seen.stages]
+    document["index"] = drift_out(seen)
+    document["problems"] += seen.problems
+
+
+def _lines(document: dict[str, Any]) -> list[str]:
+    told = [f"Home    {document['home']}"]
+    if document["pid"] is not None:
+        startup = document["startup"]
+        took = f", up after {startup['seconds']} s" if startup else ", starting"
+        told += [
+            f"Stack   process {document['pid']}{took}",
+            f"API     {document['api']}",
+        ]
+    if document["processes"]:
+        told += ["", "Processes"]
+    told += [_process_line(row) for row in document["processes"]]
+    if document["workers"]:
+        told += ["", "Workers, as they report themselves"]
+    told += [
+        f"  {row['kind']:<10} process {row['pid']} on {row['host']}"
+        f"  {','.join(row['queues']) or '-'}{'  STALE' if row['stale'] else ''}"
+        for row in document["workers"]
+    ]
+    told += _upkeep_lines(document["upkeep"])
+    told += _chore_lines(document["chores"])
+    if document["stages"]:
+        told += ["", "Work"]
+    told += map(_stage_line, document["stages"])
+    told += _index_lines(document["index"])
+    if document["problems"]:
+        told += ["", "Problems", *(f"  {text}" for text in document["problems"])]
+    return told
+
+
+def _upkeep_lines(loops: list[dict[str, Any]]) -> list[str]:
+    if not loops:
+        return []
+    told = ["", "Upkeep"]
+    for row in loops:
+        quiet = row["seconds_since_turn"]
+        turned = "has not turned yet" if quiet is None else f"turned {quiet:.0f} s ago"
+        told.append(
+            f"  {row['loop']:<10} {row['holder'] or 'held by nobody'}, {turned}"
+        )
+    return told
+
+
+def _chore_lines(chores: list[dict[str, Any]]) -> list[str]:
+    told = ["", "Chores"] if chores else []
+    for row in chores:
+        total = "" if row["total"] is None else f" of {row['total']}"
+        phase = f" ({row['phase']})" if row.get("phase") else ""
+        state = f"{row['state']}{phase}"
+        left = row.get("eta_seconds") if row["done"] else None
+        rest = f", {left:.0f} s to go" if left else ""
+        told.append(f"  {row['kind']:<16} {state}, {row['done']}{total} done{rest}")
+    return told
+
+
+def _index_lines(index: dict[str, Any] | None) -> list[str]:
+    if index is None:
+        return []
+    told = f"Index   everything is in it that was written until {index['watermark']}"
+    if index["compared_at"]:
+        told += f"; {index['drift']} differed at {index['compared_at']}"
+    return ["", told]
+
+
+def _stage_line(row: dict[str, Any]) -> str:
+    paused = ""
+    if row["paused"]:
+        paused = click.style(f"  PAUSED {row['paused']['code']}", fg="red")
+    return (
+        f"  {row['stage']:<32} due {row['due']}  bulk {row['bulk']}"
+        f"  overdue {row['overdue']}  leased {row['leased']}"
+        f"  quarantined {row['quarantined']}  oldest {row['oldest_seconds']:.0f} s"
+        f"  {row['per_minute']}/min{paused}"
+    )
+
+
+def _process_line(row: dict[str, Any]) -> str:
+    if row["failing"]:
+        state = click.style("FAILING", fg="red")
+    elif row["alive"]:
+        state = click.style("running", fg="green")
+    else:
+        state = click.style("down", fg="yellow")
+    since = f"  for {row['seconds']} s" if row["alive"] else ""
+    restarts = f"  restarted {row['restarts']} times" if row["restarts"] else ""
+    return f"  {row['name']:<10} {state}  process {row['pid'] or '-'}{since}{restarts}"

@@ -1,0 +1,1 @@
+"""`logchord doctor`: every precondition, checked."""

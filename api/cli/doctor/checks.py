@@ -1,0 +1,139 @@
+"""What `doctor` asks of the machine, the back-ends, the model and the processes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import httpx
+import redis
+
+from api.cli.stack import health
+from local import runner_state
+from shared.embedding.models import model_folder, model_names
+from shared.errors import LogchordError
+from shared.messaging import broker
+from shared.settings.settings import Settings
+
+_ENOUGH_BYTES = 1_000_000_000
+_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One precondition: what was found, and what to do if it is not met."""
+
+    name: str
+    state: Literal["ok", "note", "failed"]
+    found: str
+    remedy: str | None = None
+
+
+def of_machine(settings: Settings) -> Iterator[Check]:
+    """Look at the disks."""
+    for name, folder in (("home", settings.home), ("cache", settings.cache)):
+        place = folder
+        while not place.exists():
+            place = place.parent
+        free = shutil.disk_usage(place).free
+        found = f"{free / 1e9:.1f} GB free in {folder}"
+        if free >= _ENOUGH_BYTES:
+            yield Check(f"disk of {name}", "ok", found)
+        else:
+            remedy = f"Make room, or set LOGCHORD_{name.upper()} to another disk."
+            yield Check(f"disk of {name}", "failed", found, remedy)
+
+
+def of_backends(settings: Settings) -> Iterator[Check]:
+    """Look at the broker, OpenSearch and the embedding model."""
+    yield _broker(settings)
+    yield _opensearch(settings)
+    yield _model(settings)
+
+
+def of_processes(settings: Settings) -> Iterator[Check]:
+    """Look at the API, Flower, the workers, and the processes of the Procfile."""
+    rows = runner_state.read(settings.home / "run" / "runner.json")
+    failing = [name for name, row in rows.items() if runner_state.is_failing(row)]
+    for name in failing:
+        remedy = f"Read `logchord logs {name}`."
+        yield Check(f"process {name}", "failed", "dies again and again", remedy)
+    lacking = health.missing(settings)
+    if lacking:
+        remedy = "See `logchord status`, and `logchord logs NAME` of each."
+        yield Check("health", "failed", f"not well: {', '.join(lacking)}", remedy)
+    else:
+        yield Check("health", "ok", "API, Flower and workers answer")
+
+
+def _broker(settings: Settings) -> Check:
+    if settings.broker_url is None:
+        remedy = "Start one with `logchord up`, or set BROKER_URL."
+        return Check("broker", "failed", "no address is known", remedy)
+    client = broker.jobs_redis(settings, timeout_seconds=_SECONDS)
+    try:
+        policy = client.info("memory")["maxmemory_policy"]
+    except redis.RedisError as exc:
+        remedy = "Start it with `logchord up`, or correct BROKER_URL."
+        return Check("broker", "failed", f"no answer ({type(exc).__name__})", remedy)
+    finally:
+        client.close()
+    if policy == "noeviction":
+        return Check("broker", "ok", "answers, maxmemory-policy noeviction")
+    remedy = (
+        "Set `maxmemory-policy noeviction`: an evicted key drops messages in silence."
+    )
+    return Check("broker", "failed", f"maxmemory-policy {policy}", remedy)
+
+
+def _opensearch(settings: Settings) -> Check:
+    if settings.opensearch_url is None:
+        remedy = "Start it with `logchord up`, or set OPENSEARCH_URL (`off`: without)."
+        return Check("OpenSearch", "failed", "no address is known", remedy)
+    url = settings.opensearch_url.get_secret_value()
+    if url == "off":
+        return Check("OpenSearch", "note", "off; Postgres answers keyword searches")
+    try:
+        answer = httpx.get(url, timeout=_SECONDS, trust_env=False).json()
+        number = answer["version"]["number"]
+    except (httpx.TransportError, ValueError, KeyError, TypeError) as exc:
+        remedy = "Start it with `logchord up`; until then keyword search uses Postgres."
+        return Check(
+            "OpenSearch", "failed", f"no answer ({type(exc).__name__})", remedy
+        )
+    return Check("OpenSearch", "ok", f"version {number}")
+
+
+def _provider(settings: Settings, name: str) -> Check:
+    # Only to be asked by whoever has named one.
+    from shared.embedding.models.encoders import load_encoder
+
+    providers = settings.api.providers
+    try:
+        encoder = load_encoder(name, settings.cache, providers).within(_SECONDS)
+        found = f"{name}, whose vectors have {encoder.dimension} numbers"
+    except LogchordError as exc:
+        remedy = (
+            f"Start it, or mend `api.providers.{name.partition(':')[0]}`; until then "
+            "words alone are searched."
+        )
+        return Check("embedding model", "failed", f"{name}: {exc.message}", remedy)
+    return Check("embedding model", "ok", found)
+
+
+def _model(settings: Settings) -> Check:
+    name = model_names.first(settings)
+    if name.partition(":")[0] in settings.api.providers:
+        return _provider(settings, name)
+    if "/" in name or ":" in name or name.startswith("hashing"):
+        return Check("embedding model", "note", f"{name}, which is not ours to check")
+    manifest = model_folder.manifest_of(model_folder.folder_of(settings.cache, name))
+    if manifest is None:
+        remedy = "`logchord up` converts it; `make setup` installs its weights."
+        return Check("embedding model", "failed", f"{name} is not converted", remedy)
+    graph = manifest.files[model_folder.GRAPH_FILE][:16]
+    origin = manifest.source_sha256[:16]
+    found = f"{name}, sha256 {graph}, made from weights with sha256 {origin}"
+    return Check("embedding model", "ok", found)

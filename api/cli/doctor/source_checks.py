@@ -1,0 +1,41 @@
+"""What `doctor` says of the sources: whether each can be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from api.cli.doctor.checks import Check
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+_SERVERS = frozenset({"base_url", "either"})
+
+
+def of_sources(settings: Settings) -> Iterator[Check]:
+    """Look at the settings of those that are asked; nobody is asked for it."""
+    from shared.sources import load_adapter
+    from shared.sources.runs import sync_config
+
+    sources = load_adapter.pulled(settings)
+    if not sources:
+        return
+    wrong = sync_config.check(settings)
+    for name, error in wrong.items():
+        yield Check(f"source {name}", "failed", error.message, "Mend its settings.")
+    live: list[str] = []
+    files: list[str] = []
+    for name, source in sources.items():
+        if name in wrong:
+            continue
+        if load_adapter.adapter_class(source.adapter).descriptor.place in _SERVERS:
+            (live if source.base_url else files).append(name)
+    if live and files:
+        found = f"{', '.join(files)} only from files, {', '.join(live)} live"
+        remedy = (
+            "Set `base_url` of each logbook that has a server, or answers mix both."
+        )
+        yield Check("sources", "note", found, remedy)
+    elif not wrong:
+        yield Check("sources", "ok", f"{len(sources)} are configured")

@@ -1,0 +1,1 @@
+"""Entries that commands read or name."""

@@ -1,0 +1,70 @@
+"""A stream of events, followed to its end however often the link to it breaks."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import httpx
+
+from api.cli import api_client, output
+
+_LAST = "done"
+# A process that is started anew answers again within that.
+_TRIES, _PAUSE_SECONDS = 30, 1.0
+
+
+class Event(NamedTuple):
+    """One event of a stream; who comes again names the last number it has."""
+
+    number: str
+    name: str
+    data: dict[str, Any]
+
+
+def until_done(client: httpx.Client, path: str) -> Iterator[Event]:
+    """Yield each event once, up to the last; one that breaks off is taken up again.
+
+    Raises CommandError where nothing more comes for several tries.
+    """
+    last, tries = "", 0
+    while True:
+        failed: output.CommandError | None = None
+        try:
+            for event in _events(client, path, last):
+                last, tries = event.number, 0
+                yield event
+                if event.name == _LAST:
+                    return
+        except httpx.TransportError as exc:
+            failed = api_client.no_answer(client, exc)
+        except output.CommandError as exc:
+            failed = exc
+        tries += 1
+        # An address where nobody has answered yet is more likely a wrong one.
+        is_worth_it = last and failed and failed.exit_code == output.TRY_AGAIN
+        if failed is not None and (tries == _TRIES or not is_worth_it):
+            raise failed
+        if tries == _TRIES:
+            message = "The API ends the stream and the job goes on: look again later."
+            raise output.CommandError(message, exit_code=output.TRY_AGAIN)
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _events(client: httpx.Client, path: str, after: str) -> Iterator[Event]:
+    headers = {"Last-Event-ID": after} if after else {}
+    with client.stream("GET", path, headers=headers) as answer:
+        if not answer.is_success:
+            answer.read()
+            raise api_client.error_of(answer)
+        number = name = ""
+        for line in answer.iter_lines():
+            kind, _, value = line.partition(": ")
+            if kind == "id":
+                number = value
+            elif kind == "event":
+                name = value
+            elif kind == "data":
+                yield Event(number, name, json.loads(value))

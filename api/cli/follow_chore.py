@@ -1,0 +1,111 @@
+"""Wait for a chore with its progress before one's eyes; it goes on without us."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from shared.errors import ConflictError
+from shared.postgres.pool import connection
+from shared.work import chore_records
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from api.cli.output import Output
+    from shared.postgres.pool import Pool
+    from shared.work.chore_records import Maintenance
+
+_LOOK_SECONDS, _SAY_SECONDS = 0.5, 5.0
+_MINUTE = 60
+
+# What each phase is to somebody who waits for it.
+Words = Mapping[str, str]
+
+
+def found(pool: Pool, chore: UUID) -> Maintenance:
+    """Return how far a chore is."""
+    with connection(pool) as conn:
+        return chore_records.find(conn, chore)
+
+
+def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
+    """Show how far a chore is until it has ended."""
+    console = Console(stderr=True, no_color=not out.color, highlight=False)
+    if not console.is_terminal or out.quiet:
+        return _in_lines(pool, out, chore, words)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        TextColumn("{task.fields[told]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=None, told="")
+        while True:
+            now = found(pool, chore)
+            if now.ended_at is not None:
+                return now
+            bars.update(
+                task,
+                description=_doing(now, words),
+                completed=now.done,
+                total=now.total or None,
+                told=_counted(now),
+            )
+            time.sleep(_LOOK_SECONDS)
+
+
+def _in_lines(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
+    told, at = "", 0.0
+    while True:
+        now = found(pool, chore)
+        if now.ended_at is not None:
+            return now
+        line, late = _doing(now, words), time.monotonic() - at >= _SAY_SECONDS
+        if line != told or late:
+            told, at = line, time.monotonic()
+            out.say(f"{line} ... {_counted(now)}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _doing(now: Maintenance, words: Words) -> str:
+    if now.started_at is None:
+        return "waiting for a worker of chores"
+    doing = words.get(now.phase or "", now.phase or "beginning")
+    if now.error:
+        return f"{doing}; it waits: {now.error.get('message')}"
+    return doing
+
+
+def _counted(now: Maintenance) -> str:
+    total = f" of {now.total}" if now.total else ""
+    rate = f", {now.per_minute:.0f}/min" if now.per_minute else ""
+    left = now.eta_seconds if now.done else None
+    rest = f", {_in_words(left)} to go" if left else ""
+    return f"{now.done}{total} entries{rate}{rest}"
+
+
+def _in_words(seconds: float) -> str:
+    if seconds < 2 * _MINUTE:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min"
+
+
+def begun(pool: Pool, out: Output, ask: Callable[[Connection[TupleRow]], UUID]) -> UUID:
+    """Return the chore that was asked for, or the one that is under way already."""
+    try:
+        with connection(pool) as conn:
+            return ask(conn)
+    except ConflictError as exc:
+        under_way = exc.details.get("maintenance_id")
+        if under_way is None:
+            raise
+        out.say("One is under way already; this is how far it is.")
+        return UUID(under_way)

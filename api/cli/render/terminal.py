@@ -1,0 +1,55 @@
+"""What strangers wrote and when, as a terminal shows it; and how wide that is."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from shared.times.rfc3339 import on_clock
+
+# No wider than is easy to read, no narrower than has room for anything.
+MOST_COLUMNS, LEAST_COLUMNS = 88, 30
+
+
+def plain(text: object) -> str:
+    """Return it on one line: what a stranger wrote must not move the cursor."""
+    return "".join(char if char.isprintable() else " " for char in str(text))
+
+
+def plain_lines(text: str) -> str:
+    """Return it line by line, each as harmless."""
+    return "\n".join(plain(line).rstrip() for line in text.splitlines())
+
+
+def columns() -> int:
+    """Return how wide the terminal is; what is piped to a program has no end."""
+    if not sys.stdout.isatty():
+        return sys.maxsize
+    return max(LEAST_COLUMNS, shutil.get_terminal_size().columns)
+
+
+def fact_width() -> int:
+    """Return how wide facts are: for whoever reads lines, each stays one."""
+    width = columns()
+    return width if width == sys.maxsize else min(MOST_COLUMNS, width)
+
+
+def text_width() -> int:
+    """Return how wide prose is, be it for a terminal or for a file."""
+    return min(MOST_COLUMNS, columns())
+
+
+def local(text: str, zone: ZoneInfo) -> str:
+    """Return a time of the API as the facility's clocks show it, UTC beside it."""
+    return on_clock(datetime.fromisoformat(text), zone)
+
+
+def facility_zone() -> ZoneInfo:
+    """Return the zone of the facility's clocks."""
+    import os
+
+    from shared.settings.settings import Settings
+
+    return ZoneInfo(Settings.load(os.environ).facility_timezone)

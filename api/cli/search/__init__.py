@@ -1,0 +1,1 @@
+"""`logchord search`, and how its answer is printed."""

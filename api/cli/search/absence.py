@@ -1,0 +1,56 @@
+"""`logchord search` that found nothing: what that means, and what came near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from api.cli.render.terminal import local, plain
+from api.cli.render.text_layout import cut, labelled, wrapped
+from api.cli.search.hit import Page
+
+_TITLE = 40
+_MOST_SOURCES = 5
+_GATES = {
+    "below_min_relevance": "scored too low",
+    "below_confidence": "is doubtful",
+    "below_similarity": "is too far in meaning",
+    "outside_window": "was written at another time",
+}
+
+
+def lines(answer: dict[str, Any], page: Page) -> Iterator[str]:
+    """Yield what was searched, over what time, what is unknown and what came near."""
+    said = answer["context_answer"]
+    yield from wrapped(
+        plain(said["summary"] if said else "Nothing was found."), page.text
+    )
+    coverage = answer["coverage"] or {}
+    # Of what is pushed nobody knows whether it is all.
+    read = [one for one in coverage.get("sources", []) if one["complete_to"]]
+    for one in read[:_MOST_SOURCES]:
+        yield labelled("searched", plain(_reach(one, page.zone)), page.facts)
+    if len(read) > _MOST_SOURCES:
+        more = f"and {len(read) - _MOST_SOURCES} more: --json has all"
+        yield labelled("searched", more, page.facts)
+    for one in coverage.get("nearest", []):
+        yield labelled("near", plain(_near(one)), page.facts)
+    yield ""
+
+
+def _reach(one: dict[str, Any], zone: ZoneInfo) -> str:
+    began = f" from {local(one['complete_from'], zone)}" if one["complete_from"] else ""
+    gaps = f", but for {len(one['gaps'])} gaps" if one["gaps"] else ""
+    return (
+        f"{one['source']}, complete{began} to {local(one['complete_to'], zone)}{gaps}"
+    )
+
+
+def _near(one: dict[str, Any]) -> str:
+    title = cut(plain(one["title"]), _TITLE) or "(no title)"
+    why = _GATES.get(one["gate"], f"kept out by {one['gate']}")
+    numbers = ""
+    if one["value"] is not None:
+        numbers = f": {one['value']:.2f}, {one['limit']:.2f} needed"
+    return f"{one['source']}/{one['external_id']}  {title}  {why}{numbers}"

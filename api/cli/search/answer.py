@@ -1,0 +1,141 @@
+"""A search's answer in a terminal: its hits, what was searched, how fresh it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+import click
+
+from api.cli import output
+from api.cli.render.terminal import local, plain
+from api.cli.render.text_layout import LABEL, labelled, wrapped
+from api.cli.search import absence, debug, facets
+from api.cli.search.hit import Page, shown
+
+# So many are counted of what a time among the words keeps out.
+_MOST_OUTSIDE = 1000
+_COLOURS = {
+    "ok": "green",
+    "empty": "green",
+    "timeout": "yellow",
+    "skipped": "yellow",
+    "error": "red",
+}
+
+
+def show(out: output.Output, answer: dict[str, Any], *, explain: bool = False) -> None:
+    """Print an answer so that it fits the terminal."""
+    page = Page.here()
+    for result in answer["results"]:
+        out.data(shown(result, page, explain=explain))
+    if not answer["results"]:
+        for line in absence.lines(answer, page):
+            out.data(line)
+    _say_diagnostics(out, answer, page)
+    for line in (*facets.lines(answer["facets"], page), *_closing(answer, page)):
+        out.data(line)
+    if explain:
+        out.data(labelled("reason", plain(answer["reasoning"]), page.facts))
+    if answer.get("plan"):
+        for line in debug.lines(answer, page.facts):
+            # A question may hold what moves the cursor, too.
+            out.data(plain(line))
+
+
+def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
+    """Print what a search would do, as `--debug` does of one that was carried out."""
+    if out.as_json:
+        out.document(plan)
+        return
+    page = Page.here()
+    _say_diagnostics(out, plan, page)
+    for line in debug.of_plan(plan, page.facts):
+        out.data(plain(line))
+
+
+def _say_diagnostics(out: output.Output, told: dict[str, Any], page: Page) -> None:
+    for one in told["diagnostics"]:
+        said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
+        out.say("\n".join(said))
+
+
+def _closing(answer: dict[str, Any], page: Page) -> Iterator[str]:
+    def told(label: str, *facts: str) -> str:
+        return labelled(label, facts, page.facts)
+
+    as_of = local(answer["as_of"], page.zone) if answer["as_of"] else "unknown"
+    yield told("shown", _amount(answer))
+    yield told(
+        "branches", *([branch_told(one) for one in answer["branches"]] or ["none"])
+    )
+    yield told("as of", as_of)
+    # It is there to be copied: no line ends in the middle of it.
+    yield labelled("job", [answer["job_id"] or "none"], page.facts, column=_id_at(page))
+    yield told(
+        "took", f"{answer['search_duration_ms']:.0f} ms, {answer['method_used']}"
+    )
+    left_out = answer["suppressed"]["count"]
+    if left_out:
+        yield told("left out", f"{left_out} that scored too low")
+    if answer.get("hidden_count"):
+        yield told("hidden", f"{answer['hidden_count']} match that you may not see")
+    for one in answer["time"]["applied"]:
+        yield _time(one, page)
+    outside = answer["time"]["inferred"] and answer.get("relaxation")
+    if outside and outside["count_outside"]:
+        yield _outside(outside, page)
+    said = answer.get("context_answer") or {}
+    for question in said.get("questions", ()):
+        yield told("asks", plain(question))
+    if answer["degraded"]:
+        warning = "degraded: a part of the search failed"
+        yield click.style(warning, fg="yellow")
+
+
+def _id_at(page: Page) -> int:
+    return LABEL if page.facts >= LABEL + len(str(UUID(int=0))) else len("  ")
+
+
+def _amount(answer: dict[str, Any]) -> str:
+    """Say how much of what matches this is: a few of all, or the best of some."""
+    shown_here, total = answer["total_results"], answer["total_candidates"]
+    if total["exact"]:
+        return f"{shown_here} of all {total['lower_bound']} that match"
+    if answer["complete"]:
+        return f"{shown_here}, and nothing else was found"
+    return f"the first {shown_here} of {total['lower_bound']} or more"
+
+
+def _time(one: dict[str, Any], page: Page) -> str:
+    what = "happened" if one.get("field") == "event_time" else "written"
+    read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
+    return labelled(what, f"{_ends(one, page)}{read}", page.facts)
+
+
+def _outside(relaxation: dict[str, Any], page: Page) -> str:
+    """Say how many a time among the words keeps out, and where the nearest is."""
+    count, wider = relaxation["count_outside"], relaxation["widen_to"]
+    told = f"{count} or more" if count >= _MOST_OUTSIDE else f"{count}"
+    near = f"; {_ends(wider, page)} takes the nearest in" if wider else ""
+    return labelled("outside", f"{told} match at other times{near}", page.facts)
+
+
+def _ends(one: dict[str, Any], page: Page) -> str:
+    return " ".join(
+        f"{word} {local(one[end], page.zone)}"
+        for word, end in (("from", "from"), ("before", "to"))
+        if one[end]
+    )
+
+
+def branch_told(one: dict[str, Any]) -> str:
+    """Return how a part of a search fared, and why it did not, in a few words."""
+    status = click.style(one["status"], fg=_COLOURS.get(one["status"]))
+    counted = f" {one['candidates']}" if one["status"] == "ok" else ""
+    # Of one that was skipped there is no error.
+    reason = one["error_code"] or one["reason"]
+    why = f" ({reason})" if reason else ""
+    instead = f" for {one['fallback_for']}" if one["fallback_for"] else ""
+    return f"{one['name']}{instead} {status}{counted}{why}"

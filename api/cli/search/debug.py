@@ -1,0 +1,105 @@
+"""`logchord search --debug`: the plan, when each branch ran, and every hit's score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from api.cli.render.text_layout import labelled, padded
+from api.cli.search import words
+
+_BAR, _LEAST_BAR = 40, 12
+_NAME, _PLAN, _NARROW = 12, 20, 60
+
+
+def lines(answer: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield what the answer tells of itself, to be read in a terminal."""
+    yield from _plan(answer["plan"], width)
+    yield "branches"
+    yield from _timeline(answer["branches"], answer["search_duration_ms"], width)
+    took = [f"{name} {ms:.1f} ms" for name, ms in sorted(answer["timings_ms"].items())]
+    yield from labelled("took", took, width, column=6).split("\n")
+    yield "scores"
+    whose = {
+        one["entry_id"]: f"{one['source']}/{one['external_id']}"
+        for one in answer["results"]
+        if "source" in one
+    }
+    for place, one in enumerate(answer["score_trace"], start=1):
+        yield from _score(place, one, whose.get(one["entry_id"], ""), width)
+    # Last, for it is the longest.
+    yield from words.queries(answer["plan"], width)
+
+
+def of_plan(plan: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield a plan that was asked for alone, in the same words."""
+    yield from _plan(plan, width)
+    yield "engines"
+    for one in plan["engines"]:
+        told = [
+            one["engine"],
+            *([f"else {one['fallback']}"] if one["fallback"] else []),
+            f"circuit {one['circuit'] or 'not met lately'}",
+        ]
+        label, column = f"  {one['branch']}", len("  ") + _NAME + len(" ")
+        yield from labelled(label, told, width, column=column).split("\n")
+    yield from words.queries(plan, width)
+
+
+def _plan(plan: dict[str, Any], width: int) -> Iterator[str]:
+    yield "plan"
+    column = _PLAN if width >= _NARROW else _NAME
+    for name, value in sorted(plan.items()):
+        if name in words.APART:
+            continue
+        yield from labelled(f"  {name}", _told(value), width, column=column).split("\n")
+    yield from words.lines(plan, width)
+
+
+def _score(place: int, one: dict[str, Any], whose: str, width: int) -> Iterator[str]:
+    factors = " x ".join(f"{name} {f:g}" for name, f in one["factors"].items())
+    steps = [whose] if whose else []
+    score = f"{one['calibrated']:.4f} = {one['fused']:.4f} x {factors or 'no factors'}"
+    first, *rest = [score, *steps, *map(str, one["steps"])]
+    yield from labelled(f"  {place:>2}.", first, width, column=6).split("\n")
+    for step in rest:
+        yield from labelled("", step, width, column=6).split("\n")
+
+
+def _timeline(
+    branches: list[dict[str, Any]], total_ms: float, width: int
+) -> Iterator[str]:
+    """Yield a bar for each branch: waiting as dots, working as hashes."""
+    ends = [one["queued_ms"] + one["took_ms"] for one in branches]
+    whole = max([total_ms, *ends, 1e-6])
+    named = [(f"  {padded(one['name'], _NAME)} ", _fared(one)) for one in branches]
+    beside = max((len(name) + len(told) for name, told in named), default=0)
+    room = min(_BAR, width - beside - len("|| "))
+    for one, (name, told) in zip(branches, named, strict=True):
+        if room >= _LEAST_BAR:
+            yield f"{name}|{_bar(one, whole, room)}| {told}"
+            continue
+        # Where both do not fit side by side, the bar has a line of its own.
+        yield from labelled(name.rstrip(), told, width, column=len(name)).split("\n")
+        yield f"    |{_bar(one, whole, min(_BAR, width - len('    ||')))}|"
+
+
+def _fared(one: dict[str, Any]) -> str:
+    again = ", asked twice" if one["attempts"] > 1 else ""
+    return f"{one['queued_ms']:.1f} + {one['took_ms']:.1f} ms, {one['status']}{again}"
+
+
+def _bar(one: dict[str, Any], whole: float, room: int) -> str:
+    waited: int = round(room * one["queued_ms"] / whole)
+    worked: int = max(1, round(room * one["took_ms"] / whole))
+    return ("." * waited + "#" * worked)[:room].ljust(room)
+
+
+def _told(value: object) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {one}" for name, one in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "none"
+    return str(value)

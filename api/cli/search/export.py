@@ -1,0 +1,81 @@
+"""`logchord search --export`: hits, or all that match, into a file as it comes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from api.cli import api_client, await_jobs, output
+from api.cli.output import CommandError
+
+if TYPE_CHECKING:
+    from api.cli.output import Output
+
+_WHOLE = (b'{"complete": true,', b"complete,true,")
+# Longer than the last record of any file that is whole.
+_END_BYTES = 200
+
+
+def write(
+    out: Output,
+    client: httpx.Client,
+    form: str,
+    body: dict[str, Any],
+    *,
+    fail_on_degraded: bool,
+) -> int:
+    """Print a file as it arrives; one of all that match, broken off, ends with 1."""
+    if not body["exhaustive"]:
+        is_degraded = _window(client, form, body)
+        return output.DEGRADED if fail_on_degraded and is_degraded else output.DONE
+    if form == "md":
+        message = "--export md is a list to be read: leave --exhaustive out."
+        raise CommandError(message, exit_code=output.USAGE)
+    # All that match have no limit.
+    body = {name: value for name, value in body.items() if name != "limit"}
+    end = b""
+    for part in _parts(client, form, body):
+        sys.stdout.buffer.write(part)
+        end = (end + part)[-_END_BYTES:]
+    sys.stdout.buffer.flush()
+    last = end.rstrip().rpartition(b"\n")[2]
+    if last.startswith(_WHOLE):
+        rows = "".join(char for char in last.decode() if char.isdigit())
+        out.say(f"All {rows} entries that match were written.")
+        return output.DONE
+    if b"diagnostics" in last:
+        out.complain("A part of the question was left out: these may not be all.")
+        return output.FAILED
+    out.complain("The file broke off: there are more entries than it has.")
+    return output.FAILED
+
+
+def _window(client: httpx.Client, form: str, body: dict[str, Any]) -> bool:
+    """Print what a job of this search found; tell whether a part of it failed."""
+    job = api_client.call(client, "POST", await_jobs.PATH, json=body)
+    where = f"{await_jobs.PATH}/{job['job_id']}"
+    found = await_jobs.response(client, job["job_id"])
+    answer = api_client.fetch(client, "GET", f"{where}/export", params={"format": form})
+    sys.stdout.buffer.write(answer.content)
+    sys.stdout.buffer.flush()
+    return await_jobs.is_degraded(found)
+
+
+def _parts(client: httpx.Client, form: str, body: dict[str, Any]) -> Iterator[bytes]:
+    try:
+        with client.stream(
+            "POST", "/v1/search/export", params={"format": form}, json=body
+        ) as answer:
+            if not answer.is_success:
+                answer.read()
+                raise api_client.error_of(answer)
+            yield from answer.iter_bytes()
+    except httpx.TransportError as exc:
+        message = (
+            f"The API at {client.base_url} broke off ({type(exc).__name__}): what was"
+            " written is not whole."
+        )
+        raise CommandError(message, exit_code=output.TRY_AGAIN) from exc

@@ -1,0 +1,88 @@
+"""One hit of a search as lines of a terminal, and why it stands where it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from api.cli.render.terminal import facility_zone, fact_width, local, plain, text_width
+from api.cli.render.text_layout import cells, joined, labelled, wrapped
+from api.cli.search.passages import marked_lines
+
+_INDENT = "    "
+
+
+@dataclass(frozen=True)
+class Page:
+    """The clock and the widths that hits are shown by."""
+
+    zone: ZoneInfo
+    facts: int
+    text: int
+
+    @classmethod
+    def here(cls) -> Page:
+        """Return what fits the terminal, or the pipe, that is written to."""
+        return cls(facility_zone(), fact_width(), text_width())
+
+
+def shown(result: dict[str, Any], page: Page, *, explain: bool = False) -> str:
+    """Return one hit as lines: its place and score, about it, and its best passage."""
+    width = page.facts - len(_INDENT)
+    books = ", ".join(result["logbooks"])
+    place = f"{result['source']}/{result['external_id']}"
+    when = local(result["entry_time"], page.zone)
+    found_by = "found by " + ", ".join(result["found_by"])
+    alike = f"{result['similar_count']} similar" if result["similar_count"] else ""
+    facts = (when, place, books, result["author"], found_by, alike)
+    told = [plain(fact) for fact in facts if fact]
+    about = [click.style(line, dim=True) for line in joined(told, width)]
+    for one in result.get("superseded_by", ()):
+        newer = joined([plain(told) for told in _newer(one, page.zone)], width)
+        about += [click.style(line, fg="yellow") for line in newer]
+    if explain:
+        about += [line for one in _why(result, width) for line in one.splitlines()]
+    room = page.text - len(_INDENT)
+    text = marked_lines(result["highlights"], result["content"], room)
+    number = f"{result['rank']:>2}. "
+    head, *titles = _head(result, width + len(_INDENT) - len(number))
+    lines = (*titles, *about, *text)
+    return "\n".join([f"{number}{head}", *(f"{_INDENT}{one}" for one in lines), ""])
+
+
+def _head(result: dict[str, Any], width: int) -> list[str]:
+    """Return the title, and behind it the score, or below it where it does not fit."""
+    titles = wrapped(plain(result["title"]), width) or ["(no title)"]
+    score = format(result["relevance_score"], ".2f")
+    lines = [click.style(line, bold=True) for line in titles]
+    coloured = click.style(score, fg="cyan")
+    if cells(titles[-1]) + 2 + len(score) > width:
+        return [*lines, coloured]
+    lines[-1] += f"  {coloured}"
+    return lines
+
+
+def _newer(one: dict[str, Any], zone: ZoneInfo) -> list[str]:
+    """Return what a value of a hit is by now, and who says so."""
+    what = f"superseded: {one['parameter']} of {one['device']}"
+    value = f"{one['stated']:g} is {one['value']:g} {one['unit']}".rstrip()
+    place = f"{one['source']}/{one['external_id']}"
+    return [what, value, f"since {local(one['time'], zone)}", place]
+
+
+def _why(result: dict[str, Any], width: int) -> Iterator[str]:
+    """Yield what the score is, who gave the hit which place, and what moved it."""
+    score = f"{result['relevance_score']:.4f} by {result['calibration']}"
+    yield labelled("score", [score, f"confidence {result['confidence']}"], width)
+    for name, rank in result["ranks"].items():
+        worth = result["contrib"].get(name)
+        fused = [] if worth is None else [f"worth {worth:.4f}"]
+        yield labelled("place", [f"{rank} of {plain(name)}", *fused], width)
+    raw = [f"{name} {value:.4g}" for name, value in result["scores"].items()]
+    yield labelled("raw", raw or "none", width)
+    moved = [f"{plain(name)} x {one:.4g}" for name, one in result["factors"].items()]
+    yield labelled("factors", moved or "none", width)

@@ -1,0 +1,239 @@
+"""`logchord search`: ask, and read the answer in a terminal."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+from uuid import UUID
+
+import click
+import httpx
+from click.core import ParameterSource
+
+from api.cli import api_client, await_jobs, output
+from api.cli.output import CommandError
+from api.cli.search import answer as search_answer
+from api.cli.search import export as search_export
+from api.cli.search import why_not
+from api.cli.search.question_words import QuestionCommand
+
+# The filter that takes a list, be it of one.
+_OF_MANY = "exclude_entry_ids"
+_QUERY = "/v1/search/query"
+_PLAN = "/v1/search/plan"
+# What may be said of a job that was asked for earlier; and of every command.
+_OF_A_JOB = frozenset(
+    {
+        *("words", "as_job", "explain", "why", "fail_on_degraded"),
+        *("url", "key", "as_json", "quiet", "color"),
+    }
+)
+
+
+@click.command(cls=QuestionCommand)
+@click.argument("words", nargs=-1)
+@click.option("--mode", default="auto", help="auto, keyword, semantic or hybrid.")
+@click.option("--limit", default=10, show_default=True, help="Results, 1 to 100.")
+@click.option(
+    "--sort",
+    type=click.Choice(["relevance", "newest", "oldest"]),
+    default="relevance",
+    show_default=True,
+    help="By time: all that match by words.",
+)
+@click.option("--facets", help="Count all that match: system,date, say.")
+@click.option("--exhaustive", is_flag=True, help="All that match by words, counted.")
+@click.option(
+    "--export",
+    type=click.Choice(["jsonl", "csv", "md"]),
+    help="A file on standard output; with --exhaustive: all of them, whole.",
+)
+@click.option(
+    "--filter", "filters", multiple=True, help="Such as device=NAME; again: or."
+)
+@click.option("--module", "modules", multiple=True, help="Ask this one; again: both.")
+@click.option("--by-thread", is_flag=True, help="Of a thread its best entry alone.")
+@click.option("--threshold", type=float, help="Leave out what scores less, 0 to 1.")
+@click.option("--strict", is_flag=True, help="Leave out what is doubtful.")
+@click.option(
+    "--detail", type=click.Choice(["brief", "full"]), help="Texts of 500 characters."
+)
+@click.option("--fields", help="With --json: of each result entry_id,title, say.")
+@click.option("--max-chars", type=int, help="Most text of all results together.")
+@click.option("--explain", is_flag=True, help="Also why each hit stands where it does.")
+@click.option("--why", metavar="REF", help="Also why this entry is not among them.")
+@click.option("--debug", is_flag=True, help="Also the plan, and how hits scored.")
+@click.option("--plan", "plan_alone", is_flag=True, help="Only the plan: no search.")
+@click.option(
+    "--job",
+    "as_job",
+    is_flag=True,
+    help="Do not wait, print the job's id; with an id for WORDS: what it found.",
+)
+@click.option("--from", "since", help="Written from then on: 2024-06, yesterday.")
+@click.option("--to", "until", help="Written up to the end of it.")
+@click.option(
+    "--fail-on-degraded", is_flag=True, help="Exit 6 if a part of the search failed."
+)
+def search(  # noqa: PLR0913 - one for each option
+    *,
+    words: tuple[str, ...],
+    mode: str,
+    limit: int,
+    sort: str,
+    facets: str | None,
+    exhaustive: bool,
+    export: str | None,
+    filters: tuple[str, ...],
+    modules: tuple[str, ...],
+    by_thread: bool,
+    threshold: float | None,
+    strict: bool,
+    detail: str | None,
+    fields: str | None,
+    max_chars: int | None,
+    explain: bool,
+    why: str | None,
+    debug: bool,
+    plan_alone: bool,
+    as_job: bool,
+    since: str | None,
+    until: str | None,
+    fail_on_degraded: bool,
+) -> int:
+    """Search the logbooks for WORDS.
+
+    A word behind a minus is excluded, and filters alone list what passes them.
+    """
+    out = output.current()
+    narrowed = filters_of(filters) | _times(since, until)
+    if not words and not narrowed:
+        message = "Say what to search for, or which --filter, --from or --to it passes."
+        raise CommandError(message, exit_code=output.USAGE)
+    if fields is not None and not out.as_json:
+        message = "--fields: add --json, there is no other way to print some fields."
+        raise CommandError(message, exit_code=output.USAGE)
+    earlier = _job_of(words) if as_job else None
+    if earlier is not None:
+        _refuse_others()
+    elif sum(map(bool, (as_job, export, why, plan_alone))) > 1:
+        message = "--job, --export, --plan and --why: ask for one of them."
+        raise CommandError(message, exit_code=output.USAGE)
+    body = {
+        "query": " ".join(words),
+        "mode": mode,
+        "limit": limit,
+        "sort": sort,
+        "facets": _listed(facets),
+        "filters": narrowed,
+        "exhaustive": exhaustive,
+        "modules": list(modules) or None,
+        "collapse": "thread" if by_thread else None,
+        "min_relevance_score": threshold,
+        "strict": strict,
+        "detail": detail,
+        "fields": None if fields is None else _listed(fields),
+        "max_chars": max_chars,
+        "debug": debug,
+    }
+    with api_client.open_client(out) as client:
+        if export:
+            return search_export.write(
+                out, client, export, body, fail_on_degraded=fail_on_degraded
+            )
+        if plan_alone:
+            search_answer.show_plan(
+                out, api_client.call(client, "POST", _PLAN, json=body)
+            )
+            return output.DONE
+        if as_job and earlier is None:
+            return _submit(out, client, body)
+        answer = (
+            await_jobs.answered(
+                client, api_client.call(client, "POST", _QUERY, json=body)
+            )
+            if earlier is None
+            else await_jobs.response(client, earlier)
+        )
+        _tell(out, client, answer, explain=explain, why=why)
+    is_degraded = fail_on_degraded and await_jobs.is_degraded(answer)
+    return output.DEGRADED if is_degraded else output.DONE
+
+
+def _tell(
+    out: output.Output,
+    client: httpx.Client,
+    answer: dict[str, Any],
+    *,
+    explain: bool,
+    why: str | None,
+) -> None:
+    if not out.as_json:
+        search_answer.show(out, answer, explain=explain)
+    if why is None:
+        said = None
+    elif answer["job_id"] is None:
+        message = "Nothing was asked for: there is no search to ask --why of."
+        raise CommandError(message, exit_code=output.USAGE)
+    else:
+        said = why_not.asked(client, answer["job_id"], why)
+    if out.as_json:
+        out.document(answer if said is None else {**answer, "why_not": said})
+    elif said is not None:
+        out.data("")
+        why_not.tell(out, said)
+
+
+def _submit(out: output.Output, client: httpx.Client, body: dict[str, Any]) -> int:
+    """Leave a search to go on by itself, and print its name."""
+    job = api_client.call(client, "POST", await_jobs.PATH, json=body)
+    if out.as_json:
+        out.document(job)
+    else:
+        out.data(job["job_id"])
+        out.say(f"What it finds: logchord search --job {job['job_id']}")
+    return output.DONE
+
+
+def _job_of(words: tuple[str, ...]) -> UUID | None:
+    """Return the job that is meant, if an id is all that was said."""
+    with suppress(ValueError):
+        return UUID(" ".join(words))
+    return None
+
+
+def _refuse_others() -> None:
+    """Refuse what would have had to be said when the job was asked for."""
+    context = click.get_current_context()
+    for param in context.command.params:
+        source = context.get_parameter_source(param.name or "")
+        if source is ParameterSource.COMMANDLINE and param.name not in _OF_A_JOB:
+            message = f"{param.opts[0]}: a job is shown as it was asked for."
+            raise CommandError(message, exit_code=output.USAGE)
+
+
+def _listed(given: str | None) -> list[str]:
+    return [one.strip() for one in (given or "").split(",") if one.strip()]
+
+
+def filters_of(given: tuple[str, ...]) -> dict[str, Any]:
+    """Return the filters; one named twice means either of its values."""
+    values: dict[str, list[str]] = {}
+    for one in given:
+        name, mark, value = one.partition("=")
+        if not mark:
+            message = f"--filter {one}: write it as name=value."
+            raise CommandError(message, exit_code=output.USAGE)
+        values.setdefault(name, []).append(value)
+    return {name: _value(name, found) for name, found in values.items()}
+
+
+def _value(name: str, found: list[str]) -> Any:
+    if name == _OF_MANY:
+        return found
+    return found[0] if len(found) == 1 else {"in": found}
+
+
+def _times(since: str | None, until: str | None) -> dict[str, str]:
+    given = {"date_from": since, "date_to": until}
+    return {name: value for name, value in given.items() if value is not None}

@@ -1,0 +1,1 @@
+"""`logchord source`, and how a new source is added."""

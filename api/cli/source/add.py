@@ -1,0 +1,308 @@
+"""`logchord source add URL`: what it is, what is still to be said, and a first look."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import click
+import httpx
+from pydantic import ValidationError
+
+from api.cli import api_client, output
+from api.cli.output import CommandError
+from api.cli.render.terminal import plain
+from api.cli.source import advice as source_advice
+from api.cli.source import ages, config_file
+from shared.adapter_contract.contract import AdapterDescriptor
+from shared.errors import ConfigurationError, LogchordError
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
+from shared.sources.admin.check_source import Checked, check_configured
+from shared.sources.admin.detect_adapter import Candidate, Tried, recognise
+
+# What an adapter asks for where it cannot tell which field is which.
+_MAPS = frozenset({"args.map", "args.columns"})
+
+
+@click.command()
+@click.argument("address")
+@click.option("--name", help="How it is called here; none: after its host.")
+@click.option("--adapter", help="What it is, where that cannot be recognised.")
+@click.option("--timezone", help="What zone its naive times mean.")
+@click.option("--user", help="Login name, if it wants a login.")
+@click.option("--secret", help="Variable or file that holds the password.")
+@click.option(
+    "--ca-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Certificate of the server or its authority, if nobody else vouches for it.",
+)
+@click.option("--logbook", "logbooks", multiple=True, help="Only this logbook.")
+@click.option(
+    "--map",
+    "places",
+    multiple=True,
+    metavar="FIELD=PLACE",
+    help="Which column or key holds a field of an entry; several of one are joined.",
+)
+@click.option("--time-format", help="How its times are written, such as '%d/%m/%Y'.")
+@click.option("--yes", is_flag=True, help="Ask nothing; fail instead.")
+def add(  # noqa: PLR0913 - one for each option
+    *,
+    address: str,
+    name: str | None,
+    adapter: str | None,
+    timezone: str | None,
+    user: str | None,
+    secret: str | None,
+    ca_file: str | None,
+    logbooks: tuple[str, ...],
+    places: tuple[str, ...],
+    time_format: str | None,
+    yes: bool,
+) -> int:
+    """Recognise the logbook at ADDRESS, check it, and write it into the configuration.
+
+    Its history is then loaded, the newest entries first, while new ones come in.
+    """
+    out = output.current()
+    asks = not yes and sys.stdin.isatty()
+    place = _place(address, ca_file)
+    name = name or _name_of(address)
+    given = _probe(place, user, secret)
+    # As every process finds it, whichever folder it runs in.
+    address = place.get("path", address)
+    found = _found(out, address, given, adapter, name=name, asks=asks)
+    source = {"adapter": found.adapter, **place, **dict(found.found.settings)}
+    descriptor = load_adapter.adapter_class(found.adapter).descriptor
+    if user or secret:
+        source |= _login(source, descriptor, user, secret)
+    if logbooks:
+        source["args"] = {**source.get("args", {}), "logbooks": list(logbooks)}
+    if places:
+        source["args"] = {**source.get("args", {}), "map": _map(places)}
+    elif _MAPS.intersection(found.found.asks):
+        raise CommandError(_unmapped(found), exit_code=output.USAGE)
+    if time_format:
+        source["args"] = {**source.get("args", {}), "time_format": time_format}
+    if timezone is None and (descriptor.naive_times or "timezone" in found.found.asks):
+        timezone = _ask(asks, "Its times have no zone. Which is it", "--timezone")
+    if timezone:
+        source["timezone"] = timezone
+    path = config_file.path_of(os.environ)
+    settings = _settings_with(path, name, source)
+    checked = check_configured(settings, name, settings.sources[name])
+    _show(out, found, checked)
+    if not checked.ok:
+        advice = source_advice.unanswered(checked.reason, source)
+        raise _not_added("it does not answer as it should.", advice)
+    if checked.reason is not None:
+        advice = source_advice.unread(checked.reason, is_mapped=bool(places))
+        raise _not_added("none of its entries could be read.", advice)
+    _write(out, path, name, source)
+    return output.DONE
+
+
+def _not_added(why: str, advice: str) -> CommandError:
+    message = "\n".join(one for one in (f"It was not added: {why}", advice) if one)
+    return CommandError(message, exit_code=output.FAILED)
+
+
+def _place(address: str, ca_file: str | None) -> dict[str, Any]:
+    if urlsplit(address).scheme in {"http", "https"}:
+        trusted = {"ca_file": str(Path(ca_file).absolute())} if ca_file else {}
+        return {"base_url": address.rstrip("/"), **trusted}
+    if "://" in address:
+        message = f"{urlsplit(address).scheme} is not asked; http and https are."
+        raise CommandError(message, exit_code=output.USAGE)
+    return {"path": str(Path(address).expanduser().absolute())}
+
+
+def _login(
+    source: dict[str, Any],
+    descriptor: AdapterDescriptor,
+    user: str | None,
+    secret: str | None,
+) -> dict[str, Any]:
+    """Return a login where its adapter looks for it: its own form, or HTTP's."""
+    if {"user", "password"} <= descriptor.args.model_fields.keys():
+        return {"args": {**source.get("args", {}), "user": user, "password": secret}}
+    return {"auth": {"kind": "basic", "user": user, "secret": secret}}
+
+
+def _probe(
+    place: dict[str, Any], user: str | None, secret: str | None
+) -> SourceSettings:
+    login = {"kind": "basic", "user": user, "secret": secret} if user else {}
+    try:
+        return SourceSettings.model_validate({**place, "auth": login})
+    except ValidationError as exc:
+        raise CommandError(_reason(exc), exit_code=output.USAGE) from None
+
+
+def _reason(exc: ValidationError) -> str:
+    """Say what is wrong without repeating the value, which may hold a password."""
+    first = exc.errors(include_url=False, include_input=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg'].removeprefix('Value error, ')}."
+
+
+def _map(places: tuple[str, ...]) -> dict[str, str | list[str]]:
+    """Return what stands where, in the order in which it was said."""
+    said: dict[str, list[str]] = {}
+    for one in places:
+        field, mark, place = one.partition("=")
+        if not (field and mark and place):
+            message = f"{one!r} names no field and place; such as text=Description."
+            raise CommandError(message, exit_code=output.USAGE)
+        said.setdefault(field, []).append(place)
+    return {field: at[0] if len(at) == 1 else at for field, at in said.items()}
+
+
+def _unmapped(found: Candidate) -> str:
+    return (
+        f"This is {found.title}: {plain(found.found.why)}. Say which of them is which"
+        " field of an entry, as in --map text=PLACE --map entry_time=PLACE; the rest"
+        " becomes metadata. See docs/how-to/add-a-source.md."
+    )
+
+
+def _found(
+    out: output.Output,
+    address: str,
+    given: SourceSettings,
+    adapter: str | None,
+    *,
+    name: str,
+    asks: bool,
+) -> Candidate:
+    tried = recognise(address, given, source=name)
+    if adapter is not None:
+        return _named(tried, adapter)
+    if tried.winner is not None:
+        return tried.winner
+    if not tried.candidates:
+        message = _nothing(address, given, tried)
+        raise CommandError(message, exit_code=output.NOT_FOUND)
+    for one in tried.candidates:
+        out.say(plain(f"  {one.adapter:<14} {one.title}: {one.found.why}"))
+    chosen = _ask(asks, "It could be any of these. Which is it", "--adapter")
+    return _named(tried, chosen)
+
+
+def _named(tried: Tried, adapter: str) -> Candidate:
+    from shared.adapter_contract.contract import Recognition
+
+    kind = load_adapter.adapter_class(adapter)
+    for one in tried.candidates:
+        if one.adapter == kind.descriptor.name:
+            return one
+    title = kind.descriptor.title
+    return Candidate(adapter, title, Recognition({}, 1.0, "as you say"))
+
+
+def _nothing(address: str, given: SourceSettings, tried: Tried) -> str:
+    """Say why nothing is recognised: it does not answer, or not as anything known."""
+    if given.path is not None and not _is_there(given.path):
+        return f"There is no file or folder at {given.path}."
+    if tried.failures:
+        place = {"base_url": given.base_url} if given.base_url else {}
+        first = tried.failures[0]
+        told = [one.message for one in tried.failures]
+        advice = source_advice.unrecognised(first.reason, place)
+        return "\n".join(one for one in ("It was not added.", *told, advice) if one)
+    return (
+        f"Nothing that is known here answers at {address}. Asked as:"
+        f" {', '.join(tried.asked)}.\nCheck the address in a browser. Name the software"
+        " with --adapter, or describe it to the adapter `generic_rest` in the"
+        " configuration: see docs/how-to/add-a-source.md."
+    )
+
+
+def _is_there(path: str) -> bool:
+    # A pattern need not match anything yet.
+    return Path(path).exists() or not {"*", "?", "["}.isdisjoint(path)
+
+
+def _ask(asks: bool, question: str, option: str) -> str:  # noqa: FBT001 - a plain fact
+    if not asks:
+        message = f"{question}? Say so with {option}."
+        raise CommandError(message, exit_code=output.USAGE)
+    answer: str = click.prompt(question, err=True)
+    return answer.strip()
+
+
+def _settings_with(path: Path, name: str, source: dict[str, Any]) -> Settings:
+    settings = Settings.load(os.environ)
+    if name in settings.sources:
+        message = f"There is a source {name} already; choose another --name."
+        raise CommandError(message, exit_code=output.USAGE)
+    try:
+        validated = SourceSettings.model_validate(source)
+    except ValidationError as exc:
+        message = f"sources.{name} for {path}: {_reason(exc)}"
+        raise ConfigurationError(message, config_key=f"sources.{name}") from None
+    sources = {**settings.sources, name: validated}
+    return settings.model_copy(update={"sources": sources})
+
+
+def _show(out: output.Output, found: Candidate, checked: Checked) -> None:
+    out.say(plain(f"This is {found.title}: {found.found.why.rstrip('.')}."))
+    for draft in checked.sample:
+        time = draft.entry_time
+        when = ages.when(time, checked.timezone) if time else ""
+        title = draft.title or draft.text[:60]
+        out.say(plain(f"  {when}  {', '.join(draft.authors)}  {title}"))
+    for one in checked.problems:
+        out.say(plain(f"  {one}"))
+
+
+def _write(out: output.Output, path: Path, name: str, source: dict[str, Any]) -> None:
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    # A file that names no source stands for the one that programs push to.
+    kept = "  api:\n    adapter: push\n"
+    text = config_file.with_source(text, name, source, kept)
+    config_file.write(path, text, os.environ)
+    out.data(f"added {name} to {path}")
+    try:
+        with api_client.open_client(out) as client:
+            problem = _taken_over(client, path, name)
+    except (CommandError, LogchordError, httpx.HTTPError) as exc:
+        if getattr(exc, "exit_code", output.TRY_AGAIN) == output.TRY_AGAIN:
+            out.say("Nothing runs here now; `logchord up` begins to read it.")
+        else:
+            out.complain(f"The running stack does not take it over: {exc}")
+        return
+    if problem is not None:
+        out.complain(problem)
+        return
+    out.say(f"It is being read; follow it with `logchord source show {name}`.")
+
+
+def _taken_over(client: httpx.Client, path: Path, name: str) -> str | None:
+    """Let the running stack read the file, and say what it lacks to read the source."""
+    found = api_client.call(client, "POST", "/v1/sources/reload")
+    for one in found["invalid"]:
+        if one["name"] == name:
+            return f"The running stack cannot read it: {one['message']}"
+    if name not in {*found["added"], *found["changed"]}:
+        return (
+            f"The running stack reads another file than {path.absolute()}: start it"
+            " where that lies, or name it in LOGCHORD_CONFIG."
+        )
+    try:
+        # Its environment is not this one's, and the secret may be missing there.
+        api_client.call(client, "POST", f"/v1/sources/{quote(name, safe='')}/check")
+    except CommandError as exc:
+        return f"The running stack does not get in as this command did:\n{exc.message}"
+    return None
+
+
+def _name_of(address: str) -> str:
+    host = urlsplit(address).hostname or Path(address).stem
+    return re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-") or "source"

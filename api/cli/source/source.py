@@ -1,0 +1,288 @@
+"""`logchord source`: how each source stands, and what an admin does to it."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from api.cli import api_client, output
+from api.cli.render.terminal import plain
+from api.cli.source import ages, findings
+from api.cli.source.add import add
+
+if TYPE_CHECKING:
+    import httpx
+
+_PATH = "/v1/sources"
+_KINDS = ("tail", "reconcile", "backfill", "reparse")
+_ENDED = frozenset({"done", "partial", "failed"})
+
+
+@click.group()
+def source() -> None:
+    """See how sources stand; check, run, pause and resume them."""
+
+
+source.add_command(add)
+
+
+@source.command("list")
+def list_sources() -> None:
+    """List every source, how far behind it is, and what is wrong with it."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        found = api_client.call(client, "GET", _PATH)["items"]
+    if out.as_json:
+        out.document(found)
+        return
+    rows = [_row(one) for one in found]
+    head = ("SOURCE", "ADAPTER", "ENTRIES", "NEWEST", "ANSWERED", "BACK TO", "STATE")
+    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    for row in (head, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        out.data("  ".join(cells).rstrip())
+    for one in found:
+        if one["degraded"]:
+            out.say(plain(one["degraded"]))
+
+
+@source.command()
+@click.argument("name")
+def show(*, name: str) -> None:
+    """Show one source, with its last run."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        one = api_client.call(client, "GET", _address(name))
+    if out.as_json:
+        out.document(one)
+        return
+    last = one["last_run"] or {}
+    for label, value in (
+        ("source", one["name"]),
+        ("adapter", one["adapter"]),
+        ("state", _state(one)),
+        ("what to do", one["degraded"]),
+        ("entries", _entries(one)),
+        ("logbooks", ", ".join(one["logbooks"])),
+        ("time zone", one["timezone"]),
+        ("newest entry", _ago(one["lag_seconds"])),
+        ("last answer", _ago(one["since_success_seconds"])),
+        ("complete back to", one["complete_from"]),
+        ("complete up to", one["complete_to"]),
+        ("next run", one["next_run_at"]),
+        ("last run", f"{last.get('kind')} {_counts(last)}" if last else None),
+    ):
+        if value is not None:
+            out.data(f"{label:<17} {plain(value)}")
+
+
+@source.command()
+@click.argument("name")
+def check(*, name: str) -> int:
+    """Read one page of a source, show it, and store nothing."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        found = api_client.call(client, "POST", f"{_address(name)}/check")
+    if out.as_json:
+        out.document(found)
+        return output.DONE
+    out.data(f"It answers in {found['took_ms']:.0f} ms.")
+    for label, told in findings.lines(found):
+        out.data(plain(f"  {label:<13} {told}"))
+    for one in found["sample"]:
+        authors = ", ".join(one["authors"])
+        time_of = one["entry_time"]
+        when = findings.when(time_of, found["timezone"]) if time_of else ""
+        out.data(plain(f"  {when}  {one['external_id']}  {authors}"))
+        out.data(plain(f"    {one['title'] or one['text'][:80]}"))
+    for one in found["problems"]:
+        out.say(plain(one))
+    return output.DONE
+
+
+@source.command()
+@click.argument("name")
+@click.option(
+    "--kind",
+    type=click.Choice(_KINDS),
+    default="tail",
+    show_default=True,
+    help="Which.",
+)
+@click.option("--from", "start", help="Only from this time on, as RFC 3339.")
+@click.option("--to", "end", help="Only before this time.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many entries.")
+@click.option("--dry-run", is_flag=True, help="Read and count, store nothing.")
+@click.option(
+    "--confirm-prune", is_flag=True, help="Delete more than the safety share."
+)
+@click.option("--wait", is_flag=True, help="Wait for its end, and say what it found.")
+def trigger(
+    *,
+    name: str,
+    kind: str,
+    start: str | None,
+    end: str | None,
+    limit: int | None,
+    dry_run: bool,
+    confirm_prune: bool,
+    wait: bool,
+) -> int:
+    """Run a source now."""
+    out = output.current()
+    asked = {
+        "kind": kind,
+        "from": start,
+        "to": end,
+        "limit": limit,
+        "dry_run": dry_run,
+        "confirm_prune": confirm_prune,
+    }
+    body = {key: value for key, value in asked.items() if value is not None}
+    with api_client.open_client(out) as client:
+        answer = api_client.call(client, "POST", f"{_address(name)}/trigger", json=body)
+        run = _wait(client, out, answer["run_id"]) if wait else None
+    if out.as_json:
+        out.document(run or answer)
+    elif run is None:
+        out.data(answer["run_id"])
+    else:
+        out.data(_counts(run))
+    return output.FAILED if run and run["state"] != "done" else output.DONE
+
+
+@source.command()
+@click.argument("name")
+def pause(*, name: str) -> None:
+    """Ask a source no more until it is resumed."""
+    _operate(name, "pause")
+
+
+@source.command()
+@click.argument("name")
+def resume(*, name: str) -> None:
+    """Ask a source again, at once and with no failure counted."""
+    _operate(name, "resume")
+
+
+@source.command("reload")
+@click.option(
+    "--confirm-identity",
+    is_flag=True,
+    help="Also where every record comes as a new entry by it.",
+)
+def reload_sources(*, confirm_identity: bool) -> int:
+    """Take over what the configuration file says of sources by now."""
+    out = output.current()
+    params = {"confirm_identity": "true"} if confirm_identity else None
+    with api_client.open_client(out) as client:
+        found = api_client.call(client, "POST", f"{_PATH}/reload", params=params)
+    if out.as_json:
+        out.document(found)
+    else:
+        for word in ("added", "changed", "removed"):
+            for name in found[word]:
+                out.data(f"{word} {name}")
+        for one in found["invalid"]:
+            out.complain(f"{one['name']}: {one['message']}")
+    return output.FAILED if found["invalid"] else output.DONE
+
+
+@source.command("runs")
+@click.argument("name")
+@click.option(
+    "--limit", type=click.IntRange(min=1, max=100), default=20, help="At most so many."
+)
+def list_runs(*, name: str, limit: int) -> None:
+    """List the runs of a source, the newest first."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        params = {"source": name, "limit": limit}
+        found = api_client.call(client, "GET", "/v1/runs", params=params)["items"]
+    if out.as_json:
+        out.document(found)
+        return
+    if not found:
+        out.say(f"No run of {plain(name)} is known; `logchord source list` names them.")
+    for one in found:
+        reason = (one["error"] or {}).get("message", "")
+        started = one["started_at"] or "not yet"
+        state = f"{one['kind']:<9}  {one['state']:<7}  {_counts(one)}"
+        line = f"{one['run_id']}  {started}  {state}"
+        out.data(plain(f"{line}  {reason}").rstrip())
+
+
+@source.command()
+@click.argument("run_id")
+def cancel(*, run_id: str) -> None:
+    """End a run here and now; what it has stored stays."""
+    out = output.current()
+    with api_client.open_client(out) as client:
+        run = api_client.call(client, "DELETE", f"/v1/runs/{quote(run_id, safe='')}")
+    if out.as_json:
+        out.document(run)
+    else:
+        out.data(f"{run['source']} {run['kind']} {_counts(run)}")
+
+
+def _operate(name: str, what: str) -> None:
+    out = output.current()
+    with api_client.open_client(out) as client:
+        one = api_client.call(client, "POST", f"{_address(name)}/{what}")
+    if out.as_json:
+        out.document(one)
+    else:
+        out.data(f"{one['name']} {_state(one)}")
+
+
+def _wait(client: httpx.Client, out: output.Output, run_id: str) -> dict[str, Any]:
+    while True:
+        run: dict[str, Any] = api_client.call(client, "GET", f"/v1/runs/{run_id}")
+        if run["state"] in _ENDED:
+            return run
+        out.say(_counts(run))
+        time.sleep(1)
+
+
+def _entries(one: dict[str, Any]) -> str:
+    return f"{one['entries']} or more" if one["more_entries"] else str(one["entries"])
+
+
+def _row(one: dict[str, Any]) -> tuple[str, ...]:
+    back = (one["complete_from"] or "")[:10]
+    return (
+        plain(one["name"]),
+        one["adapter"],
+        _entries(one),
+        _ago(one["lag_seconds"]) or "-",
+        _ago(one["since_success_seconds"]) or "-",
+        back or "-",
+        _state(one),
+    )
+
+
+def _state(one: dict[str, Any]) -> str:
+    if one["paused"]:
+        return "paused"
+    if one["degraded"]:
+        return "degraded"
+    return "pushed" if one["kind"] == "push" else "ok"
+
+
+def _counts(run: dict[str, Any]) -> str:
+    named = ("added", "updated", "unchanged", "deleted", "quarantined", "rejected")
+    told = ", ".join(f"{name} {run[name]}" for name in named if run.get(name))
+    if run.get("waiting"):
+        return f"{run['state']}: {findings.waits(run['waiting'])}"
+    return f"{run.get('state')}: seen {run.get('seen')}" + (f", {told}" if told else "")
+
+
+def _ago(seconds: float | None) -> str | None:
+    return None if seconds is None else ages.ago(seconds)
+
+
+def _address(name: str) -> str:
+    return f"{_PATH}/{quote(name, safe='')}"

@@ -1,0 +1,1 @@
+"""`logchord up` and `down`: the whole system on this machine."""

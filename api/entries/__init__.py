@@ -1,0 +1,1 @@
+"""Entries pushed, edited, uploaded, read."""

@@ -1,0 +1,107 @@
+"""Entries as every route gives them: with what belongs to them, in one shape."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fastapi import Response
+
+from api.entries.schemas.entries import entry_out
+from api.server.json_response import as_json
+from shared.embedding.vectors import live_models
+from shared.entries import entry_links
+from shared.entries.reading import findings_shown, read_entries, revisions
+from shared.entries.saving import attachment_rows
+from shared.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from api.context import ApiContext
+    from shared.access.scope import Scope
+    from shared.entries.reading.read_entries import Entry
+
+MAX_REVISION = 2**31 - 1
+_TAG = re.compile(r'"r(\d{1,10})(?:\+[a-z_+]{1,200})?"', re.ASCII)
+
+
+def bodies(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entries: Sequence[Entry],
+) -> list[dict[str, Any]]:
+    """Return the bodies of entries that the caller may read, in the same order."""
+    ids = [entry.entry_id for entry in entries]
+    linked = entry_links.of_entries(conn, scope, ids) if ids else {}
+    attached = attachment_rows.of_entries(conn, scope.tenant, ids) if ids else {}
+    known = live_models.stages(conn, ctx.settings) if entries else ()
+    digests = findings_shown.digests(conn, scope.tenant, ids) if ids else {}
+    parents = [(one.source, one.reply_to) for one in entries if one.reply_to]
+    # What is hidden from the caller is named no more than what is not there.
+    visible = entry_links.visible(conn, scope, parents)
+    made = []
+    for one in entries:
+        entry = one
+        if (one.source, one.reply_to) not in visible:
+            entry = replace(one, reply_to=None)
+        source = ctx.settings.sources.get(entry.source)
+        template = source.entry_url_template if source else None
+        key = entry.entry_id
+        made.append(
+            entry_out(
+                entry,
+                known,
+                template,
+                linked.get(key, ()),
+                attached.get(key, ()),
+                digests.get((key, entry.revision), findings_shown.NO_DIGEST),
+            )
+        )
+    return made
+
+
+def answer(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    entry: Entry | None,
+    revision: int | None,
+    if_none_match: str | None,
+) -> Response:
+    """Answer with one entry, as it is or was; 304 to whoever has it already."""
+    entry = read_entries.present(entry)
+    if revision is not None and revision != entry.revision:
+        old = revisions.at(conn, scope.tenant, entry.entry_id, revision)
+        if old is None:
+            raise NotFoundError
+        entry = revisions.as_it_was(entry, old)
+    headers = {"ETag": tag_of(entry)}
+    if {"*", headers["ETag"]}.intersection(_given(if_none_match)):
+        return Response(status_code=304, headers=headers)
+    (body,) = bodies(ctx, conn, scope, [entry])
+    body["findings"] = findings_shown.of_entry(
+        conn, scope, entry.entry_id, entry.revision
+    )
+    return as_json(body, headers=headers)
+
+
+def names(header: str | None, revision: int) -> bool:
+    """Tell whether an If-Match header names this revision, however it was read."""
+    tags = [_TAG.fullmatch(one) for one in _given(header)]
+    return "*" in _given(header) or any(
+        found is not None and int(found[1]) == revision for found in tags
+    )
+
+
+def tag_of(entry: Entry) -> str:
+    """Return what changes with the revision, and with what its reading came to."""
+    return f'"{"+".join([f"r{entry.revision}", *entry.read_flags])}"'
+
+
+def _given(header: str | None) -> list[str]:
+    return [one.strip().removeprefix("W/") for one in (header or "").split(",")]

@@ -1,0 +1,72 @@
+"""Refuses pushes while too much live work is due, by a counter renewed each second."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Collection
+
+from shared.errors import CapacityError, DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+from shared.work import lag
+
+log = get_logger()
+
+REFRESH_SECONDS = 1.0
+# A long count comes less often: it takes five per cent of the time at most.
+_SHARE = 20.0
+_MOST_SECONDS = 10.0
+
+
+class Backlog:
+    """How much live work is due, as of a moment ago."""
+
+    def __init__(self, pool: Pool, that_run: Collection[str], most: int) -> None:
+        self._pool = pool
+        self._that_run = that_run
+        self._most = most
+        self._due = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def check(self) -> None:
+        """Raise 429 `backlog_full` when more is due than the setting allows."""
+        if self._due > self._most:
+            raise CapacityError(
+                "More work is due than can be taken on; try again later.",
+                code="backlog_full",
+                retry_after_seconds=10,
+            )
+
+    async def start(self) -> None:
+        """Begin to count."""
+        self._task = asyncio.create_task(self._run(), name="backlog")
+
+    async def stop(self) -> None:
+        """Stop counting."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            took = 0.0
+            try:
+                self._due, took = await asyncio.to_thread(self._count)
+            except (DatabaseConnectionError, DatabaseQueryError) as exc:
+                log.warning("backlog_not_counted", code=exc.error_code)
+            await asyncio.sleep(pause_seconds(took))
+
+    def _count(self) -> tuple[int, float]:
+        with connection(self._pool) as conn:
+            # What waits for a connection is no cost of the count.
+            began = time.monotonic()
+            due = lag.live_due(conn, self._that_run, most=self._most)
+            return due, time.monotonic() - began
+
+
+def pause_seconds(took: float) -> float:
+    """Return how long to wait after a count that took so long."""
+    return min(_MOST_SECONDS, max(REFRESH_SECONDS, took * _SHARE))

@@ -1,0 +1,1 @@
+"""Routes of entries, threads, attachments and changes."""

@@ -1,0 +1,236 @@
+"""Files beside entries: listed, sent, and given back as bytes that nobody runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from typing import Annotated, Any
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
+
+from api.context import Caller, Ctx, needs
+from api.entries.schemas.attachments import (
+    AttachmentList,
+    AttachmentOut,
+    attachment_out,
+    inline_out,
+)
+from api.entries.uploads import Upload
+from api.server.errors import CarriedError, documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.enrich.attachments import attachment_states
+from shared.enrich.attachments.file_store import FileStore
+from shared.enrich.attachments.file_type import OCTETS, SHOWN_TYPES, shown_type
+from shared.entries.reading import inline_images, read_entries
+from shared.entries.saving import attachment_rows
+from shared.entries.saving.attachment_rows import Attached
+from shared.errors import (
+    GoneError,
+    IngestionError,
+    InvalidRequestError,
+    NotFoundError,
+    Severity,
+    SourceUnreachableError,
+)
+from shared.postgres.pool import connection
+
+router = APIRouter(prefix="/v1", tags=["attachments"], route_class=DoorRoute)
+
+_MULTIPART = "multipart/form-data"
+_PIECE = 262_144
+_CHARSET = re.compile(r"(?i)\bcharset\s{0,9}=\s{0,9}\"?([^\";\s]{0,40})")
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            _MULTIPART: {
+                "schema": {
+                    "type": "object",
+                    "required": ["file"],
+                    "additionalProperties": False,
+                    "properties": {"file": {"type": "string", "format": "binary"}},
+                }
+            }
+        },
+    }
+}
+# Whatever it is, nobody runs it.
+_INERT = {"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff"}
+_JPEG = "image/jpeg"
+_UNIQUE_KEY = Header(
+    description="The same key again gets the same answer.",
+    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
+)
+
+
+@router.get(
+    "/entries/{entry_id}/attachments",
+    summary="List the files of an entry",
+    response_model=AttachmentList,
+    responses=documented(404, 410),
+    dependencies=[Depends(needs("read"))],
+)
+def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Every file, those too that are still to be fetched or lie elsewhere."""
+    with connection(ctx.pool) as conn:
+        entry = read_entries.present(read_entries.current(conn, caller.scope, entry_id))
+        found = attachment_rows.of_entries(conn, caller.scope.tenant, [entry_id])
+    files = found.get(entry_id, [])
+    shown = inline_images.shown(entry.text, entry.text_format, files)
+    items = [attachment_out(one) for one in files]
+    return as_json({"items": items, "inline": inline_out(shown), "next_cursor": None})
+
+
+@router.post(
+    "/entries/{entry_id}/attachments",
+    summary="Attach a file to an entry",
+    response_model=AttachmentOut,
+    status_code=201,
+    responses={
+        200: {"model": AttachmentOut, "description": "It was attached before."},
+        **documented(404, 409, 410, 502),
+    },
+    openapi_extra=_BODY,
+    dependencies=[Depends(needs("ingest"))],
+)
+async def post_attachment(
+    entry_id: UUID,
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    idempotency_key: Annotated[str | None, _UNIQUE_KEY] = None,
+) -> Response:
+    """Answer once the file is stored and named; an archive is looked through first."""
+    await ctx.uploads.check(caller.scope, entry_id)
+    async with _sent(request) as sent:
+        taken = await ctx.uploads.take(caller.scope, entry_id, sent, idempotency_key)
+    headers = {"Idempotency-Replayed": "true"} if taken.replayed else None
+    return as_json(taken.body, taken.status, headers)
+
+
+@router.get(
+    "/attachments/{attachment_id}",
+    summary="Read a file",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "Its bytes, never to be shown in place.",
+            "content": {kind: {} for kind in (OCTETS, *sorted(SHOWN_TYPES))},
+        },
+        **documented(404, 410, 502),
+    },
+    dependencies=[Depends(needs("read"))],
+)
+def get_attachment(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """The bytes as they are stored; only four kinds of pictures keep their type."""
+    with connection(ctx.pool) as conn:
+        found = attachment_states.one(conn, caller.scope, attachment_id)
+    if found is None:
+        raise NotFoundError
+    one, is_deleted = found
+    if is_deleted:
+        raise GoneError
+    if one.state != "stored" or one.sha256 is None or one.size is None:
+        raise _not_here(one)
+    headers = {
+        "Content-Disposition": _disposition(one.filename),
+        "Content-Length": str(one.size),
+        **_INERT,
+    }
+    pieces = _opened(ctx.uploads.store, one.sha256, one.size)
+    media_type = shown_type(one.media_type)
+    return StreamingResponse(pieces, headers=headers, media_type=media_type)
+
+
+@router.get(
+    "/attachments/{attachment_id}/thumbnail",
+    summary="Read the small picture of a file",
+    response_class=Response,
+    responses={
+        200: {"description": "A JPEG of our own making.", "content": {_JPEG: {}}},
+        **documented(404, 410),
+    },
+    dependencies=[Depends(needs("read"))],
+)
+def get_thumbnail(attachment_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """The picture made smaller, without what stood beside its pixels."""
+    with connection(ctx.pool) as conn:
+        found = attachment_states.thumbnail(conn, caller.scope, attachment_id)
+    if found is None:
+        raise NotFoundError
+    picture, is_deleted = found
+    if is_deleted:
+        raise GoneError
+    headers = {"Content-Disposition": 'attachment; filename="thumbnail.jpg"', **_INERT}
+    return Response(picture, headers=headers, media_type=_JPEG)
+
+
+@asynccontextmanager
+async def _sent(request: Request) -> AsyncIterator[Upload]:
+    """Read the form to its end, its file into a place without a name."""
+    kind, _, options = request.headers.get("content-type", "").partition(";")
+    charset = _CHARSET.search(options)
+    # Some names of charsets make the framework's parser raise what it does not expect.
+    is_known = charset is None or charset[1].lower() in {"utf-8", "utf8"}
+    if kind.strip().lower() != _MULTIPART or not is_known:
+        message = f"The body must be {_MULTIPART}, in UTF-8, with one field `file`."
+        raise InvalidRequestError(message, code="unsupported_media_type")
+    try:
+        form = await request.form(max_files=1, max_fields=0)
+    except CarriedError:
+        raise
+    except HTTPException as exc:
+        message = f"The form cannot be read: {exc.detail}"
+        raise InvalidRequestError.field("file", "form_invalid", message) from exc
+    try:
+        sent = form.get("file")
+        if not isinstance(sent, UploadFile):
+            message = "The form needs one field, `file`, with a filename."
+            raise InvalidRequestError.field("file", "missing", message)
+        yield Upload(sent.file, sent.filename or "", sent.content_type)
+    finally:
+        await form.close()
+
+
+def _opened(store: FileStore, sha256: bytes, size: int) -> Iterator[bytes]:
+    """Open a file before anything is answered; it is closed when it has been read."""
+    if not store.has(sha256, size):
+        message = "The file is not in the store of attached files."
+        raise SourceUnreachableError(message, reason="not_in_store")
+    with ExitStack() as opening:
+        file = opening.enter_context(store.open(sha256))
+        opened = opening.pop_all()
+
+    def pieces() -> Iterator[bytes]:
+        with opened:
+            while piece := file.read(_PIECE):
+                yield piece
+
+    return pieces()
+
+
+def _not_here(one: Attached) -> IngestionError:
+    if one.state == "due":
+        message = "The file is still to be fetched from its source; try again shortly."
+        return SourceUnreachableError(message, reason="due", retry_after_seconds=5)
+    where = f"; it is at {one.url}" if one.url else ""
+    error = SourceUnreachableError(f"The file is not here{where}.", reason=one.state)
+    error.severity, error.retriable = Severity.CRITICAL, False
+    return error
+
+
+def _disposition(filename: str) -> str:
+    """Name the file to whoever saves it, whatever stands in its name."""
+    plain = "".join(
+        char if char.isascii() and char.isprintable() and char not in '"\\/%' else "_"
+        for char in filename[:200]
+    )
+    whole = quote(filename[:1000], safe="", errors="replace")
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}"

@@ -1,0 +1,185 @@
+"""The feed of changes, for programs that keep a copy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Annotated, Any, Literal, LiteralString, TypeVar
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.entries.entry_bodies import bodies
+from api.entries.schemas.changes import ChangePage
+from api.entries.schemas.entries import timestamp
+from api.server import thread_pool
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.access.cursors import Binding, Signer
+from shared.access.scope import Scope
+from shared.entries.identity import source_uri
+from shared.entries.reading import change_feed, read_entries
+from shared.entries.reading.change_feed import Place, Told
+from shared.postgres.pool import connection
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+router = APIRouter(prefix="/v1/changes", tags=["entries"], route_class=DoorRoute)
+
+T = TypeVar("T")
+
+_POLL_SECONDS = (0.1, 0.25, 0.5)
+# A place behind an embargo is told whole, however many replies it has.
+_AT_ONCE = 1000
+# What concerns others is looked past within one request, up to here.
+_LOOKS = 20
+# Of whole texts in one answer: a hundred of a megabyte take the API eight hundred.
+_MAX_CHARS = 4_000_000
+_ONE_SNAPSHOT: LiteralString = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
+# Whoever keeps a copy may come back after years.
+_FOREVER_SECONDS = 100 * 365 * 86_400.0
+
+
+@router.get(
+    "",
+    summary="List what changed",
+    response_model=ChangePage,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+async def list_changes(
+    caller: Caller,
+    ctx: Ctx,
+    after: Annotated[
+        str | None,
+        Query(max_length=512, description="A `next_after`; absent: from the start."),
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 100,
+    wait_ms: Annotated[
+        int, Query(ge=0, le=30_000, description="Wait so long while there is nothing.")
+    ] = 0,
+    detail: Annotated[
+        Literal["brief", "full"],
+        Query(description="`brief` cuts each text to 500 characters."),
+    ] = "brief",
+) -> Response:
+    """Each change once every older transaction has ended: none is ever missed."""
+    feed = _Feed(ctx, caller.scope, limit, whole=detail == "full")
+    place = await asyncio.to_thread(feed.open, after) if after else Place()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + wait_ms / 1000
+    pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
+    while True:
+        items, place = await thread_pool.run_step(feed.read, place)
+        left = deadline - loop.time()
+        if items or left <= 0:
+            break
+        await asyncio.sleep(min(next(pauses), left))
+    body = {"items": items, "next_after": await asyncio.to_thread(feed.close, place)}
+    return as_json(body)
+
+
+class _Feed:
+    """The changes as one caller may see them."""
+
+    def __init__(
+        self, ctx: ApiContext, scope: Scope, limit: int, *, whole: bool
+    ) -> None:
+        self._ctx = ctx
+        self._scope = scope
+        self._limit = limit
+        self._whole = whole
+        # Of a tenant, not of a key: a place shows nothing, and keys are replaced.
+        self._binding = Binding("GET /v1/changes", scope.tenant, "", 0)
+
+    def open(self, after: str) -> Place:
+        """Return the place behind a `next_after`, or raise `bad_cursor`."""
+        epoch, xid, entry_id, at = self._signer().open(after, self._binding)
+        when = None if at is None else datetime.fromisoformat(at)
+        return Place(epoch, xid, UUID(entry_id), when)
+
+    def close(self, place: Place) -> str:
+        """Return the `next_after` of a place."""
+        at = None if place.at is None else place.at.isoformat()
+        plain = [place.epoch, place.xid, str(place.entry_id), at]
+        return self._signer().make(plain, self._binding)
+
+    def read(self, place: Place) -> tuple[list[dict[str, Any]], Place]:
+        """Return the next changes, each with its entry, and where they end."""
+        with connection(self._ctx.pool) as conn:
+            # One look at the entries and at their changes: an edit between the two
+            # would tell a change of today with the text of tomorrow.
+            conn.execute(_ONE_SNAPSHOT)
+            told = self._next(conn, place)
+            read = self._entries(conn, told)
+            if self._whole and (most := _fitting(told, read)) < len(told.changes):
+                told = self._next(conn, place, limit=most)
+            if self._whole:
+                read = self._entries(conn, told, whole=True)
+            found = [
+                body
+                for some in _slices(list(read.values()))
+                for body in bodies(self._ctx, conn, self._scope, some)
+            ]
+        entries = {body["entry_id"]: body for body in found}
+        tenant = self._scope.tenant
+        items = [
+            {
+                "change": one.told_as,
+                "entry_id": str(one.entry_id),
+                "source_uri": source_uri(tenant, one.source, one.external_id),
+                "revision": one.revision,
+                "changed_at": timestamp(one.changed_at),
+                "entry": entries.get(str(one.entry_id)),
+            }
+            for one in told.changes
+        ]
+        return items, told.place
+
+    def _next(
+        self,
+        conn: Connection[TupleRow],
+        place: Place,
+        limit: int | None = None,
+    ) -> Told:
+        for _ in range(_LOOKS):
+            told = change_feed.since(
+                conn, self._scope, place, limit=limit or self._limit
+            )
+            place = told.place
+            if told.changes or not told.more:
+                break
+        return told
+
+    def _entries(
+        self, conn: Connection[TupleRow], told: Told, *, whole: bool = False
+    ) -> dict[UUID, read_entries.Entry]:
+        wanted = [one.entry_id for one in told.changes if one.visible]
+        read: dict[UUID, read_entries.Entry] = {}
+        for ids in _slices(wanted):
+            read |= read_entries.some(conn, self._scope, ids, whole=whole)
+        return read
+
+    def _signer(self) -> Signer:
+        return Signer(self._ctx.secret(), _FOREVER_SECONDS)
+
+
+def _slices(several: list[T]) -> Iterator[list[T]]:
+    for start in range(0, len(several), _AT_ONCE):
+        yield several[start : start + _AT_ONCE]
+
+
+def _fitting(told: Told, read: Mapping[UUID, read_entries.Entry]) -> int:
+    """Return how many changes one answer holds with their whole texts; at least one."""
+    chars = 0
+    for number, one in enumerate(told.changes):
+        chars += read[one.entry_id].text_chars if one.entry_id in read else 0
+        if chars > _MAX_CHARS:
+            return max(1, number)
+    return len(told.changes)

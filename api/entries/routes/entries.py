@@ -1,0 +1,293 @@
+"""Entries: pushed, listed, read and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+
+from api.context import Caller, Ctx, caller, context, needs
+from api.entries import push_stream, pushes, until_indexed
+from api.entries.entry_bodies import MAX_REVISION, answer, bodies, names
+from api.entries.schemas.entries import (
+    EntryOut,
+    EntryPage,
+    PushBody,
+    RevisionPage,
+    revision_out,
+)
+from api.entries.schemas.pushed import PushedEntries, PushedEntry
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRequest, DoorRoute, Handler, check_media_type
+from shared.access import idempotency
+from shared.access.cursors import Binding
+from shared.entries.reading import read_entries, revisions
+from shared.entries.saving import write_rights
+from shared.entries.saving.save import tombstone
+from shared.entries.saving.validate import refuse_pulled
+from shared.errors import (
+    InvalidRequestError,
+    NotFoundError,
+)
+from shared.postgres.pool import connection
+from shared.stages import entry_stages
+from shared.text import door
+
+
+class PushRequest(DoorRequest):
+    """Entries are admitted one by one, so that a bad one refuses only itself."""
+
+    @staticmethod
+    def parse(body: bytes) -> Any:
+        """Return the document; the texts of its entries are still to be admitted."""
+        value = door.parse_json(body, max_values=door.MAX_JSON_VALUES)
+        if isinstance(value, dict) and isinstance(value.get("entries"), list):
+            door.check_tree({key: value[key] for key in value if key != "entries"})
+        else:
+            door.check_tree(value)
+        return value
+
+
+class PushRoute(DoorRoute):
+    """Where entries come in."""
+
+    request_class = PushRequest
+    not_built = frozenset(
+        {
+            *("author", "category", "date_from", "date_to", "detail", "device"),
+            *("end_date", "event_from", "event_to", "exclude_entry_ids", "fields"),
+            *("has_attachment", "kind", "language", "level", "max_chars", "origin"),
+            *("quantity", "shift", "start_date", "system", "tags"),
+            *("thread_id", "time_range"),
+        }
+    )
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler of a document, beside that of lines of any number."""
+        handle = super().get_route_handler()
+        if self.path_format != "/v1/entries" or "POST" not in (self.methods or ()):
+            return handle
+
+        async def either(request: Request) -> Response:
+            kind = request.headers.get("content-type", "").partition(";")[0]
+            if kind.strip().lower() != push_stream.MEDIA_TYPE:
+                return await handle(request)
+            check_media_type(request, push_stream.MEDIA_TYPE)
+            if request.query_params:
+                message = "A push by lines takes no parameters."
+                raise InvalidRequestError(message, code="unknown_filter")
+            ctx = await context(request)
+            who = await caller(request, ctx)
+            who.scope.require("ingest")
+            return push_stream.answer(request, ctx, who)
+
+        return either
+
+
+router = APIRouter(prefix="/v1/entries", tags=["entries"], route_class=PushRoute)
+
+_UNIQUE_KEY = Header(
+    description="The same key again gets the same answer.",
+    # Written down here and checked elsewhere: the refusal has a code of its own.
+    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
+)
+
+
+@router.post(
+    "",
+    summary="Push one entry, or many",
+    response_model=PushedEntry | PushedEntries,
+    status_code=200,
+    responses={
+        200: {"content": {push_stream.MEDIA_TYPE: push_stream.ANSWER}},
+        201: {"model": PushedEntry, "description": "The entry is new."},
+        **documented(409, 410),
+    },
+    openapi_extra={
+        "requestBody": {"content": {push_stream.MEDIA_TYPE: push_stream.BODY}}
+    },
+    dependencies=[Depends(needs("ingest"))],
+)
+async def post_entries(
+    body: PushBody,
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    idempotency_key: Annotated[str | None, _UNIQUE_KEY] = None,
+    wait_for: Annotated[
+        Literal["index"] | None, Query(description="Answer once it can be found.")
+    ] = None,
+    wait_ms: Annotated[int, Query(ge=0, le=30_000)] = 5000,
+) -> Response:
+    """Answer 201 or 200 once entry and due work are committed in Postgres."""
+    ctx.backlog.check()
+    asked = None
+    if idempotency_key is not None:
+        whole = await request.body()
+        who = caller.scope.key_id or caller.scope.subject
+        asked = idempotency.request(
+            caller.scope.tenant, who, "POST /v1/entries", idempotency_key, whole
+        )
+    verdict, replayed = await asyncio.to_thread(pushes.push, ctx, caller, body, asked)
+    answer = dict(verdict.body)
+    if wait_for is not None and verdict.entry_ids:
+        answer["indexed"] = await until_indexed.wait(ctx, verdict.entry_ids, wait_ms)
+    headers = {"Idempotency-Replayed": "true"} if replayed else None
+    return as_json(answer, verdict.status, headers)
+
+
+@router.get(
+    "",
+    summary="List entries",
+    response_model=EntryPage,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+def list_entries(
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[list[str] | None, Query(max_length=100)] = None,
+    logbook: Annotated[list[str] | None, Query(max_length=100)] = None,
+    external_id: Annotated[str | None, Query(min_length=1, max_length=255)] = None,
+    sort: Literal["newest", "oldest", "received"] = "newest",
+    include_deleted: bool = False,  # noqa: FBT001, FBT002 - a query parameter
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """Newest first by entry time; `total` counts what the filters leave."""
+    wanted = read_entries.ListingFilter(
+        sources=source,
+        logbooks=logbook,
+        external_id=external_id,
+        include_deleted=include_deleted,
+        sort=sort,
+    )
+    limit = ctx.settings.default_limit if limit is None else limit
+    if limit > ctx.settings.max_page_size:
+        message = f"limit: a page may hold {ctx.settings.max_page_size}."
+        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    scope = caller.scope
+    query = json.dumps([wanted.params, sort, scope.params], sort_keys=True)
+    who = scope.key_id or scope.subject
+    binding = Binding("GET /v1/entries", query, who, limit)
+    after = None
+    if cursor is not None:
+        time, entry_id = ctx.signer().open(cursor, binding)
+        after = read_entries.Place(datetime.fromisoformat(time), UUID(entry_id))
+    with connection(ctx.pool) as conn:
+        found = read_entries.listing(conn, scope, wanted, limit=limit + 1, after=after)
+        count = read_entries.total(conn, scope, wanted)
+        page, more = found[:limit], len(found) > limit
+        items = bodies(ctx, conn, scope, page)
+    next_cursor = None
+    if more:
+        last = page[-1]
+        time = last.received_at if sort == "received" else last.entry_time
+        place = [time.isoformat(), str(last.entry_id)]
+        next_cursor = ctx.signer().make(place, binding)
+    left_off = [n for n in (e.text_chars - len(e.text) for e in page) if n]
+    body = {
+        "items": items,
+        "cut": {"entries": len(left_off), "chars": sum(left_off)},
+        "next_cursor": next_cursor,
+        "total": count,
+    }
+    return as_json(body)
+
+
+@router.get(
+    "/{entry_id}",
+    summary="Read one entry",
+    response_model=EntryOut,
+    responses={
+        304: {"description": "Not changed since the revision named."},
+        **documented(404, 410),
+    },
+    dependencies=[Depends(needs("read"))],
+)
+def get_entry(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    revision: Annotated[int | None, Query(ge=1, le=MAX_REVISION)] = None,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The newest revision, or the one that is named, text exactly as received."""
+    with connection(ctx.pool) as conn:
+        entry = read_entries.current(conn, caller.scope, entry_id)
+        return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
+
+
+@router.get(
+    "/{entry_id}/revisions",
+    summary="List the revisions of one entry",
+    response_model=RevisionPage,
+    responses=documented(404, 410),
+    dependencies=[Depends(needs("read"))],
+)
+def list_revisions(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """Newest first, each with what it changed in title and text."""
+    limit = ctx.settings.default_limit if limit is None else limit
+    who = caller.scope.key_id or caller.scope.subject
+    binding = Binding("GET /v1/entries/revisions", str(entry_id), who, limit)
+    newest = MAX_REVISION
+    if cursor is not None:
+        (newest,) = ctx.signer().open(cursor, binding)
+    with connection(ctx.pool) as conn:
+        read_entries.present(read_entries.current(conn, caller.scope, entry_id))
+        found = revisions.until(
+            conn, caller.scope.tenant, entry_id, newest, limit=limit + 1
+        )
+    older: list[revisions.Revision | None] = [*found[1:], None]
+    items = [revision_out(*pair) for pair in zip(found, older, strict=True)][:limit]
+    next_cursor = None
+    if len(found) > limit:
+        next_cursor = ctx.signer().make([found[limit].number], binding)
+    return as_json({"items": items, "next_cursor": next_cursor})
+
+
+@router.delete(
+    "/{entry_id}",
+    summary="Delete one entry",
+    status_code=204,
+    response_class=Response,
+    responses=documented(404, 409, 412),
+    dependencies=[Depends(needs("ingest"))],
+)
+def delete_entry(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    reason: Annotated[str | None, Query(max_length=1000)] = None,
+    if_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Leave a tombstone: gone from every answer at once; a repeat is 204 too."""
+    gone = entry_stages.of_deleted(ctx.settings)
+    with connection(ctx.pool) as conn:
+        found = read_entries.current(conn, caller.scope, entry_id)
+        if found is None:
+            raise NotFoundError
+        refuse_pulled(ctx.settings, found.source)
+        # An edit on its way changes the revision, and perhaps who may delete it.
+        write_rights.hold(conn, caller.scope, entry_id)
+        entry = read_entries.current(conn, caller.scope, entry_id)
+        if entry is None:
+            raise NotFoundError
+        if if_match is not None and not names(if_match, entry.revision):
+            message = f"The entry is at revision {entry.revision} by now."
+            raise InvalidRequestError(message, code="revision_mismatch")
+        tombstone(conn, caller.scope.tenant, entry_id, reason=reason, stages=gone)
+    for stage in gone:
+        ctx.nudger.nudge(stage, [entry_id])
+    return Response(status_code=204)

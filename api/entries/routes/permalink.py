@@ -1,0 +1,59 @@
+"""The address of an entry that survives a rebuild from its source."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import unquote
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from api.context import Caller, Ctx, needs
+from api.entries.entry_bodies import MAX_REVISION, answer
+from api.entries.schemas.entries import EntryOut
+from api.server.errors import documented
+from api.strict_route import DoorRoute
+from shared.entries.reading import read_entries
+from shared.postgres.pool import connection
+
+router = APIRouter(prefix="/e", tags=["entries"], route_class=DoorRoute)
+
+_REVISION = re.compile(r"@([1-9][0-9]{0,9})\Z")
+
+
+@router.get(
+    "/{source}/{external_id:path}",
+    summary="Read one entry by its permalink",
+    response_model=EntryOut,
+    responses={
+        304: {"description": "Not changed since the revision named."},
+        **documented(404, 410),
+    },
+    dependencies=[Depends(needs("read"))],
+)
+def get_permalink(
+    source: str,
+    external_id: str,
+    request: Request,
+    caller: Caller,
+    ctx: Ctx,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """The newest revision, or after an `@` the one that is named."""
+    del external_id
+    name, revision = named(request, ctx.settings.base_path)
+    with connection(ctx.pool) as conn:
+        entry = read_entries.named(conn, caller.scope, source, name)
+        return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
+
+
+def named(request: Request, base_path: str) -> tuple[str, int | None]:
+    """Return external id and revision; an `@` of the id itself is written `%40`."""
+    raw: bytes = request.scope["raw_path"]
+    rest = raw.decode("ascii", "replace").removeprefix(f"{base_path}/e/")
+    # The second part: a slash of the source's name is percent-encoded.
+    rest = rest.partition("/")[2]
+    found = _REVISION.search(rest)
+    if found is None or int(found[1]) > MAX_REVISION:
+        return unquote(rest), None
+    return unquote(rest[: found.start()]), int(found[1])

@@ -1,0 +1,115 @@
+"""Threads: an entry, what it answers and what answers it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.entries.entry_bodies import bodies
+from api.entries.schemas.entries import timestamp
+from api.entries.schemas.threads import ThreadOut
+from api.server.errors import documented
+from api.strict_route import DoorRoute
+from shared.access.scope import Scope
+from shared.cards import incident
+from shared.cards.thread_tree import Node, tree
+from shared.entries import entry_links
+from shared.entries.reading import read_entries
+from shared.entries.reading.read_entries import Entry
+from shared.errors import NotFoundError
+from shared.postgres.pool import connection
+from shared.settings.text_sections import expected
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=DoorRoute)
+
+MAX_ENTRIES = 1000
+
+
+@router.get(
+    "/entries/{entry_id}/thread",
+    summary="Read the thread of an entry",
+    response_model=ThreadOut,
+    responses=documented(404, 410),
+    dependencies=[Depends(needs("read"))],
+)
+def get_thread_of(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Its members that the caller may see, oldest first; an entry alone is one.
+
+    Beside them, how things stand and the steps of the incident, as their texts say.
+    """
+    with connection(ctx.pool) as conn:
+        entry = read_entries.present(read_entries.current(conn, caller.scope, entry_id))
+        found = [entry]
+        if entry.thread_id is not None:
+            found = _members(conn, caller.scope, entry.thread_id)
+        return _answer(ctx, conn, caller.scope, entry.thread_id, found)
+
+
+@router.get(
+    "/threads/{thread_id}",
+    summary="Read a thread",
+    response_model=ThreadOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("read"))],
+)
+def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Its members that the caller may see, oldest first, with state and timeline."""
+    with connection(ctx.pool) as conn:
+        found = _members(conn, caller.scope, thread_id)
+        if not found:
+            raise NotFoundError
+        return _answer(ctx, conn, caller.scope, thread_id, found)
+
+
+def _members(conn: Connection[TupleRow], scope: Scope, thread_id: UUID) -> list[Entry]:
+    return read_entries.of_thread(conn, scope, thread_id, limit=MAX_ENTRIES + 1)
+
+
+def _answer(
+    ctx: ApiContext,
+    conn: Connection[TupleRow],
+    scope: Scope,
+    thread_id: UUID | None,
+    found: list[Entry],
+) -> Response:
+    entries = found[:MAX_ENTRIES]
+    shown = bodies(ctx, conn, scope, entries)
+    replaced = entry_links.replaced(conn, scope, thread_id) if thread_id else {}
+    told = incident.of_thread(
+        conn,
+        scope,
+        thread_id,
+        entries[0].entry_id,
+        lambda source: expected(ctx.settings, source, scope.tenant).zone,
+        ctx.searches.facility.incidents,
+    )
+    body = {
+        "thread_id": str(thread_id) if thread_id else None,
+        "title": next((one.title for one in entries if one.title), ""),
+        "state": told.state,
+        "entries": shown,
+        "tree": _with_links(tree(entries, replaced), shown),
+        "timeline": [
+            {**step._asdict(), "time": timestamp(step.time)} for step in told.timeline
+        ],
+        "timeline_complete": told.is_complete,
+        "complete": len(found) <= MAX_ENTRIES,
+    }
+    return Response(json.dumps(body, default=str), media_type="application/json")
+
+
+def _with_links(nodes: list[Node], shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the tree; what else an entry names is said beside its place."""
+    named = {
+        one["entry_id"]: [link for link in one["links"] if link["kind"] != "reply"]
+        for one in shown
+    }
+    return [{**one._asdict(), "links": named[str(one.entry_id)]} for one in nodes]

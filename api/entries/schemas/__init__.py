@@ -1,0 +1,1 @@
+"""Bodies of entries, threads, attachments and changes."""

@@ -1,0 +1,395 @@
+"""Entries as they come in and go out over REST."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+from uuid import UUID
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    FailFast,
+    Field,
+    RootModel,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.config import JsonDict
+
+from api.entries.schemas.attachments import AttachmentOut, attachment_out
+from shared.entries.draft import KINDS
+from shared.entries.identity import permalink, source_uri
+from shared.entries.reading.findings_shown import NO_DIGEST, Digest
+from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.revisions import Revision, difference
+from shared.entries.saving.attachment_rows import Attached
+from shared.messaging.broker import ATTACHMENTS_STAGE
+
+# More names than any body has; each one that is unknown costs a kilobyte to refuse.
+MAX_FIELDS = 100
+
+Name = Annotated[str, Field(max_length=255)]
+# How many there may be is a setting: so one wrong name is told, not a million.
+Names = Annotated[list[Name], FailFast()]
+Kind = Literal[
+    "logbook",
+    "shift_summary",
+    "procedure",
+    "maintenance",
+    "incident",
+    "device",
+    "attachment",
+    "ops_memory",
+]
+assert set(KINDS) == set(Kind.__args__)  # type: ignore[attr-defined]
+
+
+# Described here, read by the text door: what it refuses has codes of its own.
+Time = Annotated[
+    str,
+    Field(
+        json_schema_extra={
+            "format": "date-time",
+            "pattern": "^(19|20|21)[0-9]{2}-",
+            "examples": ["2026-03-02T05:10:00+01:00"],
+        }
+    ),
+]
+
+
+def _few_fields(value: Any) -> Any:
+    if isinstance(value, dict) and len(value) > MAX_FIELDS:
+        message = f"{len(value)} fields are too many"
+        raise ValueError(message)
+    return value
+
+
+def _both(one: str, many: str) -> JsonDict:
+    """Word what no field alone can: a value stands in one of two fields."""
+    values: JsonDict = {one: {"type": "string"}, many: {"type": "array"}}
+    return {"properties": values, "required": [one, many]}
+
+
+class LinkIn(BaseModel):
+    """Another entry of the same source that this one names; it may come later."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kind: Literal["supersedes", "related"] = Field(
+        description="What is superseded is deleted: it must be there to be edited."
+    )
+    external_id: str = Field(min_length=1, max_length=255)
+
+
+class EntryIn(BaseModel):
+    """One entry as a program pushes it; any other field is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {
+                    "source": "api",
+                    "external_id": "OPS-77",
+                    "title": "RF trip",
+                    "text": "SR RF cavity 2 tripped on arc.",
+                    "author": "J. Ruiz",
+                    "logbook": "Operations",
+                    "entry_time": "2026-03-02T05:10:00+01:00",
+                }
+            ],
+            "not": {
+                "anyOf": [_both("author", "authors"), _both("logbook", "logbooks")]
+            },
+        },
+    )
+
+    source: str = Field("api", min_length=1, max_length=255)
+    external_id: str | None = Field(
+        None, min_length=1, description="The facility's own id; made here if absent."
+    )
+    title: str = ""
+    text: str
+    text_format: Literal["plain", "html", "markdown", "elcode", "textile"] = "plain"
+    authors: list[Name] | None = Field(None, max_length=100)
+    author: Name | None = Field(None, description="One author, instead of `authors`.")
+    logbooks: list[Name] | None = Field(None, max_length=100)
+    logbook: Name | None = Field(
+        None, description="One logbook, instead of `logbooks`."
+    )
+    entry_time: Time | None = Field(
+        None, description="RFC 3339; without an offset, in the source's zone."
+    )
+    event_time: Time | None = None
+    kind: Kind = "logbook"
+    shift: Name | None = None
+    level: Name | None = None
+    category: Name | None = None
+    tags: Names = []
+    metadata: dict[str, Any] = {}
+    reply_to: str | None = Field(
+        None, min_length=1, max_length=255, description="External id of the parent."
+    )
+    links: Annotated[list[LinkIn], FailFast()] = Field(
+        [],
+        max_length=100,
+        description="At most one `supersedes`; `reply_to` names the parent.",
+        json_schema_extra={
+            "contains": {"properties": {"kind": {"const": "supersedes"}}},
+            "minContains": 0,
+            "maxContains": 1,
+        },
+    )
+    url: str | None = Field(None, max_length=4000)
+    readers: list[Name] | None = Field(None, max_length=1000)
+    visible_from: Time | None = None
+    origin: Literal["human", "machine"] | None = None
+
+    _bounded = model_validator(mode="before")(_few_fields)
+
+
+def _of_patch(schema: JsonDict) -> None:
+    """Describe a merge: any field of an entry, and null to take it away."""
+    whole = EntryIn.model_json_schema(ref_template="#/components/schemas/{model}")
+    fields = whole["properties"]
+    schema["properties"] = {
+        name: {"anyOf": [field, {"type": "null"}]} for name, field in fields.items()
+    }
+    schema["additionalProperties"] = False
+    schema["examples"] = [{"text": "Arc in cavity 2.", "metadata": {"run": None}}]
+
+
+class EntryPatch(RootModel[dict[str, Any]]):
+    """What is to change of an entry, merged as RFC 7396 says."""
+
+    model_config = ConfigDict(json_schema_extra=_of_patch)
+
+
+class EntriesIn(BaseModel):
+    """Many entries; each is judged alone unless `atomic`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    entries: Annotated[
+        list[Any],
+        WithJsonSchema(
+            {
+                "type": "array",
+                "minItems": 1,
+                "items": {"$ref": "#/components/schemas/EntryIn"},
+            }
+        ),
+    ] = Field(min_length=1)
+    atomic: bool = False
+
+    _bounded = model_validator(mode="before")(_few_fields)
+
+
+def _shape(body: Any) -> str:
+    return "many" if isinstance(body, dict) and "entries" in body else "one"
+
+
+PushBody = Annotated[
+    Annotated[EntryIn, Tag("one")] | Annotated[EntriesIn, Tag("many")],
+    Discriminator(_shape),
+]
+
+
+class Entity(BaseModel):
+    """A device that the text names, and where."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: str
+    name: str
+    canonical: str
+
+
+class EntryOut(BaseModel):
+    """One entry, as received, with what was made of it."""
+
+    entry_id: UUID
+    source: str
+    external_id: str
+    source_uri: str
+    permalink: str
+    url: str | None
+    kind: str
+    logbooks: list[str]
+    authors: list[str]
+    title: str
+    text: str
+    text_format: str
+    entry_time: datetime
+    event_time: datetime | None
+    modified_at: datetime
+    received_at: datetime
+    shift: str | None
+    level: str | None
+    category: str | None
+    tags: list[str]
+    metadata: dict[str, Any]
+    entities: list[Entity]
+    thread_id: UUID | None
+    reply_to: str | None = Field(
+        description="Its parent's external id, where the caller may see the parent."
+    )
+    links: list[dict[str, Any]]
+    attachments: list[AttachmentOut]
+    language: str | None
+    summary: str | None
+    keywords: list[str]
+    revision: int
+    content_hash: str
+    deleted: bool
+    text_flags: list[str]
+    stages: dict[str, Literal["done", "due", "leased", "quarantined", "skipped"]]
+    skipped: dict[str, Literal["language", "machine"]] = Field(
+        {}, description="Why a stage had nothing to do, by stage."
+    )
+    origin: str
+    readers: list[str] | None
+    visible_from: datetime | None
+    flags: list[str] = Field(
+        description="What is odd about it: with `text_cut` words at its end are not"
+        " found, with `plain_split` none is found by another form, with `vectors_cut`"
+        " its meaning is that of its beginning alone."
+    )
+    findings: dict[str, list[dict[str, Any]]] = Field(
+        {},
+        description="What stages found in it, by stage; lists leave it out.",
+    )
+
+
+class Cut(BaseModel):
+    """How many texts of a page were cut, and by how many characters in all."""
+
+    entries: int
+    chars: int
+
+
+class EntryPage(BaseModel):
+    """One page of entries, and how many there are in all."""
+
+    items: list[EntryOut] = Field(
+        description="Texts are cut to 500 characters; one entry is read whole."
+    )
+    cut: Cut
+    next_cursor: str | None
+    total: int
+
+
+class RevisionOut(BaseModel):
+    """One state of an entry's content, and what it changed."""
+
+    revision: int
+    content_hash: str
+    editor: str
+    seen_at: datetime
+    diff: str = Field(description="Unified diff of title and text.")
+
+
+class RevisionPage(BaseModel):
+    """Revisions, newest first."""
+
+    items: list[RevisionOut]
+    next_cursor: str | None
+
+
+def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
+    """Return a revision's body; `older` is the one before it."""
+    return {
+        "revision": one.number,
+        "content_hash": one.content_hash.hex(),
+        "editor": one.editor,
+        "seen_at": timestamp(one.seen_at),
+        "diff": difference(older, one),
+    }
+
+
+def entry_out(
+    entry: Entry,
+    known_stages: tuple[str, ...],
+    template: str | None,
+    linked: Sequence[tuple[str, UUID]] = (),
+    attached: Sequence[Attached] = (),
+    digest: Digest = NO_DIGEST,
+) -> dict[str, Any]:
+    """Return an entry's body, ready to be written as JSON."""
+    return {
+        "entry_id": str(entry.entry_id),
+        "source": entry.source,
+        "external_id": entry.external_id,
+        "source_uri": source_uri(entry.tenant, entry.source, entry.external_id),
+        "permalink": permalink(entry.source, entry.external_id),
+        "url": entry.url or _from_template(template, entry.external_id),
+        "kind": entry.kind,
+        "logbooks": entry.logbooks,
+        "authors": entry.authors,
+        "title": entry.title,
+        "text": entry.text,
+        "text_format": entry.text_format,
+        "entry_time": timestamp(entry.entry_time),
+        "event_time": timestamp(entry.event_time),
+        "modified_at": timestamp(entry.modified_at),
+        "received_at": timestamp(entry.received_at),
+        "shift": entry.shift,
+        "level": entry.level,
+        "category": entry.category,
+        "tags": entry.tags,
+        "metadata": entry.metadata,
+        "entities": entry.entities,
+        "thread_id": None if entry.thread_id is None else str(entry.thread_id),
+        "reply_to": entry.reply_to,
+        "links": [{"kind": kind, "entry_id": str(other)} for kind, other in linked],
+        "attachments": [attachment_out(one) for one in attached],
+        "language": entry.language,
+        "summary": digest.summary,
+        "keywords": list(digest.keywords),
+        "revision": entry.revision,
+        "content_hash": entry.content_hash.hex(),
+        "deleted": entry.deleted_at is not None,
+        "text_flags": entry.text_flags,
+        "stages": _stages(entry, known_stages, attached),
+        "skipped": entry.skipped_stages,
+        "origin": entry.origin,
+        "readers": entry.readers,
+        "visible_from": timestamp(entry.visible_from),
+        "flags": [*entry.flags, *entry.read_flags],
+    }
+
+
+def _stages(
+    entry: Entry, known: tuple[str, ...], attached: Sequence[Attached]
+) -> dict[str, str]:
+    stages: dict[str, str] = dict.fromkeys(known, "done")
+    stages.update(dict.fromkeys(entry.skipped_stages, "skipped"))
+    stages.update(entry.due_stages)
+    if "metadata" in entry.due_stages:
+        # The document is written once metadata has ended.
+        stages["index"] = stages.get("index", "due").replace("done", "due")
+    stages.update(dict.fromkeys(entry.quarantined_stages, "quarantined"))
+    # One row of work for all files of the entry; each has come as far as it has.
+    of_files = stages.pop(ATTACHMENTS_STAGE, "due")
+    ends = {"stored": "done", "linked": "done", "failed": "quarantined"}
+    return stages | {
+        f"attachment:{one.id}": ends.get(one.state, of_files) for one in attached
+    }
+
+
+def timestamp(value: datetime | None) -> str | None:
+    """Return RFC 3339 in UTC with a Z."""
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _from_template(template: str | None, external_id: str) -> str | None:
+    if not template or "{external_id}" not in template:
+        return None
+    return template.replace("{external_id}", quote(external_id, safe=""))

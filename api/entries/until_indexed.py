@@ -1,0 +1,53 @@
+"""Waiting until what was just written can be found."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import chain, repeat
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from api.server import thread_pool
+from shared.embedding.vectors import live_models
+from shared.errors import OpenSearchError
+from shared.log import get_logger
+from shared.opensearch import refresh
+from shared.postgres.pool import connection
+from shared.stages import entry_stages
+from shared.work import backlog
+
+if TYPE_CHECKING:
+    from api.context import ApiContext
+
+log = get_logger()
+
+_POLL_SECONDS = (0.05, 0.05, 0.1, 0.25)
+
+
+async def wait(ctx: ApiContext, ids: list[UUID], wait_ms: int) -> bool:
+    """Return once nothing is due that search needs, or False when time is up."""
+    deadline = asyncio.get_running_loop().time() + wait_ms / 1000
+    pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
+    while await thread_pool.run_step(_still_due, ctx, ids):
+        if asyncio.get_running_loop().time() >= deadline:
+            return False
+        await asyncio.sleep(next(pauses))
+    return await asyncio.to_thread(_refreshed, ctx)
+
+
+def _refreshed(ctx: ApiContext) -> bool:
+    if ctx.opensearch is None:
+        return True
+    try:
+        refresh.refresh(ctx.opensearch, ctx.settings.opensearch_index)
+    except OpenSearchError as exc:
+        log.warning("index_not_refreshed", technical=exc.technical)
+        return False
+    return True
+
+
+def _still_due(ctx: ApiContext, ids: list[UUID]) -> bool:
+    beside = entry_stages.of_finders(ctx.settings)
+    with connection(ctx.pool) as conn:
+        known = live_models.stages(conn, ctx.settings)
+        return backlog.any_due(conn, ids, [one for one in known if one not in beside])

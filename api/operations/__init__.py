@@ -1,0 +1,1 @@
+"""Health, status, chores, quarantine, models."""

@@ -1,0 +1,1 @@
+"""Routes of health, status, chores, quarantine and models."""

@@ -1,0 +1,70 @@
+"""Chores of the installation: how far one has come, and stopping it."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import Caller, Ctx
+from api.operations.schemas.chores import MaintenanceOut, maintenance_out
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.errors import AccessError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.work import chore_records
+
+log = get_logger()
+
+
+async def needs_installation(who: Caller) -> None:
+    """Refuse whoever is not an admin of all facilities: chores are everybody's."""
+    if who.scope.everywhere and who.scope.is_admin:
+        return
+    raise AccessError(
+        "This needs a key with the scope 'admin' of the tenant '*'.",
+        code="scope_missing",
+        details={"needed": "admin:*"},
+    )
+
+
+router = APIRouter(
+    prefix="/v1/maintenance",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.get(
+    "/{maintenance_id}",
+    summary="Look how far a chore has come",
+    response_model=MaintenanceOut,
+    responses=documented(404),
+)
+def get_maintenance(maintenance_id: UUID, ctx: Ctx) -> Response:
+    """From its row; one that has ended is told for 30 days."""
+    with connection(ctx.pool) as conn:
+        return as_json(maintenance_out(chore_records.find(conn, maintenance_id)))
+
+
+@router.delete(
+    "/{maintenance_id}",
+    summary="Stop a chore between two of its steps",
+    response_model=MaintenanceOut,
+    responses=documented(404),
+)
+def cancel_maintenance(maintenance_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """What is done stays done; one that has ended stays as it is. Idempotent."""
+    with connection(ctx.pool) as conn:
+        found = chore_records.cancel(conn, maintenance_id)
+    log.info(
+        "chore_cancelled",
+        maintenance_id=str(maintenance_id),
+        kind=found.kind,
+        state=found.state,
+        subject=caller.scope.subject,
+    )
+    return as_json(maintenance_out(found))

@@ -1,0 +1,91 @@
+"""Embedding models: which there are, filling another one, and switching to it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import ApiContext, Caller, CallerInfo, Ctx
+from api.operations.routes.chores import needs_installation
+from api.operations.schemas.chores import QueuedOut
+from api.operations.schemas.embed_models import (
+    EmbedModelsOut,
+    PlannedOut,
+    ReembedIn,
+    embed_model_out,
+)
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.embedding.models import model_names
+from shared.embedding.switch import request_reembed
+from shared.embedding.vectors import model_registry
+from shared.log import get_logger
+from shared.postgres.pool import connection
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/embed-models",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.get(
+    "",
+    summary="List the embedding models",
+    response_model=EmbedModelsOut,
+    responses=documented(),
+)
+def get_embed_models(ctx: Ctx) -> Response:
+    """From the registry; each table is counted."""
+    with connection(ctx.pool) as conn:
+        found = [embed_model_out(one) for one in model_registry.listing(conn)]
+    return as_json({"models": found}, 200)
+
+
+# A name may hold slashes: a folder's path, a provider's model.
+@router.post(
+    "/{model:path}/reembed",
+    status_code=202,
+    summary="Embed every entry for another model",
+    response_model=QueuedOut,
+    responses={**documented(404, 409), 200: {"model": PlannedOut}},
+)
+def reembed_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+    """Behind everything live; searches stay with the model that is live."""
+    return _ask(ctx, caller, model, body, activate=False)
+
+
+@router.post(
+    "/{model:path}/activate",
+    status_code=202,
+    summary="Have searches read another model",
+    response_model=QueuedOut,
+    responses={**documented(404, 409), 200: {"model": PlannedOut}},
+)
+def activate_model(model: str, body: ReembedIn, caller: Caller, ctx: Ctx) -> Response:
+    """Once it has a vector of everything; what it lacks is embedded first."""
+    return _ask(ctx, caller, model, body, activate=True)
+
+
+def _ask(
+    ctx: ApiContext, caller: CallerInfo, asked: str, body: ReembedIn, *, activate: bool
+) -> Response:
+    model = model_names.checked(asked, ctx.settings)
+    with connection(ctx.pool) as conn:
+        if body.dry_run:
+            missing = model_registry.missing(conn, model)
+            return as_json({"model": model, "missing": missing}, 200)
+        maintenance_id = request_reembed.ask(
+            conn, model, batch=body.batch, activate=activate, force=body.force
+        )
+    log.info(
+        "reembed_asked_for",
+        maintenance_id=str(maintenance_id),
+        model=model,
+        activate=activate,
+        subject=caller.scope.subject,
+    )
+    return as_json({"maintenance_id": str(maintenance_id)}, 202)

@@ -1,0 +1,171 @@
+"""Health: is it alive, is it ready, and what S1's clients ask."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from api.access.callers import is_forwarded, is_loopback
+from api.context import ApiContext, Ctx
+from api.operations.probes import Finding
+from api.server import metrics
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.embedding.vectors import live_models, vectors
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.sources.admin.source_overview import Behind, behind
+from shared.work import lag, stage_pauses
+from shared.work.lag import Lag
+
+log = get_logger()
+
+router = APIRouter(tags=["health"], route_class=DoorRoute)
+
+_LISTING_SECONDS = 0.3
+# Without these nothing works; the others have a way round them.
+_NEEDED = ("postgres", "migrations")
+
+
+class Alive(BaseModel):
+    """The process runs."""
+
+    status: Literal["alive"]
+
+
+class Ready(BaseModel):
+    """Whether requests should be sent here."""
+
+    ready: bool
+    checks: dict[str, Literal["ok", "degraded", "down"]]
+
+
+class Collection(BaseModel):
+    """One vector table."""
+
+    name: str
+
+
+class VectorDb(BaseModel):
+    """The vector tables."""
+
+    collections: list[Collection]
+
+
+class Health(BaseModel):
+    """The shape of the reference, for ever."""
+
+    status: Literal["healthy", "degraded", "unhealthy"]
+    vector_db: VectorDb
+    keyword_engine: Literal["connected", "disconnected"]
+
+
+@router.get("/health/live", summary="Is the process alive?", response_model=Alive)
+async def live() -> dict[str, str]:
+    """Answer without touching anything."""
+    return {"status": "alive"}
+
+
+@router.get(
+    "/health/ready",
+    summary="Should requests be sent here?",
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Postgres or the schema is away."}},
+)
+async def ready(ctx: Ctx) -> Response:
+    """Probe every backend at once, 300 ms each."""
+    found = await ctx.probes.all()
+    checks = {name: _state(name, one) for name, one in found.items()}
+    well = all(checks[name] == "ok" for name in _NEEDED)
+    return as_json({"ready": well, "checks": checks}, 200 if well else 503)
+
+
+@router.get(
+    "/health",
+    summary="Health in the shape of the reference",
+    response_model=Health,
+    responses={503: {"model": Health, "description": "Postgres is away."}},
+)
+async def health(ctx: Ctx) -> Response:
+    """For S1's clients; use `/health/live` for liveness probes."""
+    found, (names, spent) = await asyncio.gather(ctx.probes.all(), _known(ctx))
+    down = not found["postgres"].ok
+    # Switched off on purpose is said, but is nothing to be mended.
+    needed = {*found} - ({"opensearch"} if _is_off(ctx) else set())
+    all_well = all(found[name].ok for name in needed) and not spent
+    status = "unhealthy" if down else "healthy" if all_well else "degraded"
+    connected = found["opensearch"].ok
+    body = {
+        "status": status,
+        "vector_db": {"collections": [{"name": name} for name in names]},
+        "keyword_engine": "connected" if connected else "disconnected",
+    }
+    return as_json(body, 503 if down else 200)
+
+
+@router.get(
+    "/metrics",
+    summary="Figures for Prometheus",
+    response_class=Response,
+    responses={
+        200: {"content": {"text/plain": {}}, "description": "Prometheus text."},
+        **documented(),
+    },
+)
+async def get_metrics(request: Request, ctx: Ctx) -> Response:
+    """Open on loopback; elsewhere for admins, whose counts are their facility's."""
+    peer = request.client.host if request.client else ""
+    whose = lag.ANY_TENANT
+    if is_forwarded(request) or not is_loopback(peer):
+        scope = await ctx.callers.find(request)
+        scope.require("admin")
+        whose = scope.watched
+    known = await asyncio.to_thread(_lag, ctx, whose)
+    text = metrics.render(*known) if known else metrics.render(None)
+    return Response(text, media_type="text/plain; version=0.0.4")
+
+
+def _is_off(ctx: ApiContext) -> bool:
+    url = ctx.settings.opensearch_url
+    return url is not None and url.get_secret_value() == "off"
+
+
+def _state(name: str, found: Finding) -> str:
+    if found.ok:
+        return "ok"
+    return "down" if name in _NEEDED else "degraded"
+
+
+async def _known(ctx: ApiContext) -> tuple[list[str], bool]:
+    try:
+        async with asyncio.timeout(_LISTING_SECONDS):
+            return await asyncio.to_thread(_tables_and_budgets, ctx)
+    except (TimeoutError, DatabaseConnectionError, DatabaseQueryError):
+        # Said by `status`: Postgres has its own probe beside this listing.
+        return [], False
+
+
+def _tables_and_budgets(ctx: ApiContext) -> tuple[list[str], bool]:
+    """Return the vector tables, and whether a stage has put aside all it may."""
+    with connection(ctx.pool) as conn:
+        names = [one.table_name for one in vectors.active(conn)]
+        resting = stage_pauses.paused(conn)
+    return names, any(one.code == stage_pauses.BUDGET_SPENT for one in resting)
+
+
+def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
+    try:
+        with connection(ctx.pool) as conn:
+            reach = lag.reach(conn, whose)
+            known = live_models.stages(conn, ctx.settings)
+            found = ctx.counts.get(reach, lambda: lag.read(conn, known, reach))
+            return found, behind(conn, whose)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # This process's own figures matter most when Postgres is away.
+        log.warning("metrics_without_postgres", code=exc.error_code)
+        return None

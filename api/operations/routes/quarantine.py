@@ -1,0 +1,260 @@
+"""What was put aside: looked at, made due again, or given up on."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+
+from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.operations import quarantine_release
+from api.operations.quarantine_release import Place
+from api.operations.schemas.quarantine import (
+    AsideOut,
+    AsidePage,
+    Filter,
+    ReleasedOut,
+    RetryIn,
+    aside_out,
+    released_out,
+)
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.access import idempotency
+from shared.access.cursors import Binding
+from shared.errors import InvalidRequestError, NotFoundError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.sources.intake import rejected
+from shared.work import lag, quarantine
+from shared.work.quarantine import Aside, Released, Which
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/quarantine",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs("admin"))],
+)
+
+_ONCE = Header(
+    description="The same key again gets the same answer.",
+    # Written down here and checked elsewhere: the refusal has a code of its own.
+    json_schema_extra={"pattern": "^[!-~]{1,128}$"},
+)
+
+
+@router.get(
+    "",
+    summary="List what was put aside",
+    response_model=AsidePage,
+    responses=documented(),
+)
+def list_quarantine(
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[Filter | None, Query()] = None,
+    stage: Annotated[Filter | None, Query()] = None,
+    code: Annotated[Filter | None, Query()] = None,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """Newest first, of your facility; with a key of `*` everybody's, and messages."""
+    limit = ctx.settings.default_limit if limit is None else limit
+    if limit > ctx.settings.max_page_size:
+        message = f"limit: a page may hold {ctx.settings.max_page_size}."
+        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    query = json.dumps([caller.scope.watched, source, stage, code])
+    binding = Binding("GET /v1/quarantine", query, _who(caller), limit)
+    after = None
+    if cursor is not None:
+        (last,) = ctx.signer().open(cursor, binding)
+        after = UUID(last)
+    with connection(ctx.pool) as conn:
+        whose = lag.reach(conn, caller.scope.watched)
+        which = Which(whose, source=source, stage=stage, code=code)
+        found = quarantine.listing(conn, which, limit=limit + 1, after=after)
+    page = found[:limit]
+    next_cursor = None
+    if len(found) > limit:
+        next_cursor = ctx.signer().make([str(page[-1].id)], binding)
+    body = {"items": [aside_out(one) for one in page], "next_cursor": next_cursor}
+    return as_json(body)
+
+
+@router.get(
+    "/{quarantine_id:uuid}",
+    summary="Read why one was put aside",
+    response_model=AsideOut,
+    responses=documented(404),
+)
+def get_quarantine(quarantine_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """With the whole error, its technical part included."""
+    with connection(ctx.pool) as conn:
+        _, found = _find(conn, caller, quarantine_id)
+        return as_json(aside_out(found))
+
+
+@router.post(
+    "/retry",
+    summary="Make many due again",
+    response_model=ReleasedOut,
+    status_code=202,
+    responses=documented(409),
+)
+def retry_many(
+    body: RetryIn,
+    caller: Caller,
+    ctx: Ctx,
+    idempotency_key: Annotated[str | None, _ONCE] = None,
+) -> Response:
+    """As bulk work, in short commits; a stage that its budget paused goes on.
+
+    All that the filter names, unless `limit` says less. What there was no time for is
+    behind `next_cursor`.
+    """
+    which = Which(
+        caller.scope.tenant, source=body.source, stage=body.stage, code=body.code
+    )
+    query = json.dumps([caller.scope.watched, body.source, body.stage, body.code])
+    binding = Binding("POST /v1/quarantine/retry", query, _who(caller), 0)
+    place = Place.begin(which)
+    if body.cursor is not None:
+        place = Place.of(ctx.signer().open(body.cursor, binding))
+    route, asked = "POST /v1/quarantine/retry", body.model_dump_json()
+    once = _once(caller, route, asked, idempotency_key)
+    with connection(ctx.pool) as conn:
+        kept = idempotency.kept(conn, once) if once is not None else None
+    if kept is not None:
+        return _replayed(kept)
+    done = quarantine_release.release(ctx, caller, which, place, body.limit)
+    rest = None if done.rest is None else ctx.signer().make(done.rest.kept(), binding)
+    answer = released_out(done.released, rest)
+    # Twice at once both release, each what it finds: one answer is the one kept.
+    if once is not None:
+        with connection(ctx.pool) as conn:
+            kept = idempotency.begin(conn, once)
+            if kept is not None:
+                return _replayed(kept)
+            idempotency.end(conn, once, answer)
+    return _told(ctx, caller, done.released, answer)
+
+
+@router.post(
+    "/{quarantine_id:uuid}/retry",
+    summary="Make one due again",
+    response_model=ReleasedOut,
+    status_code=202,
+    responses=documented(404, 409),
+)
+def retry_one(
+    quarantine_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    idempotency_key: Annotated[str | None, _ONCE] = None,
+) -> Response:
+    """As live work, with its attempts to begin with."""
+    route = "POST /v1/quarantine/{quarantine_id}/retry"
+    once = _once(caller, route, str(quarantine_id), idempotency_key)
+    with connection(ctx.pool) as conn:
+        kept = idempotency.begin(conn, once) if once is not None else None
+        if kept is not None:
+            return _replayed(kept)
+        released = _release_one(ctx, conn, caller, quarantine_id)
+        answer = released_out(released)
+        if once is not None:
+            # In one commit with the key that names the request.
+            idempotency.end(conn, once, answer)
+    return _told(ctx, caller, released, answer)
+
+
+@router.delete(
+    "/{quarantine_id:uuid}",
+    summary="Give up on one",
+    status_code=204,
+    response_class=Response,
+    responses=documented(404),
+)
+def discard(
+    quarantine_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    reason: Annotated[str, Query(min_length=1, max_length=1000)],
+) -> Response:
+    """The entry stays, without what the stage makes; the log keeps the reason."""
+    with connection(ctx.pool) as conn:
+        which, gone = _find(conn, caller, quarantine_id)
+        quarantine.discard(conn, which)
+    log.warning(
+        "quarantine_discarded",
+        quarantine_id=str(gone.id),
+        entry_id=None if gone.entry_id is None else str(gone.entry_id),
+        stage=gone.stage,
+        code=gone.error.get("code"),
+        reason=reason,
+        by=_who(caller),
+    )
+    return Response(status_code=204)
+
+
+def _release_one(
+    ctx: ApiContext, conn: Connection[TupleRow], caller: CallerInfo, one: UUID
+) -> Released:
+    which, found = _find(conn, caller, one)
+    if found.stage == rejected.STAGE:
+        return quarantine_release.read_one(ctx, conn, caller, which)
+    if found.entry_id is None:
+        message = "A message is not sent again: its sender does that; discard it."
+        raise InvalidRequestError.field("quarantine_id", "message", message)
+    return quarantine.release(conn, which, limit=1)
+
+
+def _find(
+    conn: Connection[TupleRow], caller: CallerInfo, quarantine_id: UUID
+) -> tuple[Which, Aside]:
+    """Return one of the caller's; absent and another's are one and the same."""
+    which = Which(lag.reach(conn, caller.scope.watched), id=quarantine_id)
+    for found in quarantine.listing(conn, which, limit=1):
+        return which, found
+    raise NotFoundError
+
+
+def _once(
+    caller: CallerInfo, route: str, body: str, key: str | None
+) -> idempotency.Request | None:
+    if key is None:
+        return None
+    tenant, who = caller.scope.tenant, _who(caller)
+    return idempotency.request(tenant, who, route, key, body.encode())
+
+
+def _replayed(kept: dict[str, Any]) -> Response:
+    return as_json(kept, 202, {"Idempotency-Replayed": "true"})
+
+
+def _told(
+    ctx: ApiContext, caller: CallerInfo, released: Released, answer: dict[str, Any]
+) -> Response:
+    """Nudge, after the commit, and say what came of it."""
+    for stage in released.stages:
+        ctx.nudger.nudge(stage, [])
+    log.info(
+        "quarantine_released",
+        released=released.released,
+        stages=released.stages,
+        resumed=released.resumed,
+        by=_who(caller),
+    )
+    return as_json(answer, 202)
+
+
+def _who(caller: CallerInfo) -> str:
+    return caller.scope.key_id or caller.scope.subject

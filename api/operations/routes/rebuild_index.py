@@ -1,0 +1,44 @@
+"""The search index as a whole: made anew beside the old one."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import Caller, Ctx
+from api.operations.routes.chores import needs_installation
+from api.operations.schemas.chores import QueuedOut, RebuildIn
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.log import get_logger
+from shared.opensearch import request_rebuild
+from shared.postgres.pool import connection
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/search/index",
+    tags=["operations"],
+    route_class=DoorRoute,
+    dependencies=[Depends(needs_installation)],
+)
+
+
+@router.post(
+    "/rebuild",
+    status_code=202,
+    summary="Make the search index anew",
+    response_model=QueuedOut,
+    responses=documented(409),
+)
+def rebuild_index(body: RebuildIn, caller: Caller, ctx: Ctx) -> Response:
+    """Searches go on in the old index until the new one equals Postgres."""
+    with connection(ctx.pool) as conn:
+        maintenance_id = request_rebuild.ask(conn, full=body.full)
+    log.info(
+        "rebuild_asked_for",
+        maintenance_id=str(maintenance_id),
+        full=body.full,
+        subject=caller.scope.subject,
+    )
+    return as_json({"maintenance_id": str(maintenance_id)}, 202)

@@ -1,0 +1,234 @@
+"""What is in force, who is alive, and how far each stage is behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+from fastapi import APIRouter, Depends, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.entries.schemas.entries import timestamp
+from api.operations.schemas.lag import (
+    LagOut,
+    StatusOut,
+    chores_out,
+    drift_out,
+    loop_out,
+    paused_stages,
+    queue_out,
+    semantic_out,
+    stage_out,
+    worker_out,
+)
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.sources.schemas.sources import lag_out, run_out
+from api.strict_route import DoorRoute
+from shared import migrations
+from shared.access.scope import Scope
+from shared.embedding.vectors import (
+    live_models,
+    not_embedded,
+    semantic_preconditions,
+    vector_tables,
+)
+from shared.embedding.vectors.semantic_preconditions import Counts, Preconditions
+from shared.entries.reading import read_entries, unindexed_count
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.messaging import broker
+from shared.postgres import request_deadline
+from shared.postgres.pool import connection
+from shared.sources.admin import source_overview as source_views
+from shared.sources.admin.source_overview import SourceView
+from shared.stages import entry_stages
+from shared.version import VERSION
+from shared.work import lag, work_overview
+from shared.work.work_overview import Overview
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from api.operations.probes import Finding
+    from shared.embedding.vectors.vector_tables import EmbeddingModel
+
+router = APIRouter(prefix="/v1", tags=["operations"], route_class=DoorRoute)
+
+log = get_logger()
+
+# Millions of vectors take longer to count than a status may take.
+VECTORS_MS = 2_000
+_INDEXING = (broker.METADATA_STAGE, broker.INDEX_STAGE)
+
+
+@router.get(
+    "/lag",
+    summary="How far each stage is behind",
+    response_model=LagOut,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+def get_lag(caller: Caller, ctx: Ctx) -> Response:
+    """From the work table, not from the lengths of queues; counts are your own."""
+    with connection(ctx.pool) as conn:
+        seen = _overview(ctx, conn, caller.scope)
+        index = _index(ctx, conn, caller.scope, seen)
+        sources = source_views.read(conn, caller.scope, ctx.settings.sources)
+    body = {
+        "as_of": timestamp(seen.as_of),
+        "sources": [lag_out(one, admin=caller.scope.is_admin) for one in sources],
+        "stages": [stage_out(one) for one in seen.stages],
+        "index": index,
+        "workers": [
+            queue_out(one)
+            for one in work_overview.by_queue(seen.processes, broker.QUEUES)
+        ],
+        "locks": [{"name": one.name, "holder": one.holder} for one in seen.loops],
+        "problems": [*seen.problems, *_source_problems(sources)],
+    }
+    return as_json(body)
+
+
+@router.get(
+    "/status",
+    summary="Components, versions, workers",
+    response_model=StatusOut,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+async def get_status(caller: Caller, ctx: Ctx) -> Response:
+    """Workers by their own rows, so also with Redis down."""
+    found, asked, known = await asyncio.gather(
+        ctx.probes.all(),
+        ctx.provider.all(),
+        asyncio.to_thread(_known, ctx, caller.scope),
+    )
+    components: dict[str, Any] = {
+        name: _component(one, caller.scope) for name, one in found.items()
+    }
+    semantic = {
+        "provider": _component(asked["provider"], caller.scope),
+        **known.pop("semantic"),
+    }
+    told = {"version": VERSION, "components": components, "semantic": semantic}
+    return as_json({**told, **known})
+
+
+def _component(one: Finding, scope: Scope) -> dict[str, Any]:
+    return {
+        "ok": one.ok,
+        **({"technical": one.technical} if scope.is_admin else {}),
+    }
+
+
+def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Overview:
+    """Return how the work stands, as far as it is the caller's to know."""
+    whose = lag.reach(conn, scope.watched)
+    known = live_models.stages(conn, ctx.settings)
+    counted = ctx.counts.get(whose, lambda: lag.read(conn, known, whose))
+    most = ctx.settings.max_backlog_entries
+    return work_overview.read(
+        conn,
+        known,
+        that_run=entry_stages.that_run(ctx.settings),
+        max_backlog=most,
+        tenant=whose,
+        counted=counted,
+    )
+
+
+def _index(
+    ctx: ApiContext, conn: Connection[TupleRow], scope: Scope, seen: Overview
+) -> dict[str, Any]:
+    key = json.dumps(scope.params, sort_keys=True)
+    entries, lacking = ctx.entry_counts.get(
+        key,
+        lambda: (
+            read_entries.total(conn, scope, read_entries.ListingFilter()),
+            unindexed_count.lacking(conn, scope),
+        ),
+    )
+    return {
+        "entries": entries,
+        "indexed": max(0, entries - lacking) if ctx.opensearch else None,
+        **drift_out(seen),
+        "watermark": timestamp(lag.watermark(conn, _INDEXING)),
+    }
+
+
+def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
+    with connection(ctx.pool) as conn:
+        seen = _overview(ctx, conn, scope)
+        index = _index(ctx, conn, scope, seen)
+        not_embedded = _not_embedded(conn, scope)
+        has_pgvector, live = (
+            semantic_preconditions.has_pgvector(conn),
+            vector_tables.live(conn),
+        )
+        todo = migrations.pending(conn)
+        sources = source_views.read(conn, scope, ctx.settings.sources)
+    semantic = Preconditions(
+        has_pgvector, live.model if live else None, _vectors(ctx, scope.tenant, live)
+    )
+    return {
+        "migrations": {
+            phase: [one.name for one in todo if one.phase == phase]
+            for phase in ("pre", "post")
+        },
+        "entries": index["entries"],
+        "index": index,
+        "not_embedded": not_embedded,
+        "semantic": semantic_out(semantic, admin=scope.is_admin),
+        "sources": [_source(one, admin=scope.is_admin) for one in sources],
+        "workers": [worker_out(one) for one in seen.processes],
+        "upkeep": [loop_out(one) for one in seen.loops],
+        "chores": chores_out(seen),
+        **paused_stages(seen.stages),
+        "problems": [*seen.problems, *_source_problems(sources)],
+    }
+
+
+def _vectors(
+    ctx: ApiContext, tenant: str, live: EmbeddingModel | None
+) -> Counts | None:
+    """Return the counts, or None: what takes too long costs nothing else its place."""
+
+    def found() -> Counts | None:
+        try:
+            with (
+                request_deadline.hurried(VECTORS_MS / 1000),
+                connection(ctx.pool) as conn,
+            ):
+                return semantic_preconditions.count(conn, tenant, live, VECTORS_MS)
+        except (DatabaseConnectionError, DatabaseQueryError) as exc:
+            log.warning("vectors_not_counted", code=exc.error_code)
+            return None
+
+    return ctx.vector_counts.get((tenant, live and live.model), found)
+
+
+def _not_embedded(conn: Connection[TupleRow], scope: Scope) -> dict[str, int]:
+    """Return how many entries have no vector on purpose, by reason.
+
+    For admins: they are counted over the whole facility.
+    """
+    if "admin" not in scope.allowed:
+        return {}
+    model = vector_tables.live(conn)
+    return {} if model is None else not_embedded.counts(conn, model.model, scope.tenant)
+
+
+def _source(one: SourceView, *, admin: bool) -> dict[str, Any]:
+    last = one.last_run
+    return {
+        **lag_out(one, admin=admin),
+        "paused": bool(one.state and one.state.paused),
+        "last_run": run_out(last, admin=False) if last else None,
+    }
+
+
+def _source_problems(sources: list[SourceView]) -> list[str]:
+    return [one.problem for one in sources if one.problem]

@@ -1,0 +1,1 @@
+"""Bodies of status, chores, quarantine and models."""

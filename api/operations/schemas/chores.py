@@ -1,0 +1,131 @@
+"""A chore, as REST tells it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.entries.schemas.entries import timestamp
+from shared.work.chore_records import Maintenance
+
+
+class RebuildIn(BaseModel):
+    """What of it is made anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    full: bool = Field(
+        default=False,
+        description="Have every text read and every vector made anew first.",
+    )
+
+
+class QueuedOut(BaseModel):
+    """A chore that is due."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
+        },
+    )
+
+    maintenance_id: UUID = Field(
+        description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
+    )
+
+
+class KnowledgeIn(BaseModel):
+    """All of it is made anew: there is nothing to choose."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class KnowledgeQueuedOut(BaseModel):
+    """A chore that is due, as routes below `/v1/advisory-ai/` spell it."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"maintenanceId": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd"}]
+        },
+    )
+
+    maintenanceId: UUID = Field(  # noqa: N815 - as these routes spell it
+        description="Look at it, or stop it, with /v1/maintenance/{maintenance_id}."
+    )
+
+
+class MaintenanceOut(BaseModel):
+    """How far a chore of the installation has come."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "maintenance_id": "01a1fe98-5d60-70ec-8e12-22cdf1ff00dd",
+                    "kind": "reconcile_index",
+                    "state": "running",
+                    "phase": None,
+                    "done": 41_000,
+                    "total": 120_000,
+                    "per_minute": 246_000.0,
+                    "eta_seconds": 19.3,
+                    "attempts": 1,
+                    "error": None,
+                    "result": None,
+                    "created_at": "2026-03-02T04:10:00.000Z",
+                    "started_at": "2026-03-02T04:10:01.000Z",
+                    "ended_at": None,
+                }
+            ]
+        },
+    )
+
+    maintenance_id: UUID
+    kind: str = Field(examples=["expire", "reconcile_index"])
+    state: Literal["queued", "running", "done", "failed", "cancelled"]
+    phase: str | None = Field(
+        description="What it does just now, where it does one thing after another.",
+        examples=["copy", "compare"],
+    )
+    done: int = Field(description="Rows or entries gone through so far.")
+    total: int | None = Field(description="Null: not known before the end.")
+    per_minute: float | None = Field(description="Since its start, waits included.")
+    eta_seconds: float | None = Field(description="Null: not known.")
+    attempts: int = Field(description="How often a worker has taken it up.")
+    error: dict[str, Any] | None = Field(
+        description="Why it failed or waits, in the shape of every error."
+    )
+    result: dict[str, Any] | None = Field(description="What it came to, once done.")
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+def maintenance_out(one: Maintenance) -> dict[str, Any]:
+    """Return a chore with its rate and the time it still takes."""
+    return {
+        "maintenance_id": str(one.id),
+        "kind": one.kind,
+        "state": one.state,
+        "phase": one.phase,
+        "done": one.done,
+        "total": one.total,
+        "per_minute": _rounded(one.per_minute),
+        "eta_seconds": _rounded(one.eta_seconds),
+        "attempts": one.attempts,
+        "error": one.error,
+        "result": one.result,
+        "created_at": timestamp(one.created_at),
+        "started_at": timestamp(one.started_at),
+        "ended_at": timestamp(one.ended_at),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)

@@ -1,0 +1,107 @@
+"""Embedding models, as REST tells them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.entries.schemas.entries import timestamp
+from shared.embedding.vectors.model_registry import Standing
+
+
+class ReembedIn(BaseModel):
+    """How entries are embedded for another model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    batch: int = Field(
+        default=128, ge=1, le=1000, description="Entries looked at in one step."
+    )
+    dry_run: bool = Field(
+        default=False, description="Only say how many entries it would embed."
+    )
+    force: bool = Field(
+        default=False, description="Switch although entries lack a vector."
+    )
+
+
+class PlannedOut(BaseModel):
+    """What a re-embedding would do."""
+
+    model_config = ConfigDict(
+        extra="allow", json_schema_extra={"examples": [{"model": "m", "missing": 12}]}
+    )
+
+    model: str
+    missing: int = Field(description="Entries without a vector of it, about.")
+
+
+class EmbedModelOut(BaseModel):
+    """A model, and how much of what there is it has a vector of."""
+
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [
+                {
+                    "model": "all-MiniLM-L6-v2-int8",
+                    "state": "live",
+                    "active": True,
+                    "dimension": 384,
+                    "table": "knowledge_base_all_minilm_l6_v2_int8",
+                    "rows": 120_400,
+                    "entries": 118_000,
+                    "missing": 0,
+                    "similarity_floor": 0.2,
+                    "languages": ["en"],
+                    "created_at": "2026-03-02T04:10:00.000Z",
+                }
+            ]
+        },
+    )
+
+    model: str
+    state: Literal["live", "filling", "filled", "kept"] = Field(
+        description="Live: searches read it. Filled: entries are embedded for it, too."
+        " Kept: no longer filled."
+    )
+    active: bool = Field(description="Whether searches read it.")
+    dimension: int
+    table: str
+    rows: int = Field(description="Vectors in its table.")
+    entries: int = Field(description="Entries that have one.")
+    missing: int = Field(
+        description="Entries that have none; a blank one never has, and is one of them."
+    )
+    similarity_floor: float
+    languages: list[str] = Field(
+        description="What it was trained for; empty: not known, or any."
+    )
+    created_at: str
+
+
+class EmbedModelsOut(BaseModel):
+    """Every model that has a table."""
+
+    model_config = ConfigDict(extra="allow")
+
+    models: list[EmbedModelOut]
+
+
+def embed_model_out(one: Standing) -> dict[str, Any]:
+    """Return a model with its counts."""
+    model = one.model
+    return {
+        "model": model.model,
+        "state": one.state,
+        "active": model.live,
+        "dimension": model.dimension,
+        "table": model.table_name,
+        "rows": one.rows,
+        "entries": one.entries,
+        "missing": one.missing,
+        "similarity_floor": round(model.similarity_floor, 3),
+        "languages": list(one.languages),
+        "created_at": timestamp(model.created_at),
+    }

@@ -1,0 +1,99 @@
+"""What was put aside, as REST tells it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from api.entries.schemas.entries import timestamp
+from shared.work.quarantine import Aside, Released
+
+Filter = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class AsideOut(BaseModel):
+    """An entry's stage that could not be done, or a message nobody could read."""
+
+    model_config = ConfigDict(extra="allow")
+
+    quarantine_id: UUID
+    entry_id: UUID | None = Field(description="Null: it is a message.")
+    source: str | None
+    external_id: str | None
+    stage: str = Field(examples=["metadata", "message:index"])
+    revision: int | None
+    attempts: int
+    error: dict[str, Any] = Field(description="Why, in the shape of every error.")
+    first_at: datetime
+    last_at: datetime
+    excerpt: str | None = Field(description="Of a message: its task and id.")
+    times: int = Field(description="How many messages it stands for.")
+
+
+class AsidePage(BaseModel):
+    """A page of what was put aside, the newest first."""
+
+    items: list[AsideOut]
+    next_cursor: str | None
+
+
+class RetryIn(BaseModel):
+    """Which of them are made due again; without a filter, any."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: Filter | None = None
+    stage: Filter | None = None
+    code: Filter | None = None
+    limit: int | None = Field(
+        None, ge=1, le=1_000_000, description="At most so many; none: all."
+    )
+    cursor: str | None = Field(
+        None, max_length=512, description="Goes on where an answer had to end."
+    )
+
+
+class ReleasedOut(BaseModel):
+    """What became of a release."""
+
+    model_config = ConfigDict(extra="allow")
+
+    released: int = Field(description="How many entries are due again.")
+    resumed: list[str] = Field(description="Stages that were paused and go on.")
+    still_aside: int = Field(
+        description="How many a source sent in a form that still cannot be read."
+    )
+    complete: bool = Field(description="Whether all that was named has been tried.")
+    next_cursor: str | None = Field(description="Of the rest, where there is one.")
+
+
+def aside_out(one: Aside) -> dict[str, Any]:
+    """Return one of them; ids and reasons, never an entry's text."""
+    return {
+        "quarantine_id": str(one.id),
+        "entry_id": None if one.entry_id is None else str(one.entry_id),
+        "source": one.source,
+        "external_id": one.external_id,
+        "stage": one.stage,
+        "revision": one.revision,
+        "attempts": one.attempts,
+        "error": one.error,
+        "first_at": timestamp(one.first_at),
+        "last_at": timestamp(one.last_at),
+        "excerpt": one.excerpt,
+        "times": one.times,
+    }
+
+
+def released_out(one: Released, rest: str | None = None) -> dict[str, Any]:
+    """Return what became of a release, and where the rest of it begins."""
+    return {
+        "released": one.released,
+        "resumed": one.resumed,
+        "still_aside": one.still_aside,
+        "complete": rest is None,
+        "next_cursor": rest,
+    }

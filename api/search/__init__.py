@@ -1,0 +1,1 @@
+"""Searches planned, dispatched, awaited and exported."""

@@ -1,0 +1,57 @@
+"""A caller's own job, once it is stored: a search is answered first, and then kept."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.access.scope import Scope
+from shared.errors import CapacityError, NotFoundError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs import job as jobs
+from shared.search.jobs.job import StoredJob
+from shared.search.response import withheld_hits
+
+if TYPE_CHECKING:
+    from api.context import ApiContext, CallerInfo
+
+log = get_logger()
+
+# Whoever has the answer may read on at once; its worker stores it within milliseconds.
+_STORED_SECONDS = 2.0
+_PAUSE_SECONDS = 0.02
+
+
+def find(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> StoredJob:
+    """Return the job, one just answered as soon as it is stored; else it is absent."""
+    until = time.monotonic() + _STORED_SECONDS
+    while (found := _stored(ctx, caller.scope, job_id)) is None:
+        is_late = time.monotonic() >= until
+        if is_late or not _is_on_its_way(ctx, caller.scope, job_id):
+            raise NotFoundError
+        time.sleep(_PAUSE_SECONDS)
+    hours = ctx.settings.job_retention_hours
+    jobs.refuse_expired(found, hours, datetime.now(UTC))
+    return withheld_hits.for_reader(ctx.pool, caller.scope, found)
+
+
+def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:
+    try:
+        with connection(ctx.pool) as conn:
+            return jobs.own(conn, scope, job_id)
+    except NotFoundError:
+        return None
+
+
+def _is_on_its_way(ctx: ApiContext, scope: Scope, job_id: UUID) -> bool:
+    """Tell whether this very caller has asked it a moment ago."""
+    try:
+        known = jobs.read(ctx.jobs, job_id)
+    except CapacityError as exc:
+        log.warning("job_not_looked_up", job_id=str(job_id), code=exc.error_code)
+        return False
+    owner = (scope.tenant, scope.subject)
+    return known is not None and (known.tenant, known.subject) == owner

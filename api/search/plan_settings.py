@@ -1,0 +1,119 @@
+"""What plans depend on beside their questions, as the settings and files say it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import time as time_of_day
+from typing import TYPE_CHECKING
+
+from shared.embedding.models import cross_encoders
+from shared.search.pipelines import installed_pipelines as pipelines
+from shared.search.query.ordering import Ordering
+from shared.search.query.plan import Limits
+from shared.text.analysis.analyser import version_of
+from shared.text.facility import facility
+from shared.text.facility.facility import Facility
+from shared.times.calendar import Clock
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+_HASH_CHARACTERS = 16
+
+
+def config_hash(settings: Settings, own: Facility) -> str:
+    """Return a digest of all that an order depends on beside its question."""
+    parts = (
+        *("search", "search_modules", "keyword", "fusion", "reranking"),
+        "unified_search",
+    )
+    values = {name: getattr(settings, name).model_dump(mode="json") for name in parts}
+    # As long as there are none, their answers and cursors stay what they were.
+    if settings.pipelines.plugins:
+        values["pipelines"] = settings.pipelines.model_dump(mode="json")
+    values["limits"] = [settings.rrf_k, settings.max_window, settings.max_query_terms]
+    values["analyser"] = [version_of(own), own.whole_fingerprint]
+    text = json.dumps(values, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return what bounds a plan."""
+    families = {
+        "keyword": settings.search_modules.keyword,
+        "semantic": settings.search_modules.semantic,
+    }
+    url = settings.opensearch_url
+    return Limits(
+        opensearch=url is not None and url.get_secret_value() != "off",
+        enabled=frozenset(name for name, one in families.items() if one.enabled),
+        outside=frozenset(
+            name for name, one in settings.search_modules.plugins.items() if one.enabled
+        ),
+        pipelines=pipelines.modes_of(settings),
+        max_query_chars=settings.max_query_chars,
+        max_query_chars_hard=settings.max_query_chars_hard,
+        max_window=settings.max_window,
+        default_limit=settings.default_limit,
+        max_limit=settings.max_limit,
+        max_filter_values=settings.max_filter_values,
+        max_terms=settings.max_query_terms,
+        any_word=settings.keyword.operator == "or",
+        rrf_k=settings.rrf_k,
+        ordering=ordering_of(settings),
+        facet_max_matches=settings.facet_max_matches,
+        facet_budget_ms=settings.search.facet_budget_ms,
+        acl_honesty=settings.search.acl_honesty,
+        fuzzy_threshold=(
+            settings.keyword.fuzzy_threshold if settings.keyword.fuzzy else None
+        ),
+    )
+
+
+def calendar_of(settings: Settings) -> Clock:
+    """Return how the facility counts its days, without what is now."""
+    own = facility_of(settings)
+    return Clock(
+        zone=settings.facility_timezone,
+        day_starts=time_of_day.fromisoformat(settings.day_starts),
+        shifts=own.shifts,
+        periods=own.calendar,
+    )
+
+
+def facility_of(settings: Settings) -> Facility:
+    """Return the facility's own words, as its file says them."""
+    path = settings.analyser.facility_file
+    return facility.load(path, settings.facility_timezone)
+
+
+def ordering_of(settings: Settings) -> Ordering:
+    """Return how hits are put in order where a request says nothing of it."""
+    search, unified = settings.search, settings.unified_search
+    gravity = unified.gravity_boost
+    reranking = settings.reranking
+    is_named = cross_encoders.is_named(reranking.model, settings.api.providers)
+    return Ordering(
+        rerank=reranking.enabled,
+        feedback=reranking.feedback,
+        by_model=reranking.enabled and is_named,
+        late=reranking.model == cross_encoders.LATE,
+        model_window=reranking.window,
+        model_timeout_ms=reranking.timeout_ms,
+        temperature=reranking.temperature,
+        least_by_model=search.min_relevance_score,
+        branch_weights=settings.fusion.weights,
+        weigh_by_best=settings.fusion.weigh_by_best,
+        domain_weights={str(k): w for k, w in unified.base_domain_weights.items()},
+        machine_factor=unified.weighting.machine,
+        entity_factor=unified.weighting.entity,
+        half_lives={str(k): d for k, d in unified.freshness.half_life_days.items()},
+        gravity_factor=gravity.max_factor if gravity.enabled else 1.0,
+        scope_factor=unified.weighting.scope,
+        session_factor=unified.weighting.session,
+        source_share=search.source_share,
+        high=search.confidence_high,
+        medium=search.confidence_medium,
+        low=search.confidence_low,
+    )

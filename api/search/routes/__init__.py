@@ -1,0 +1,1 @@
+"""Routes of searches, their jobs, and the glossary."""

@@ -1,0 +1,185 @@
+"""What this installation can do: for pages, programs and people who look first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from typing import Any
+
+from fastapi import APIRouter, Depends
+
+from api.context import Ctx, needs
+from api.search.plan_settings import limits_of
+from api.search.schemas.capabilities import Capabilities
+from api.server.errors import documented
+from api.strict_route import DoorRoute
+from shared.embedding.models.encoders import ALIASES
+from shared.errors import ConfigurationError
+from shared.search.jobs.outcome import FACETS
+from shared.search.pipelines import installed_pipelines as pipelines
+from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.query import modes
+from shared.search.query.branch_choice import KEYWORD_MODULES
+from shared.search.query.filters import filters
+from shared.search.query.plan import Limits
+from shared.search.retrieval import installed_modules
+from shared.search.retrieval.installed_modules import Installed
+from shared.search.retrieval.search_parameters import ParameterDescriptor
+from shared.settings.settings import Settings
+from shared.version import VERSION
+
+router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
+
+# Each is a setting of the same name, or of the same name in a section.
+_LIMITS = (
+    *("max_query_chars", "max_query_chars_hard", "max_limit", "default_limit"),
+    *("max_window", "max_filter_values", "max_query_terms", "max_wait_ms"),
+    *(
+        "facet_max_matches",
+        "max_concurrent_searches",
+        "search_queue_limit",
+        "search_queue_wait_ms",
+    ),
+    *("job_retention_hours", "event_retention_minutes", "cursor_ttl_minutes"),
+    *("max_entry_bytes", "max_batch_entries", "max_batch_bytes"),
+    *("rate_search_per_minute", "rate_ingest_per_minute", "rate_default_per_minute"),
+)
+
+
+@router.get(
+    "/capabilities",
+    summary="What can be asked here",
+    response_model=Capabilities,
+    responses=documented(),
+    dependencies=[Depends(needs("search", counts_as="default"))],
+)
+async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
+    """Modes with what they may be given, modules, filters, and the limits in force."""
+    settings = ctx.settings
+    limits = limits_of(settings)
+    model = settings.embedding_model
+    return {
+        "modes": [
+            *(_mode(mode, limits) for mode in _modes()),
+            *(_pipeline(name, one, limits) for name, one in pipelines.found().items()),
+        ],
+        "default_mode": modes.AUTO,
+        "shared_parameters": [asdict(one) for one in _shared(settings)],
+        "modules": [
+            _module(name, one, limits)
+            for name, one in installed_modules.found().items()
+        ],
+        "filters": sorted(filters.ALLOWED),
+        "limits": {name: getattr(settings, name) for name in _LIMITS},
+        "encoder": ALIASES.get(model, model),
+        "version": VERSION,
+    }
+
+
+def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
+    known = installed_modules.modules().values()
+    # Of a family the first: the others stand in for it.
+    named = {one.descriptor.search_mode: one for one in reversed(list(known))}
+    own = [p for family in mode.families for p in named[family].parameters]
+    on = limits.enabled | limits.outside
+    return _told(mode, own, enabled=on.issuperset(mode.families))
+
+
+def _pipeline(
+    name: str, one: PipelineDescriptor | ConfigurationError, limits: Limits
+) -> dict[str, Any]:
+    """Return a pipeline as a mode: as it is switched on, or as it could be."""
+    usable = isinstance(one, PipelineDescriptor)
+    mode = next((m for m in limits.pipelines if m.name == name), None)
+    on = limits.enabled | limits.outside
+    enabled = usable and mode is not None and on.issuperset(mode.families)
+    mode = mode or pipelines.mode_of(name, ())
+    return _told(mode, pipelines.parameters(mode), enabled=enabled)
+
+
+def _told(
+    mode: modes.Mode, own: Iterable[ParameterDescriptor], *, enabled: bool
+) -> dict[str, Any]:
+    deadline = ParameterDescriptor(
+        "deadline_ms",
+        "Deadline",
+        "int",
+        default=mode.deadline_ms,
+        min=modes.MIN_DEADLINE_MS,
+        max=2 * mode.deadline_ms,
+        step=100,
+        section="Time",
+    )
+    return {
+        "name": mode.name,
+        "label": mode.label,
+        "description": mode.description,
+        "category": mode.category,
+        "enabled": enabled,
+        "deadline_ms": mode.deadline_ms,
+        "parameters": [asdict(one) for one in (deadline, *own)],
+    }
+
+
+def _modes() -> list[modes.Mode]:
+    """Return our modes, and one for each module of another package."""
+    others = [one for one in installed_modules.modules().values() if not one.is_ours]
+    return [
+        *modes.MODES.values(),
+        *(
+            replace(modes.alone(one.name), description=one.description)
+            for one in (other.descriptor for other in others)
+        ),
+    ]
+
+
+def _module(
+    name: str, one: Installed | ConfigurationError, limits: Limits
+) -> dict[str, Any]:
+    if isinstance(one, ConfigurationError):
+        return {
+            "name": name,
+            "description": str(one),
+            "search_mode": name,
+            "enabled": False,
+            "needs_embedder": False,
+            "fallback": None,
+            "parameters": [],
+            "arguments": {},
+        }
+    told = one.descriptor
+    away = not limits.opensearch and name == KEYWORD_MODULES[0]
+    on = limits.enabled if one.is_ours else limits.outside
+    return {
+        "name": name,
+        "description": told.description,
+        "search_mode": told.search_mode,
+        "enabled": told.search_mode in {*on, FACETS} and not away,
+        "needs_embedder": told.needs_embedder,
+        "fallback": told.fallback,
+        "parameters": [asdict(p) for p in one.parameters],
+        "arguments": told.args_schema.model_json_schema(),
+    }
+
+
+def _shared(settings: Settings) -> list[ParameterDescriptor]:
+    """Return what every mode may be given."""
+    return [
+        ParameterDescriptor(
+            "query",
+            "Question",
+            "text",
+            default="",
+            max=settings.max_query_chars_hard,
+            placeholder="RF trip last night",
+        ),
+        ParameterDescriptor(
+            "limit",
+            "Results",
+            "int",
+            default=settings.default_limit,
+            min=1,
+            max=settings.max_limit,
+            step=1,
+        ),
+    ]

@@ -1,0 +1,146 @@
+"""The facility's glossary: proposed by who searches, decided by its admins."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from fastapi import APIRouter, Depends, Path, Query, Response
+
+from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.search.schemas.glossary import (
+    MOST_NAMED,
+    ProposalIn,
+    Said,
+    State,
+    TermOut,
+    TermPage,
+    term_out,
+)
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.access.cursors import Binding
+from shared.glossary import glossary_terms, term_usage
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.text import door
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+log = get_logger()
+
+router = APIRouter(prefix="/v1/glossary", tags=["search"], route_class=DoorRoute)
+
+# A slash is a part of `I/O`.
+Named = Annotated[str, Path(min_length=1, max_length=100)]
+Chosen = Annotated[
+    list[Said] | None,
+    Query(
+        max_length=MOST_NAMED,
+        description="These of its expansions; none: what is proposed, and a rejection"
+        " takes back what is approved, too.",
+    ),
+]
+
+
+@router.get(
+    "",
+    summary="List the glossary",
+    response_model=TermPage,
+    responses=documented(),
+    dependencies=[Depends(needs("search"))],
+)
+def list_glossary(
+    caller: Caller,
+    ctx: Ctx,
+    state: Annotated[State | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+    cursor: Annotated[str | None, Query(max_length=1024)] = None,
+) -> Response:
+    """By their letters; entries that say so are those that you may see."""
+    scope = caller.scope
+    query = json.dumps([scope.tenant, state])
+    who = scope.key_id or scope.subject
+    binding = Binding("GET /v1/glossary", query, who, limit)
+    after = None
+    if cursor is not None:
+        key, last = ctx.signer().open(cursor, binding)
+        after = (str(key), str(last))
+    with connection(ctx.pool) as conn:
+        found = term_usage.page(conn, scope, state=state, after=after, limit=limit + 1)
+    page = found[:limit]
+    next_cursor = None
+    if len(found) > limit:
+        next_cursor = ctx.signer().make([page[-1].key, page[-1].state], binding)
+    body = {"items": [term_out(one) for one in page], "next_cursor": next_cursor}
+    return as_json(body)
+
+
+@router.post(
+    "/{term:path}/approve",
+    summary="Have a term's expansions searched",
+    response_model=TermOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def approve(
+    term: Named, caller: Caller, ctx: Ctx, expansion: Chosen = None
+) -> Response:
+    """From the next search on, of everybody in the facility."""
+    return _decided(ctx, caller, term, "approved", expansion)
+
+
+@router.post(
+    "/{term:path}/reject",
+    summary="Have a term's expansions searched no more",
+    response_model=TermOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def reject(term: Named, caller: Caller, ctx: Ctx, expansion: Chosen = None) -> Response:
+    """What was approved is undone by it; what was found in entries stays rejected."""
+    return _decided(ctx, caller, term, "rejected", expansion)
+
+
+@router.post(
+    "/{term:path}",
+    summary="Propose what may be said for a term",
+    response_model=TermOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("search"))],
+)
+def propose(term: Named, body: ProposalIn, caller: Caller, ctx: Ctx) -> Response:
+    """Nothing is searched by it until an admin approves it."""
+    door.admit(term, "term")
+    with connection(ctx.pool) as conn:
+        glossary_terms.propose(conn, caller.scope.tenant, term, body.expansions)
+        return _told(conn, caller, term, "proposed")
+
+
+def _decided(
+    ctx: ApiContext,
+    caller: CallerInfo,
+    term: str,
+    state: Literal["approved", "rejected"],
+    named: list[str] | None,
+) -> Response:
+    door.admit(term, "term")
+    with connection(ctx.pool) as conn:
+        changed = glossary_terms.decide(conn, caller.scope, term, state, named)
+        answer = _told(conn, caller, term, state)
+    ctx.searches.glossaries.forget(caller.scope.tenant)
+    who = caller.scope.key_id or caller.scope.subject
+    log.info("glossary_decided", state=state, expansions=len(changed), by=who)
+    return answer
+
+
+def _told(
+    conn: Connection[TupleRow], caller: CallerInfo, term: str, state: State
+) -> Response:
+    """Answer with the term in this state; what was proposed may be approved already."""
+    found = term_usage.page(conn, caller.scope, term=term, limit=3)
+    wanted = [one for one in found if one.state == state] or found
+    return as_json(term_out(wanted[0]))

@@ -1,0 +1,189 @@
+"""`POST /search`: the plain search, whose shape never changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search.routes.search import fault_of, planned
+from api.search.schemas.plain_search import PlainRequest, PlainResponse
+from api.server import errors
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute, Handler
+from shared.access.scope import Scope
+from shared.answers.sentences import synthesize
+from shared.entries.reading import read_entries
+from shared.entries.reading.read_entries import Entry
+from shared.postgres.pool import connection
+from shared.search.query.fault import Fault
+from shared.search.query.filters import filters
+from shared.search.query.plan import Question
+from shared.search.retrieval.engines import candidate_rows
+from shared.search.retrieval.modules import metadata_keys
+from shared.settings.settings import Settings
+from shared.text import door, facts
+
+_MODES = {"vector": "semantic", "keyword": "keyword", "hybrid": "hybrid"}
+_DEADLINE_MS = 3000
+# Of that, what may be spent on looking up what a filter is the name of.
+_KEYS_MS = 1000
+
+
+class PlainRoute(DoorRoute):
+    """Its errors speak also as its clients read them."""
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler whose errors carry `detail`, too."""
+        handle = super().get_route_handler()
+
+        async def marked(request: Request) -> Response:
+            errors.tell_detail(request.state)
+            return await handle(request)
+
+        return marked
+
+
+router = APIRouter(tags=["search"], route_class=PlainRoute)
+
+
+@router.post(
+    "/search",
+    summary="Search, in the plain shape",
+    response_model=PlainResponse,
+    responses=errors.documented(504),
+    dependencies=[Depends(needs("search"))],
+)
+async def post_search(
+    body: PlainRequest, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Answer with results, a synthesis of the best of them, and its citations."""
+    settings = ctx.settings
+    door.check_tree(body.filters, "filters")
+    narrowed = await asyncio.to_thread(_filters, ctx, caller.scope, body.filters)
+    fault = fault_of(request, caller, ctx)
+    question = question_of(body, narrowed, fault, settings)
+    plan = await planned(question, caller, ctx)
+    reply = await ctx.searches.ask(plan, caller, None)
+    assert isinstance(reply, str)
+    found = json.loads(reply)
+    ids = [UUID(hit["entry_id"]) for hit in found["results"]]
+    entries = await asyncio.to_thread(_entries, ctx, caller.scope, ids)
+    zone = ZoneInfo(ctx.settings.facility_timezone)
+    results = [
+        _result(hit, entries[UUID(hit["entry_id"])], zone)
+        for hit in found["results"]
+        # What was deleted or closed to the caller between the two reads is gone.
+        if UUID(hit["entry_id"]) in entries
+    ]
+    for place, result in enumerate(results, 1):
+        result["rank"] = place
+    answer = {
+        "results": results,
+        "query": body.query,
+        "method_used": body.method or settings.search.default_method,
+        "total_results": len(results),
+        "synthesis": _synthesis(ctx, body, results),
+        "citations": (
+            [one["source"] for one in results] if body.include_citations else []
+        ),
+    }
+    headers = {"X-Logchord-Job": found["job_id"]} if found["job_id"] else {}
+    if found["degraded"]:
+        headers["X-Logchord-Degraded"] = "true"
+    return as_json(answer, headers=headers)
+
+
+def question_of(
+    body: PlainRequest,
+    narrowed: Mapping[str, Any],
+    fault: Fault | None,
+    settings: Settings,
+) -> Question:
+    """Return what is asked, with what holds on this route alone."""
+    method = body.method or settings.search.default_method
+    least = body.min_relevance_score
+    return Question(
+        query=door.admit(body.query, "query"),
+        mode=_MODES[method],
+        limit=body.limit,
+        filters=narrowed,
+        deadline_ms=min(_DEADLINE_MS, settings.max_wait_ms),
+        fault=fault,
+        any_word=True,
+        read_by_model=True,
+        ordering={
+            "min_relevance_score": (
+                settings.search.min_relevance_score if least is None else least
+            )
+        },
+        request={
+            "query": body.query,
+            "method": method,
+            "limit": body.limit,
+            "filters": body.filters,
+            **({} if least is None else {"min_relevance_score": least}),
+        },
+    )
+
+
+def _filters(
+    ctx: ApiContext, scope: Scope, given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the filters; what is none is a key of the metadata, if entries have it."""
+    others = {
+        key for key in given if not filters.is_known(key) and _named(key) not in given
+    }
+    if not others or len(others) > metadata_keys.MAX_KEYS:
+        return given
+    with connection(ctx.pool) as conn:
+        candidate_rows.limit_time(conn, _KEYS_MS)
+        known = set(metadata_keys.known(conn, scope, others))
+    return {_named(key) if key in known else key: one for key, one in given.items()}
+
+
+def _named(key: str) -> str:
+    return facts.METADATA + key
+
+
+def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entry]:
+    if not ids:
+        return {}
+    with connection(ctx.pool) as conn:
+        found = read_entries.some(conn, scope, ids)
+    return {key: one for key, one in found.items() if one.deleted_at is None}
+
+
+def _result(hit: Mapping[str, Any], entry: Entry, zone: ZoneInfo) -> dict[str, Any]:
+    told = {
+        "category": entry.category,
+        "date": entry.entry_time.astimezone(zone).date().isoformat(),
+        "author": hit["author"],
+        "logbook": ", ".join(entry.logbooks),
+        "title": entry.title,
+        "entry_id": hit["entry_id"],
+        "url": hit["url"],
+    }
+    return {
+        "content": hit["content"],
+        "source": hit["source_uri"],
+        "relevance_score": hit["relevance_score"],
+        "rank": hit["rank"],
+        "metadata": {name: value for name, value in told.items() if value},
+    }
+
+
+def _synthesis(
+    ctx: ApiContext, body: PlainRequest, results: Sequence[Mapping[str, Any]]
+) -> str | None:
+    settings = ctx.settings.synthesis
+    if not settings.enabled:
+        return None
+    texts = [one["content"] for one in results[: settings.max_sources]]
+    return synthesize(body.query, texts, marked=body.include_citations)

@@ -1,0 +1,102 @@
+"""An ended search, looked into: why an entry is not in it, and whether it repeats."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from api.context import ApiContext, Caller, Ctx, needs
+from api.search import own_jobs
+from api.search.routes.search import accepted
+from api.search.schemas.jobs import JobAccepted, WhyNot
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.embedding.vectors.live_models import InUse
+from shared.errors import EmbeddingGenerationError, InvalidRequestError
+from shared.search.explain import why_not
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.text import door
+
+if TYPE_CHECKING:
+    from shared.embedding.models.encoders import Encoder
+
+router = APIRouter(
+    prefix="/v1/search/jobs",
+    tags=["search"],
+    dependencies=[Depends(needs("search"))],
+    route_class=DoorRoute,
+)
+
+
+@router.get(
+    "/{job_id}/why-not",
+    summary="Say why an entry is not in the answer",
+    response_model=WhyNot,
+    responses=documented(404, 410),
+)
+def get_why_not(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    entry: Annotated[str, Query(min_length=1, max_length=1000)],
+) -> Response:
+    """Name the first gate that kept it out, and what it would have needed.
+
+    `entry` is an entry id, a source_uri, a permalink, SOURCE/EXTERNAL_ID or a bare
+    external id. What the caller may not see is answered for as what does not exist,
+    unless `search.acl_honesty` has it told that there is such an entry.
+    """
+    found = own_jobs.find(ctx, caller, job_id)
+    named = door.admit(entry, "entry")
+    said = why_not.explain(ctx.reader(caller.scope), _tools(ctx), found, named)
+    return as_json(said.body())
+
+
+@router.post(
+    "/{job_id}/replay",
+    status_code=202,
+    summary="Ask the same again, and compare",
+    response_model=JobAccepted,
+    responses=documented(404, 410),
+)
+async def post_replay(
+    job_id: UUID, request: Request, caller: Caller, ctx: Ctx
+) -> Response:
+    """Submit the plan as it was; once that job has ended, its `replay` compares both.
+
+    Dates such as `yesterday` stay the days that they were.
+    """
+    found = await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
+    if found.ended_at is None:
+        message = "This search has not ended yet: ask again when it has."
+        raise InvalidRequestError.field("job_id", "not_ended", message)
+    plan = ctx.searches.again(found, caller.scope)
+    return accepted(request, await ctx.searches.submit(plan, caller))
+
+
+def _tools(ctx: ApiContext) -> Tools:
+    """Return what modules are asked again with; the question's vector is the job's."""
+    return Tools(
+        pool=ctx.pool,
+        opensearch=lambda: ctx.opensearch,
+        index=ctx.settings.opensearch_index,
+        similarity_threshold=None,
+        models=InUse(ctx.pool, time.monotonic),
+        encoder=_no_encoder,
+        query_vectors=QueryVectors(),
+        freshness=Freshness(time.monotonic),
+        circuit=Circuit(time.monotonic),
+        facility=ctx.searches.facility,
+    )
+
+
+def _no_encoder(model: str) -> Encoder:
+    raise EmbeddingGenerationError(technical=f"the API has no encoder of {model}")

@@ -1,0 +1,276 @@
+"""Jobs of searches: looked after, read on, watched, and ended by their owner."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi.responses import StreamingResponse
+
+from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
+from api.search import job_events, own_jobs
+from api.search.job_events import POLL_SECONDS, Seen
+from api.search.schemas.jobs import Job, JobPage, JobResults
+from api.server import metrics, thread_pool
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.access.cursors import Binding
+from shared.errors import CapacityError, LogchordError, NotFoundError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.explain import replay
+from shared.search.export import job_window
+from shared.search.export.job_window import MEDIA_TYPES, WindowFormat
+from shared.search.jobs import close_job, progress
+from shared.search.jobs import job as jobs
+from shared.search.jobs.job import StoredJob
+from shared.search.jobs.outcome import Outcome
+from shared.search.response import job_answer, withheld_hits
+from shared.search.results import paging
+
+log = get_logger()
+
+router = APIRouter(
+    prefix="/v1/search/jobs",
+    tags=["search"],
+    dependencies=[Depends(needs("search"))],
+    route_class=DoorRoute,
+)
+
+_MAX_EVENT_ID = 2**31
+FILE_TYPES = sorted({kind.partition(";")[0] for kind in MEDIA_TYPES.values()})
+
+
+@router.get(
+    "",
+    summary="List one's own jobs",
+    response_model=JobPage,
+    responses=documented(),
+)
+def list_jobs(
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """The newest first; what they found stands at each job's own address."""
+    scope = caller.scope
+    binding = Binding("GET /v1/search/jobs", "", scope.key_id or scope.subject, limit)
+    after = None
+    if cursor is not None:
+        after = UUID(ctx.signer().open(cursor, binding)[0])
+    with connection(ctx.pool) as conn:
+        found = jobs.newest(conn, scope, limit=limit + 1, after=after)
+    page, more = found[:limit], len(found) > limit
+    body = {
+        "items": [job_answer.job_line(one) for one in page],
+        "next_cursor": (
+            ctx.signer().make([str(page[-1].id)], binding) if more else None
+        ),
+    }
+    return as_json(body)
+
+
+@router.get(
+    "/{job_id}",
+    name="get_job",
+    summary="Look after a job; wait_ms makes it a long poll",
+    response_model=Job,
+    responses=documented(404, 410),
+)
+async def get_job(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    wait_ms: Annotated[int, Query(ge=0, le=30_000)] = 0,
+) -> Response:
+    """Return the job, once it has ended or when `wait_ms` is over."""
+    until = time.monotonic() + wait_ms / 1000
+    turn = 0
+    while True:
+        body = await thread_pool.run_step(_look, ctx, caller, job_id)
+        left = until - time.monotonic()
+        if body["ended_at"] is not None or left <= 0:
+            return as_json(body)
+        pause = POLL_SECONDS[min(turn, len(POLL_SECONDS) - 1)]
+        turn += 1
+        await asyncio.sleep(min(pause, left))
+
+
+@router.get(
+    "/{job_id}/results",
+    summary="Read on in what a job found",
+    response_model=JobResults,
+    responses=documented(404, 410),
+)
+def get_results(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int | None, Query(ge=1, le=100)] = None,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """A page of one ranking, its entries read again with the rights of now.
+
+    Sorted by time, pages go on through all that match. Without a limit a page is as
+    long as the job's first. A job that has not ended has none yet: its cursor begins
+    at the first.
+    """
+    found = own_jobs.find(ctx, caller, job_id)
+    after: list[Any] = [0]
+    if cursor is not None:
+        size = found.plan["limit"] if limit is None else limit
+        owned = paging.binding(caller.scope, job_id, size)
+        after = ctx.signer().open(cursor, owned)
+    return as_json(job_answer.results(ctx.reader(caller.scope), found, after, limit))
+
+
+@router.get(
+    "/{job_id}/export",
+    summary="Write what a job found into a file",
+    response_class=Response,
+    responses={
+        **documented(404, 410),
+        200: {
+            "description": "A record a hit, then one that says if these are all.",
+            "content": {kind: {"schema": {"type": "string"}} for kind in FILE_TYPES},
+        },
+    },
+)
+def get_export(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    form: Annotated[WindowFormat, Query(alias="format")] = "jsonl",
+) -> Response:
+    """Its one window, read again with the rights of now; `md` is to be read by people.
+
+    All that match, however many: `POST /v1/search/export`.
+    """
+    found = own_jobs.find(ctx, caller, job_id)
+    plan, page, complete = job_answer.window(ctx.reader(caller.scope), found)
+    tenant = caller.scope.tenant
+    text = job_window.written(form, plan.query, tenant, page, complete=complete)
+    headers = {"Content-Disposition": f'attachment; filename="hits.{form}"'}
+    return Response(text, media_type=MEDIA_TYPES[form], headers=headers)
+
+
+@router.get(
+    "/{job_id}/events",
+    summary="Watch a job",
+    response_class=StreamingResponse,
+    responses={
+        **documented(404, 410),
+        200: {
+            "description": "What happens, as it happens, until the job has ended.",
+            "content": {"text/event-stream": {}},
+        },
+    },
+)
+async def get_events(
+    job_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    last_event_id: Annotated[int, Header(ge=0, le=_MAX_EVENT_ID)] = 0,
+) -> StreamingResponse:
+    """Send what came after `Last-Event-ID`, or the whole job where that is lost."""
+    await asyncio.to_thread(own_jobs.find, ctx, caller, job_id)
+    events = job_events.stream(partial(_seen, ctx, caller, job_id), last_event_id)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+@router.delete(
+    "/{job_id}",
+    summary="End a job now, with what is in",
+    response_model=Job,
+    responses=documented(404, 410),
+)
+def cancel_job(job_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Idempotent: a job that has ended stays as it is."""
+    found = own_jobs.find(ctx, caller, job_id)
+    if found.ended_at is None:
+        arrived: Mapping[int, Sequence[Outcome]] | None
+        arrived = close_job.what_is_in(ctx.jobs, job_id)
+        with connection(ctx.pool) as conn:
+            state = close_job.cancel(conn, found, arrived or {})
+        log.info("job_cancelled", job_id=str(job_id), first=state is not None)
+        if state is not None:
+            metrics.job_ended(state)
+        _forget(ctx, job_id)
+    return as_json(_look(ctx, caller, job_id))
+
+
+def _position(ctx: ApiContext, found: StoredJob) -> int | None:
+    """Return how many come before a job that has not ended."""
+    if found.ended_at is not None:
+        return None
+    with connection(ctx.pool) as conn:
+        return jobs.before(conn, found)
+
+
+def _forget(ctx: ApiContext, job_id: UUID) -> None:
+    try:
+        jobs.forget(ctx.jobs, job_id)
+    except CapacityError as exc:
+        # It has ended all the same: what its branches still do is for nothing.
+        log.warning("branches_not_stopped", job_id=str(job_id), code=exc.error_code)
+
+
+def _look(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> dict[str, Any]:
+    found = own_jobs.find(ctx, caller, job_id)
+    arrived = None if found.ended_at else close_job.what_is_in(ctx.jobs, job_id)
+    told = [one for number in sorted(arrived or {}) for one in (arrived or {})[number]]
+    body = _body(ctx, caller, found, told)
+    return {**body, "replay": _replay(ctx, caller, found)}
+
+
+def _body(
+    ctx: ApiContext, caller: CallerInfo, found: StoredJob, told: Sequence[Outcome]
+) -> dict[str, Any]:
+    body = job_answer.job_body(ctx.reader(caller.scope), found, told)
+    body["queue_position"] = None if told else _position(ctx, found)
+    is_anothers = withheld_hits.is_anothers(found, caller.scope)
+    return withheld_hits.uncounted(body) if is_anothers else body
+
+
+def _replay(
+    ctx: ApiContext, caller: CallerInfo, found: StoredJob
+) -> dict[str, Any] | None:
+    """Return how it compares with the job that it repeats, once it has ended."""
+    of = found.plan.get("replay_of")
+    if of is None or found.ended_at is None:
+        return None
+    try:
+        with connection(ctx.pool) as conn:
+            first = jobs.own(conn, caller.scope, UUID(of))
+            return replay.compare(conn, caller.scope, first, found)
+    except LogchordError as exc:
+        # It is kept no longer, or the comparison takes too long: the job is told.
+        if not isinstance(exc, NotFoundError):
+            log.warning("replay_not_compared", code=exc.error_code)
+        unknown = dict.fromkeys(("same", "old_hash"))
+        return {"of": of, **unknown, "new_hash": replay.hash_of(found), "changed": []}
+
+
+def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
+    found = own_jobs.find(ctx, caller, job_id)
+    try:
+        told = progress.told(ctx.jobs, job_id)
+    except CapacityError as exc:
+        log.warning("job_progress_unknown", code=exc.error_code)
+        told = None
+    if told is not None and withheld_hits.is_anothers(found, caller.scope):
+        told = [withheld_hits.progress(one) for one in told]
+    return Seen(
+        found,
+        told,
+        lambda: _body(ctx, caller, found, []),
+        lambda: None if told else _position(ctx, found),
+    )

@@ -1,0 +1,48 @@
+"""What is like an entry, and no part of its thread."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import Caller, Ctx, needs
+from api.search.schemas.similar import SimilarEntries
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.strict_route import DoorRoute
+from shared.search.query.plan import Question
+from shared.search.response import similar_hits
+
+router = APIRouter(prefix="/v1/entries", tags=["search"], route_class=DoorRoute)
+
+MOST_DAYS = 36_500
+
+
+@router.get(
+    "/{entry_id}/similar",
+    summary="Find what is like an entry",
+    response_model=SimilarEntries,
+    responses=documented(404, 410),
+    dependencies=[Depends(needs("search"))],
+)
+def get_similar(
+    entry_id: UUID,
+    caller: Caller,
+    ctx: Ctx,
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+    days: Annotated[
+        int | None,
+        Query(ge=1, le=MOST_DAYS, description="Only what was written since so long."),
+    ] = None,
+) -> Response:
+    """By meaning, and by the devices and systems that both name; never its thread."""
+    filters: dict[str, object] = {}
+    if days is not None:
+        since = datetime.now(UTC) - timedelta(days=days)
+        filters["date_from"] = since.isoformat()
+    plan = ctx.searches.plan(Question("", limit=limit, filters=filters), caller.scope)
+    facility = ctx.searches.facility
+    return as_json(similar_hits.read(lambda: ctx.pool, facility, plan, entry_id))

@@ -1,0 +1,1 @@
+"""Bodies of searches, their jobs, and the glossary."""

@@ -1,0 +1,74 @@
+"""The facility's glossary, as REST tells it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.glossary.term_usage import Term
+
+State = Literal["proposed", "approved", "rejected"]
+# A term, or what may be said for it.
+Said = Annotated[str, Field(min_length=1, max_length=100)]
+MOST_NAMED = 20
+
+
+class EvidenceOut(BaseModel):
+    """An entry that you may see, and what it says."""
+
+    model_config = ConfigDict(extra="allow")
+
+    expansion: str
+    entry_id: UUID
+    source: str
+    external_id: str
+    quote: str
+
+
+class TermOut(BaseModel):
+    """A term, and what may be said for it."""
+
+    model_config = ConfigDict(extra="allow")
+
+    term: str = Field(examples=["BPM"])
+    expansions: list[str] = Field(examples=[["beam position monitor"]])
+    state: State = Field(description="Only what is approved is searched.")
+    entries: int = Field(description="How many entries that you may see say so.")
+    evidence: list[EvidenceOut] = Field(description="Some of them, the newest first.")
+
+
+class TermPage(BaseModel):
+    """Terms by their letters; one with expansions in two states stands there twice."""
+
+    items: list[TermOut]
+    next_cursor: str | None
+
+
+class ProposalIn(BaseModel):
+    """What may be said for a term."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    expansions: list[Said] = Field(min_length=1, max_length=MOST_NAMED)
+
+
+def term_out(one: Term) -> dict[str, Any]:
+    """Return a term as it is told."""
+    return {
+        "term": one.term,
+        "expansions": list(one.forms),
+        "state": one.state,
+        "entries": one.entries,
+        "evidence": [
+            {
+                "expansion": said.form,
+                "entry_id": str(said.entry_id),
+                "source": said.source,
+                "external_id": said.external_id,
+                "quote": said.quote,
+            }
+            for said in one.evidence
+        ],
+    }

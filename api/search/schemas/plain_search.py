@@ -1,0 +1,54 @@
+"""The plain search, in the words that its clients have known for long."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr
+
+from api.search.schemas.search import Share, Whole
+
+
+class PlainRequest(BaseModel):
+    """A question and nothing else: any other field is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"query": "rf trip", "method": "hybrid"}]},
+    )
+
+    query: StrictStr
+    method: Literal["vector", "keyword", "hybrid"] | None = Field(
+        None, description="hybrid unless set otherwise."
+    )
+    limit: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
+        None, description="10 unless set otherwise."
+    )
+    filters: dict[str, Any] = {}
+    min_relevance_score: Share | None = Field(
+        None, description="0.5 unless set otherwise; equal is kept."
+    )
+    include_citations: StrictBool = Field(
+        default=True, description="False: no list, and no marks in the synthesis."
+    )
+
+
+class PlainResult(BaseModel):
+    """One entry found."""
+
+    content: str
+    source: str
+    relevance_score: float
+    rank: int
+    metadata: dict[str, str]
+
+
+class PlainResponse(BaseModel):
+    """What was found, and what it says in a few sentences."""
+
+    results: list[PlainResult]
+    query: str
+    method_used: Literal["vector", "keyword", "hybrid"]
+    total_results: int
+    synthesis: str | None
+    citations: list[str]

@@ -1,0 +1,87 @@
+"""The plan of a search as it is told before anything of it is carried out."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from api.search.schemas.search import SearchDiagnostic
+from api.search.schemas.times import SearchTime
+from shared.search.query.intent import Intent
+
+
+class PlanEntity(BaseModel):
+    """A thing that the question names."""
+
+    kind: str = Field(
+        description="`device`, `system`, `person`, `source`, `entry`, `thread`,"
+        " `quantity`, or the kind of a name (`pv`, `beamline`, `document`, a pattern of"
+        " the facility)."
+    )
+    name: str = Field(description="As it is written.")
+    canonical: str = Field(description="As it is compared.")
+    start: int | None = Field(
+        description="Where in the query; null in a field or a filter."
+    )
+    end: int | None
+
+
+class PlanEngine(BaseModel):
+    """Whom a branch would ask."""
+
+    branch: str
+    engine: Literal["opensearch", "postgres", "package"] = Field(
+        description="`package`: whatever a module of another package, or a pipeline,"
+        " asks."
+    )
+    fallback: str | None = Field(description="The module that takes over if it fails.")
+    circuit: Literal["open", "closed"] | None = Field(
+        description="Whether your facility's last search of this minute that asked it"
+        " found its circuit open; null: none did."
+    )
+
+
+class QueryPlan(BaseModel):
+    """What a search would do; what it says is what `plan` of the answer would say."""
+
+    query: str
+    intent: Intent = Field(description="What the question is for, by its words.")
+    mode: str = Field(description="The mode that is used.")
+    reasoning: str
+    branches: list[str]
+    sub_queries: list[str]
+    limit: int
+    window: int
+    deadline_ms: int
+    rrf_k: int
+    rerank: Literal["late", "model", "linear", "none"]
+    feedback: float
+    domain_weights: dict[str, float]
+    branch_weights: dict[str, float]
+    weigh_by_best: bool
+    context_boosts: dict[str, float]
+    time: SearchTime
+    entities: list[PlanEntity] = Field(
+        [], description="Of lists and patterns, never of what entries hold."
+    )
+    terms: list[dict[str, Any]] | None = Field(
+        None,
+        description="What each word becomes, by language. Of a pattern `terms` and"
+        " `idents` are null: they are looked up by the search.",
+    )
+    phrases: list[dict[str, Any]] | None = Field(
+        None, description="Null where a pattern stands in one."
+    )
+    tsquery: list[dict[str, Any]] | None = Field(
+        None, description="What Postgres compares; null where there are patterns."
+    )
+    opensearch_query: dict[str, Any] | None = Field(
+        None, description="Null where it is not asked, or there are patterns."
+    )
+    engines: list[PlanEngine]
+    diagnostics: list[SearchDiagnostic]
+    expected_ms: float | None = Field(
+        description="The median of the last 100 searches of this mode that this process"
+        " of the API has answered; null: there was none yet."
+    )

@@ -1,0 +1,363 @@
+"""Search requests and responses as the contract words them."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    model_validator,
+)
+
+from api.search.schemas import filters
+from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
+from api.search.schemas.ambient import Ambient, said
+from api.search.schemas.branches import BranchOutcome
+from api.search.schemas.facets import Facet
+from api.search.schemas.hits import Cut, SearchHit
+from api.search.schemas.times import SearchTime
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.search.query.fault import Fault
+from shared.search.query.list_by_time import Sort
+from shared.search.query.modes import ALIASES as MODE_ALIASES
+from shared.search.query.plan import Question
+from shared.search.query.result_detail import Amount, Detail
+from shared.suggest import hint
+from shared.text import door
+
+_ALIASES = {"q": "query", "method": "mode", "max_results": "limit"}
+# Fields of the contract whose feature is not there yet, and the values that ask for
+# nothing: any other is refused, none is ignored.
+_NEUTRAL: dict[str, tuple[object, ...]] = {
+    "validation_threshold": (None,),
+    "synthesize": (None, False),
+    "include_citations": (None, True),
+    "citation_style": (None, "id"),
+    "validate": (None, True),
+}
+_MODES = ("auto", "keyword", "semantic", "hybrid", "vector")
+_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
+
+
+def _whole(value: object) -> object:
+    """Refuse what only looks like a number."""
+    if isinstance(value, bool | str):
+        message = "a whole number is needed"
+        raise ValueError(message)  # noqa: TRY004 - pydantic turns it into a field error
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Names = Annotated[list[str], Field(max_length=100)]
+Share = Annotated[float, BeforeValidator(_whole), Field(ge=0, le=1)]
+
+
+class SearchScope(BaseModel):
+    """What the page that asks is about; such hits count more, others stay."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    kinds: Names = []
+    logbooks: Names = []
+    sources: Names = []
+    devices: Names = []
+
+
+class SearchRequest(BaseModel):
+    """A question; everything but `query` is optional."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"query": "RF trip last night", "mode": "hybrid", "limit": 5},
+                {"query": "HCM 03", "mode": "keyword", "filters": {"logbook": "ops"}},
+            ]
+        },
+    )
+
+    query: str = Field("", description="What is searched for; alias `q`.")
+    mode: str = Field(
+        "auto",
+        description="keyword, semantic, hybrid or auto; aliases `method`, `vector`.",
+        # For readers of the description: the plan itself refuses with its own code.
+        json_schema_extra={"enum": [*_MODES]},
+    )
+    limit: Whole | None = Field(
+        None,
+        ge=1,
+        le=100,
+        description="Results returned, 10 unless set otherwise; alias `max_results`.",
+    )
+    sort: Sort | None = Field(
+        None,
+        description="relevance, or by time over all that match: newest, oldest.",
+    )
+    filters: dict[str, Any] = Field(
+        {},
+        description="A value, or {in: [...]} and what else each takes; all hold.",
+        json_schema_extra=filters.SCHEMA,
+    )
+    deadline_ms: Whole | None = Field(
+        None, ge=1, description="100 to twice the mode's default."
+    )
+    wait_ms: Whole | None = Field(
+        None, ge=0, le=30_000, description="Then a job is answered instead: 202."
+    )
+    min_relevance_score: Share | None = Field(
+        None, description="What scores less is left out and counted in `suppressed`."
+    )
+    strict: StrictBool | None = Field(
+        None, description="Leave out what has less than medium confidence."
+    )
+    similarity_threshold: Share | None = Field(
+        None, description="Lowest cosine of the search by meaning."
+    )
+    fuzzy_threshold: Share | None = Field(
+        None,
+        description="How alike a word must be to one that nobody has written, 0.3"
+        " unless set otherwise.",
+    )
+    rerank: Literal["linear", "late", "model"] | StrictBool | None = Field(
+        None,
+        description="False: the fused order stands; `model`: a cross-encoder; `late`: "
+        "piece by piece.",
+    )
+    scope: SearchScope | None = Field(
+        None, description="What the page that asks is about: a bias, never a filter."
+    )
+    ambient: Ambient | None = Field(
+        None, description="The page that asks, and what was done there: a bias, too."
+    )
+    session_id: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Of questions that belong together: their names are carried."
+    )
+    exhaustive: StrictBool | None = Field(
+        None, description="All that match by words, counted, and no cut anywhere."
+    )
+    facets: Annotated[list[str], Field(max_length=15)] | None = Field(
+        None,
+        description="What all that match are counted by: fields of filters, `date`.",
+    )
+    modules: Annotated[list[str], Field(min_length=1, max_length=20)] | None = Field(
+        None, description="The search modules that are asked, of the mode's own."
+    )
+    parameters: dict[str, Any] = Field(
+        {}, description="What modules of other packages take, by name."
+    )
+    collapse: Literal["entry", "thread"] | None = Field(
+        None, description="`thread`: of each thread its best entry alone; not by time."
+    )
+    detail: Detail | None = Field(
+        None, description="`brief` cuts each text to 500 characters."
+    )
+    fields: Annotated[list[str], Field(max_length=100)] | None = Field(
+        None, description="Of each result these fields alone."
+    )
+    max_chars: Whole | None = Field(
+        None, ge=0, description="Most text of all results together; see `cut`."
+    )
+    debug: StrictBool | None = Field(
+        None, description="Adds `plan` and `score_trace` to the answer."
+    )
+    synthesize: Literal[False] | None = Field(None, description="Not built in yet.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _resolve(cls, values: object) -> object:
+        """Resolve aliases, and refuse what is not built in."""
+        if not isinstance(values, dict):
+            return values
+        resolved: dict[str, object] = {}
+        for key, value in values.items():
+            name = _HUMP.sub(lambda hump: "_" + hump[0].lower(), key)
+            name = _ALIASES.get(name, name)
+            if name in resolved and not _is_same(name, resolved[name], value):
+                message = f"{name} is given twice"
+                raise ValueError(message)
+            if name in _NEUTRAL:
+                _refuse_unbuilt(name, value)
+                continue
+            resolved[name] = value
+        return resolved
+
+    def question(self, fault: Fault | None) -> Question:
+        """Return the question, its texts admitted."""
+        door.check_tree(self.filters, "filters")
+        door.check_tree(self.modules or [], "modules")
+        door.check_tree(self.parameters, "parameters")
+        return Question(
+            query=door.admit(self.query, "query"),
+            mode=door.admit(self.mode, "mode"),
+            limit=self.limit,
+            filters=self.filters,
+            deadline_ms=self.deadline_ms,
+            fault=fault,
+            ordering=self._ordering(),
+            ambient=self._ambient(),
+            session_id=self._session(),
+            fuzzy_threshold=self.fuzzy_threshold,
+            debug=bool(self.debug),
+            sort=self.sort or "relevance",
+            exhaustive=bool(self.exhaustive),
+            facets=[door.admit(one, "facets") for one in self.facets or ()],
+            modules=self.modules,
+            parameters=self.parameters,
+            by_thread=self.collapse == "thread",
+            asks_rerank=self.rerank is True,
+            amount=self._amount(),
+            request=self._request(),
+        )
+
+    def _request(self) -> dict[str, Any]:
+        """Return what is kept of it with its job: of a session nothing."""
+        given = self.model_dump(exclude_unset=True, exclude={"ambient", "session_id"})
+        around = {"ambient": said(self.ambient)} if self.ambient else {}
+        return {"query": self.query, **given, **around}
+
+    def _ambient(self) -> dict[str, Any]:
+        ambient = said(self.ambient)
+        door.check_tree(ambient, "ambient")
+        return ambient
+
+    def _session(self) -> str | None:
+        if self.session_id is None:
+            return None
+        return door.admit(self.session_id, "session_id")
+
+    def _amount(self) -> Amount:
+        """Return how much of its results the answer is to tell."""
+        known = SearchHit.model_fields
+        for name in self.fields or ():
+            if name not in known:
+                message = f"There is no field {name!r}.{hint(name, known)}"
+                raise InvalidRequestError.field("fields", "unknown_field", message)
+        fields = None if self.fields is None else tuple(self.fields)
+        return Amount(self.detail or "full", fields, self.max_chars)
+
+    def _ordering(self) -> dict[str, object]:
+        """Return what this request says of the order of its results."""
+        asked: dict[str, object] = {
+            "min_relevance_score": self.min_relevance_score,
+            "strict": self.strict,
+            "similarity_threshold": self.similarity_threshold,
+            # `true` asks for what is done anyway.
+            "rerank": False if self.rerank is False else None,
+        }
+        given = {name: value for name, value in asked.items() if value is not None}
+        if self.scope is not None:
+            scope = self.scope.model_dump(exclude_defaults=True)
+            door.check_tree(scope, "scope")
+            given["scope"] = scope
+        if isinstance(self.rerank, str):  # Each may be refused.
+            given |= {"rerank": True, "by_model": self.rerank != "linear"}
+        if self.rerank in {"late", "model"}:
+            given["late"] = self.rerank == "late"
+        return given
+
+
+def _is_same(name: str, *said: object) -> bool:
+    """Whether a mode is said twice, by whichever of its names."""
+    return name == "mode" and len({MODE_ALIASES.get(str(s), str(s)) for s in said}) == 1
+
+
+def _refuse_unbuilt(name: str, value: object) -> None:
+    neutral = _NEUTRAL[name]
+    if not any(type(value) is type(one) and value == one for one in neutral):
+        raise ModuleNotEnabledError(
+            f"The field {name!r} is not built in yet.",
+            module_name=name,
+            available=sorted(SearchRequest.model_fields),
+        )
+
+
+class SearchDiagnostic(BaseModel):
+    """Something about a search that its reader should know."""
+
+    level: Literal["info", "warning", "error"]
+    source: str
+    code: str
+    message: str
+    category: str
+
+
+class TotalCandidates(BaseModel):
+    """How many entries were found at least."""
+
+    lower_bound: int
+    exact: bool
+
+
+class LeftOut(BaseModel):
+    """What was found and scored too low to be shown."""
+
+    count: int
+    best_score: float | None
+    threshold: float | None
+
+
+class SearchResponse(BaseModel):
+    """What a search found, what was searched, and how fresh it was."""
+
+    job_id: str | None = Field(
+        description="Null where nothing was asked for: that is no job."
+    )
+    state: Literal["done", "partial"]
+    query: str
+    mode: str
+    method_used: str
+    search_modes_used: list[str]
+    results: list[SearchHit]
+    total_results: int = Field(description="Results returned; not how many match.")
+    cut: Cut
+    total_candidates: TotalCandidates
+    window_complete: bool
+    complete: bool
+    next_cursor: str | None
+    sub_queries: list[str]
+    decomposed: bool
+    time: SearchTime = SearchTime()
+    time_range_applied: bool = False
+    branches: list[BranchOutcome]
+    degraded: bool
+    as_of: str | None
+    reasoning: str
+    diagnostics: list[SearchDiagnostic]
+    timings_ms: dict[str, float]
+    search_duration_ms: float
+    suppressed: LeftOut
+    thresholds_applied: dict[str, float]
+    stability_hash: str
+    config_hash: str = Field("", description="Of the settings that it depends on.")
+    replayable: bool = Field(
+        default=False, description="Not where a deadline cut the search."
+    )
+    deterministic: bool
+    reranked: bool
+    vector_model: str | None
+    plan: dict[str, Any] | None = Field(None, description="Only with `debug`.")
+    score_trace: list[dict[str, Any]] | None = Field(
+        None, description="Only with `debug`."
+    )
+    coverage: Coverage | None = Field(
+        None, description="What was searched, where nothing was found."
+    )
+    relaxation: Relaxation | None = None
+    context_answer: ContextAnswer | None = Field(
+        None, description="What an empty answer means."
+    )
+    facets: dict[str, Facet] = Field(
+        {}, description="By the names asked for; of each whether its counts are exact."
+    )
+    hidden_count: int | None = Field(
+        None,
+        description="Only with `acl_honesty`: how many match by words that you may not "
+        "see; 1000: as many at least; null: not counted.",
+    )
+    answer: str | None
+    citations: list[dict[str, Any]]

@@ -1,0 +1,1 @@
+"""What every route stands on: limits, errors, threads, metrics, the description."""

@@ -1,0 +1,196 @@
+"""One shape for every error: the API's one place that catches everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import compile_path
+
+from api.server import unknown_fields
+from api.server.json_response import as_json
+from shared.errors import (
+    CODES,
+    AccessError,
+    InternalError,
+    InvalidRequestError,
+    LogchordError,
+    NotFoundError,
+)
+from shared.log import get_logger
+
+log = get_logger()
+
+# What pydantic says of a field that a model has not.
+_UNKNOWN = "extra_forbidden"
+
+# What a route may answer whatever it does; a route names its own beside these.
+COMMON_STATUSES = (400, 401, 403, 405, 413, 415, 422, 429, 431, 500, 503)
+
+
+class ErrorInfo(BaseModel):
+    """What went wrong, and whether the same request is worth another try."""
+
+    id: str = Field(description="Stands in the log.")
+    code: str = Field(examples=["validation_failed"])
+    category: str = Field(examples=["request"])
+    severity: str = Field(
+        description="RETRIABLE: send it again, backing off. CRITICAL: do not.",
+        examples=["CRITICAL"],
+    )
+    retriable: bool
+    message: str
+    request_id: str | None
+    details: dict[str, Any] | None = None
+
+
+class ErrorBody(BaseModel):
+    """The body of every answer that is not a success."""
+
+    error: ErrorInfo
+
+
+def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the error answers of a route, for its documentation."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for status in sorted({*COMMON_STATUSES, *statuses}):
+        codes = [code for code, row in CODES.items() if row.status == status]
+        found[status] = {
+            "model": ErrorBody,
+            "description": "`" + "`, `".join(codes) + "`",
+        }
+    return found
+
+
+class CarriedError(HTTPException):
+    """Carries an error of ours through code that would hide any other exception."""
+
+    def __init__(self, error: LogchordError) -> None:
+        super().__init__(status_code=error.status, detail=error.message)
+        self.error = error
+
+
+def register(app: FastAPI) -> None:
+    """Answer every exception in the one shape."""
+    app.add_exception_handler(LogchordError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _framework)
+
+
+def answer(error: LogchordError, state: Any) -> Response:
+    """Return the response of an error; its details go to the log."""
+    request_id = getattr(state, "request_id", None)
+    admin = bool(getattr(state, "is_admin", False))
+    write = log.error if error.status >= 500 else log.info  # noqa: PLR2004
+    write(
+        "request_refused",
+        code=error.error_code,
+        error_id=str(error.id),
+        request_id=request_id,
+        technical=error.technical,
+    )
+    headers = dict(getattr(state, "rate_headers", None) or {})
+    if error.retry_after_seconds is not None:
+        headers["Retry-After"] = str(error.retry_after_seconds)
+    elif error.status in {429, 503} and error.retriable:
+        headers["Retry-After"] = "1"
+    if error.status == 401:  # noqa: PLR2004
+        headers["WWW-Authenticate"] = "Bearer"
+    body = error.body(request_id, admin=admin)
+    if getattr(state, "tells_detail", False):
+        told = body["error"]
+        fields = (told.get("details") or {}).get("fields")
+        body = {"detail": fields or f"{told['message']} ({told['id']})", **body}
+    return as_json(body, error.status, headers)
+
+
+def tell_detail(state: Any) -> None:
+    """Let the errors of a request carry `detail`, for clients that read that."""
+    state.tells_detail = True
+
+
+def unexpected(exc: Exception, state: Any) -> Response:
+    """Return the response of what nobody foresaw."""
+    error = InternalError(technical=f"{type(exc).__name__}: {exc}")
+    log.error("unexpected_error", error_id=str(error.id), exc_info=exc)
+    return answer(error, state)
+
+
+async def _ours(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, LogchordError)
+    return answer(exc, request.state)
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)
+    carried = [
+        error["ctx"]["error"]
+        for error in exc.errors()
+        if isinstance(error.get("ctx", {}).get("error"), LogchordError)
+    ]
+    body = getattr(request.scope.get("route"), "body_field", None)
+    model = None if body is None else body.field_info.annotation
+    error = carried[0] if carried else invalid(exc.errors(), model)
+    return answer(error, request.state)
+
+
+async def _framework(request: Request, exc: Exception) -> Response:
+    if isinstance(exc, CarriedError):
+        return answer(exc.error, request.state)
+    assert isinstance(exc, HTTPException)
+    response = answer(_translated(exc), request.state)
+    if exc.status_code == 405:  # noqa: PLR2004
+        allowed = (exc.headers or {}).get("Allow", "")
+        response.headers["Allow"] = ", ".join(_methods(request)) or allowed
+    return response
+
+
+def _methods(request: Request) -> list[str]:
+    """Return every method of this address; the framework names one route's only."""
+    found: set[str] = set()
+    templates = request.app.openapi()["paths"]
+    # An address of its own is none of those that have a name in its place.
+    exact = templates.keys() & {request.url.path}
+    for template in exact or templates:
+        pattern, _, _ = compile_path(template)
+        if pattern.match(request.url.path):
+            found |= {method.upper() for method in templates[template]}
+    return sorted(found)
+
+
+def _translated(exc: HTTPException) -> LogchordError:
+    if exc.status_code == 404:  # noqa: PLR2004
+        return NotFoundError()
+    if exc.status_code == 405:  # noqa: PLR2004
+        message = "This address does not take this method."
+        return InvalidRequestError(message, code="method_not_allowed")
+    if exc.status_code in {401, 403}:
+        return AccessError()
+    return InvalidRequestError(str(exc.detail), code="invalid_json")
+
+
+def invalid(errors: Any, model: Any = None, within: int = 1) -> InvalidRequestError:
+    """Return the 422 that names every field that is wrong, and who was meant.
+
+    `model` is what was read; it stands `within` so many parts of each place.
+    """
+    fields = [
+        {
+            "path": ".".join(str(part) for part in error["loc"][1:]) or "body",
+            "code": error["type"],
+            "message": error["msg"],
+        }
+        for error in errors[:100]
+    ]
+    for field, error in zip(fields, errors, strict=False):
+        if error["type"] == _UNKNOWN and error["loc"][0] == "body":
+            hint = unknown_fields.hint(model, error["loc"][within:])
+            field["message"] = f"There is no such field.{hint}"
+    first = fields[0] if fields else {"path": "body", "message": "is not valid"}
+    message = f"{first['path']}: {first['message']}"
+    message += "" if message.endswith((".", "?")) else "."
+    return InvalidRequestError(message[:500], details={"fields": fields})

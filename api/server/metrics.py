@@ -1,0 +1,148 @@
+"""Prometheus figures of one API process; what Postgres knows is asked when scraped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+from shared.sources.admin.source_overview import Behind
+from shared.work.lag import Lag, StageLag
+
+REGISTRY = CollectorRegistry()
+_REQUESTS = Counter(
+    "logchord_http_requests_total",
+    "Requests answered.",
+    ["route", "status"],
+    registry=REGISTRY,
+)
+_SECONDS = Histogram(
+    "logchord_http_seconds", "How long a request took.", ["route"], registry=REGISTRY
+)
+_SEARCHES = Histogram(
+    "logchord_search_seconds", "How long a search took.", ["mode"], registry=REGISTRY
+)
+_JOBS = Counter(
+    "logchord_jobs_total", "Searches ended, by state.", ["state"], registry=REGISTRY
+)
+_BRANCHES = Histogram(
+    "logchord_branch_seconds",
+    "How long was waited for a search branch that told nothing.",
+    ["branch", "status"],
+    registry=REGISTRY,
+)
+_INGESTED = Counter(
+    "logchord_ingested_total",
+    "Entries taken in.",
+    ["source", "status"],
+    registry=REGISTRY,
+)
+
+
+def request_done(route: str, status: int, seconds: float) -> None:
+    """Count one request by the route's pattern, never by its address."""
+    _REQUESTS.labels(route, str(status)).inc()
+    _SECONDS.labels(route).observe(seconds)
+
+
+def search_done(mode: str, seconds: float) -> None:
+    """Count one search that was waited for to its end, found or failed, by its mode."""
+    _SEARCHES.labels(mode).observe(seconds)
+
+
+def job_ended(state: str) -> None:
+    """Count a search that this process ended itself: late, cancelled or blank."""
+    _JOBS.labels(state).inc()
+
+
+def branch_missed(branch: str, seconds: float) -> None:
+    """Count a branch that told nothing as long as anybody waited."""
+    _BRANCHES.labels(branch, "timeout").observe(seconds)
+
+
+def ingested(source: str, status: str, count: int) -> None:
+    """Count entries by what became of them."""
+    _INGESTED.labels(source, status).inc(count)
+
+
+# Of each stage: name, help, and the number itself, which /v1/lag shows too.
+_OF_STAGE: tuple[tuple[str, str, Callable[[StageLag], float]], ...] = (
+    (
+        "logchord_due_oldest_seconds",
+        "Age of the oldest row that is not done.",
+        lambda one: one.oldest_seconds,
+    ),
+    (
+        "logchord_due_overdue",
+        "Rows due for over 10 s that nobody works on.",
+        lambda one: one.overdue,
+    ),
+    (
+        "logchord_due_leased",
+        "Rows in somebody's hands.",
+        lambda one: one.leased,
+    ),
+    ("logchord_quarantined", "Put aside.", lambda one: one.quarantined),
+    (
+        "logchord_stage_paused",
+        "1 while the stage rests.",
+        lambda one: one.paused is not None,
+    ),
+    (
+        "logchord_stage_ended_per_minute",
+        "Rows ended within the last minute.",
+        lambda one: one.per_minute,
+    ),
+)
+
+
+def render(behind: Lag | None, sources: Sequence[Behind] = ()) -> bytes:
+    """Return this process's figures, and those of Postgres where it answers."""
+    fresh = CollectorRegistry()
+    known = Gauge(
+        "logchord_work_known", "1 if Postgres told of the work.", registry=fresh
+    )
+    known.set(behind is not None)
+    if behind is not None:
+        _render_stages(behind, fresh)
+        _render_sources(sources, fresh)
+    return generate_latest(REGISTRY) + generate_latest(fresh)
+
+
+def _render_stages(behind: Lag, fresh: CollectorRegistry) -> None:
+    due = Gauge(
+        "logchord_due_work", "Rows of due work.", ["stage", "class"], registry=fresh
+    )
+    for one in behind.stages:
+        due.labels(one.stage, "live").set(one.due)
+        due.labels(one.stage, "bulk").set(one.bulk)
+    for name, told, number in _OF_STAGE:
+        gauge = Gauge(name, told, ["stage"], registry=fresh)
+        for one in behind.stages:
+            gauge.labels(one.stage).set(number(one))
+
+
+def _render_sources(sources: Sequence[Behind], fresh: CollectorRegistry) -> None:
+    lag = Gauge(
+        "logchord_source_lag_seconds",
+        "Age of the newest entry of a source.",
+        ["source"],
+        registry=fresh,
+    )
+    failures = Gauge(
+        "logchord_source_failures", "Failures in a row.", ["source"], registry=fresh
+    )
+    paused = Gauge(
+        "logchord_source_paused", "1 while nobody asks it.", ["source"], registry=fresh
+    )
+    for one in sources:
+        if one.lag_seconds is not None:
+            lag.labels(one.source).set(one.lag_seconds)
+        failures.labels(one.source).set(one.failures)
+        paused.labels(one.source).set(one.is_paused)

@@ -1,0 +1,35 @@
+"""The threads that coroutines of one API process send their steps to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from shared.postgres import request_deadline
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class Threads(ThreadPoolExecutor):
+    """A pool in which waiting for a thread is part of what a request may wait for.
+
+    Routes that are no coroutines have threads of the framework's.
+    """
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Run it in a thread; until one is free the caller's time goes on."""
+        return super().submit(request_deadline.counted(fn), *args, **kwargs)
+
+
+async def run_step(step: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run one of many steps of a long request: each has the time of a request.
+
+    The wait for a thread is part of it, as it is of a request's.
+    """
+    request_deadline.begin()
+    return await asyncio.to_thread(step, *args, **kwargs)

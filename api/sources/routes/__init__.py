@@ -1,0 +1,1 @@
+"""Routes of sources and their runs."""

@@ -1,0 +1,108 @@
+"""Runs of sources: what each found, and how it ended."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Query, Response
+
+from api.context import Caller, Ctx, needs
+from api.server.errors import documented
+from api.server.json_response import as_json
+from api.sources.schemas.sources import RunOut, RunPage, RunState, run_out
+from api.strict_route import DoorRoute
+from shared.access.cursors import Binding
+from shared.errors import NotFoundError
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.sources.admin import admin_actions
+from shared.sources.runs import run_queue
+
+router = APIRouter(prefix="/v1/runs", tags=["sources"], route_class=DoorRoute)
+
+
+@router.get(
+    "",
+    summary="List runs",
+    response_model=RunPage,
+    responses=documented(),
+    dependencies=[Depends(needs("read"))],
+)
+def list_runs(
+    caller: Caller,
+    ctx: Ctx,
+    source: Annotated[str | None, Query(max_length=255)] = None,
+    state: RunState | None = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    cursor: Annotated[str | None, Query(max_length=512)] = None,
+) -> Response:
+    """The newest first, also those that still run."""
+    scope = caller.scope
+    query = json.dumps([source, state])
+    binding = Binding("GET /v1/runs", query, scope.key_id or scope.subject, limit)
+    after = None
+    if cursor is not None:
+        after = UUID(ctx.signer().open(cursor, binding)[0])
+    with connection(ctx.pool) as conn:
+        found = run_records.listing(
+            conn,
+            scope.tenant,
+            limit=limit + 1,
+            source=source,
+            state=state,
+            after=after,
+        )
+        queued = run_queue.of(conn, found)
+    page, more = found[:limit], len(found) > limit
+    admin = scope.is_admin
+    body = {
+        "items": [
+            run_out(one, admin=admin, waiting=queued.get(one.id)) for one in page
+        ],
+        "next_cursor": (
+            ctx.signer().make([str(page[-1].id)], binding) if more else None
+        ),
+    }
+    return as_json(body)
+
+
+@router.get(
+    "/{run_id}",
+    summary="Look at one run",
+    response_model=RunOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("read"))],
+)
+def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """Its counts, its window, what it waits for, and why it failed, if it did."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = run_records.one(conn, scope.tenant, run_id)
+        if found is None:
+            raise NotFoundError
+        queued = run_queue.of(conn, [found]).get(found.id)
+    body = run_out(found, admin=scope.is_admin, waiting=queued)
+    return as_json(body)
+
+
+@router.delete(
+    "/{run_id}",
+    summary="Cancel one run",
+    response_model=RunOut,
+    responses=documented(404),
+    dependencies=[Depends(needs("admin"))],
+)
+def cancel_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
+    """At once; what it has stored stays, and one that has ended stays as it is."""
+    scope = caller.scope
+    with connection(ctx.pool) as conn:
+        found = admin_actions.cancel(
+            conn,
+            scope.tenant,
+            run_id,
+            facility_timezone=ctx.settings.facility_timezone,
+            subject=scope.subject,
+        )
+    return as_json(run_out(found, admin=scope.is_admin))

@@ -1,0 +1,139 @@
+"""The route class of every route: foreign text is met at the one door first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from api.context import caller, context
+from api.server.errors import CarriedError
+from shared import suggest
+from shared.access.limits import Kind
+from shared.errors import InvalidRequestError, LogchordError, ModuleNotEnabledError
+from shared.text import door
+
+# What takes longer to parse would hold up every other request meanwhile.
+_LARGE_BODY_BYTES = 65_536
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class DoorRequest(Request):
+    """A request whose body is read by our rules, not by the framework's."""
+
+    async def json(self) -> Any:
+        """Return the document; NaN, double keys and deep nesting are refused."""
+        body = await self.body()
+        try:
+            if len(body) < _LARGE_BODY_BYTES:
+                return self.parse(body)
+            return await asyncio.to_thread(self.parse, body)
+        except LogchordError as exc:
+            # The framework turns any other exception here into a bare 400.
+            raise CarriedError(exc) from exc
+
+    @staticmethod
+    def parse(body: bytes) -> Any:
+        """Return the document, every text of it admitted."""
+        value = door.parse_json(body, max_values=door.MAX_JSON_VALUES)
+        door.check_tree(value)
+        return value
+
+
+class DoorRoute(APIRoute):
+    """Checks address, parameters and media type before the handler sees them."""
+
+    request_class = DoorRequest
+    # Against which limit its requests count, as what it needs says.
+    counts_as: Kind = "default"
+    # Parameters of the contract whose feature is not there yet: refused, never ignored.
+    not_built: frozenset[str] = frozenset()
+
+    @property
+    def media_types(self) -> tuple[str, ...]:
+        """Return what a body may say that it is."""
+        return ("application/json",)
+
+    def get_route_handler(self) -> Handler:
+        """Return the handler behind the door."""
+        handle = super().get_route_handler()
+        known = _query_names(self)
+        takes_json = self.body_field is not None
+        is_closed = _asks_who_calls(self)
+        self.counts_as = _kind(self)
+
+        async def checked(request: Request) -> Response:
+            _check_address(request)
+            _check_names(set(request.query_params) - known, known, self.not_built)
+            if is_closed:
+                # Before the body is read: nobody unknown makes us parse megabytes.
+                await caller(request, await context(request))
+            if takes_json:
+                check_media_type(request, *self.media_types)
+            return await handle(self.request_class(request.scope, request.receive))
+
+        return checked
+
+
+def _check_names(unknown: set[str], known: set[str], not_built: frozenset[str]) -> None:
+    if not unknown:
+        return
+    first = min(unknown)
+    if first in not_built:
+        message = f"The parameter {first!r} is not built in yet."
+        raise ModuleNotEnabledError(message, module_name=first, available=sorted(known))
+    raise InvalidRequestError(
+        f"{first[:100]!r} is not a parameter here.{suggest.hint(first, known)}",
+        code="unknown_filter",
+        details={"allowed": sorted(known)},
+    )
+
+
+def check_media_type(request: Request, *accepted: str) -> None:
+    """Raise 415 unless the body says that it is one of these."""
+    given = request.headers.get("content-type", "")
+    kind, _, options = given.partition(";")
+    charset = options.strip().lower().removeprefix("charset=").strip('"')
+    if kind.strip().lower() in accepted and charset in {"", "utf-8", "utf8"}:
+        return
+    message = f"The body must be {' or '.join(accepted)}, in UTF-8."
+    raise InvalidRequestError(message, code="unsupported_media_type")
+
+
+def _query_names(route: APIRoute) -> set[str]:
+    return {param.alias for one in _dependants(route) for param in one.query_params}
+
+
+def _asks_who_calls(route: APIRoute) -> bool:
+    return any(one.call is caller for one in _dependants(route))
+
+
+def _kind(route: APIRoute) -> Kind:
+    named = (getattr(one.call, "counts_as", None) for one in _dependants(route))
+    return next(filter(None, named), "default")
+
+
+def _dependants(route: APIRoute) -> Iterator[Dependant]:
+    waiting = [route.dependant]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += one.dependencies
+
+
+def _check_address(request: Request) -> None:
+    raw: bytes = request.scope.get("raw_path") or b""
+    for name, part in (("path", raw), ("query", request.scope["query_string"])):
+        try:
+            text = unquote_to_bytes(part.replace(b"+", b" ")).decode("utf-8")
+        except UnicodeDecodeError as exc:
+            message = f"The {name} of the address is not UTF-8."
+            raise InvalidRequestError(message, code="invalid_encoding") from exc
+        door.admit(text, name)

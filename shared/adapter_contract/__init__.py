@@ -1,0 +1,1 @@
+"""What an adapter is: the interface between Logchord and one logbook software."""

@@ -1,0 +1,1 @@
+"""What is shown of one thing: a thread, an incident."""

@@ -1,0 +1,166 @@
+"""What a thread tells of an incident: its steps with their times, and how things stand.
+
+It is read when it is asked for, from what the caller may see and nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.text.facility.incident_words import Own, State, Step
+from shared.text.reading import incidents
+from shared.text.reading.incidents import Statement, TimeFrom
+
+# Of a longer thread the newest entries are read, of a longer text the beginning: in
+# all no more than is read in a second.
+MAX_ENTRIES, MAX_CHARS, MAX_CHARS_IN_ALL, MAX_STEPS = 300, 4_000, 200_000, 500
+
+_REPLY = re.compile(r"(?:\s{0,9}(?:re|aw|fwd?|wg|antw)\s?:){1,99}\s*", re.IGNORECASE)
+
+_READ: LiteralString = """
+    SELECT e.id AS entry_id, e.source, e.entry_time, e.event_time, r.title,
+           left(coalesce(r.plain, r.text), %(chars)s) AS text,
+           char_length(coalesce(r.plain, r.text)) > %(chars)s AS is_cut
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+_NEWEST: LiteralString = """
+     ORDER BY e.entry_time DESC, e.id DESC
+     LIMIT %(most)s"""
+_OF_THREAD: LiteralString = (
+    _READ + rights.SEEN + " AND e.thread_id = %(thread_id)s" + _NEWEST
+)
+_ALONE: LiteralString = _READ + rights.SEEN + " AND e.id = %(entry_id)s" + _NEWEST
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An entry as it is read for its steps: its text without marks."""
+
+    entry_id: UUID
+    source: str
+    entry_time: datetime
+    event_time: datetime | None
+    title: str
+    text: str
+    is_cut: bool = False
+
+
+class TimelineStep(NamedTuple):
+    """One step of an incident, in the words of an entry."""
+
+    time: datetime
+    step: Step
+    entry_id: UUID
+    quote: str
+    time_from: TimeFrom
+
+
+class Incident(NamedTuple):
+    """How things stand, and what came to pass, oldest first."""
+
+    state: State
+    timeline: list[TimelineStep]
+    # False: there is more than was read.
+    is_complete: bool
+
+
+def of_thread(
+    conn: Connection[TupleRow],
+    scope: Scope,
+    thread_id: UUID | None,
+    entry_id: UUID,
+    zone_of: Callable[[str], str],
+    own: Own = (),
+) -> Incident:
+    """Return what a thread tells, or an entry that stands alone.
+
+    `zone_of` says on which clock the texts of a source are written.
+    """
+    values = {
+        **scope.params,
+        "thread_id": thread_id,
+        "entry_id": entry_id,
+        "chars": MAX_CHARS,
+        "most": MAX_ENTRIES + 1,
+    }
+    statement = _ALONE if thread_id is None else _OF_THREAD
+    with conn.cursor(row_factory=class_row(Told)) as cur:
+        rows = cur.execute(statement, values).fetchall()
+    kept = [*_within_bounds(rows)]
+    found = read(kept[::-1], zone_of, own)
+    return found._replace(is_complete=found.is_complete and len(kept) == len(rows))
+
+
+def read(
+    entries: Sequence[Told], zone_of: Callable[[str], str], own: Own = ()
+) -> Incident:
+    """Return what these entries tell, oldest first; the newest word on it holds."""
+    state: State = "unknown"
+    steps: list[TimelineStep] = []
+    titles: set[str] = set()
+    for entry in entries:
+        zone = zone_of(entry.source)
+        said = incidents.read(entry.text, entry.entry_time, zone, own)
+        headed = _headed(entry, titles, zone, own, {one.step for one in said})
+        titles.add(_bare(entry.title))
+        state = incidents.state(said) or incidents.state(headed) or state
+        own_steps = [_step(entry, entry.title, one) for one in headed]
+        own_steps += [_step(entry, entry.text, one) for one in said]
+        steps += own_steps or _noted(entry)
+    # Of one time they stay as they were told.
+    steps.sort(key=lambda one: one.time)
+    is_complete = len(steps) <= MAX_STEPS and not any(one.is_cut for one in entries)
+    return Incident(state, steps[-MAX_STEPS:], is_complete)
+
+
+def _within_bounds(rows: Sequence[Told]) -> Iterator[Told]:
+    left = MAX_CHARS_IN_ALL
+    for row in rows[:MAX_ENTRIES]:
+        left -= len(row.text) + len(row.title)
+        if left < 0:
+            return
+        yield row
+
+
+def _headed(
+    entry: Told, known: set[str], zone: str, own: Own, told: set[Step]
+) -> list[Statement]:
+    """Return what a title says beside its text; that of a reply is its parent's."""
+    if _bare(entry.title) in known or _REPLY.match(entry.title):
+        return []
+    said = incidents.read(entry.title, entry.entry_time, zone, own)
+    return [one for one in said if one.kind and one.step not in told]
+
+
+def _bare(title: str) -> str:
+    start = reply.end() if (reply := _REPLY.match(title)) else 0
+    return title[start:].strip().casefold()
+
+
+def _step(entry: Told, text: str, one: Statement) -> TimelineStep:
+    at = one.at
+    if one.step == "trip" and one.time_from == "entry" and entry.event_time:
+        # Its source knows when it happened.
+        at = entry.event_time
+    quote = incidents.quoted(text, one.start, one.end)
+    return TimelineStep(at, one.step, entry.entry_id, quote, one.time_from)
+
+
+def _noted(entry: Told) -> Iterator[TimelineStep]:
+    """Yield how an entry begins that tells of no step: it is part of the thread."""
+    for text in (entry.text, entry.title):
+        for start, end in incidents.sentences(text):
+            quote = incidents.quoted(text, start, end)
+            yield TimelineStep(entry.entry_time, "note", entry.entry_id, quote, "entry")
+            return

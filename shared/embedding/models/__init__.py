@@ -1,0 +1,1 @@
+"""Models that make vectors or rerank: built in, ONNX files, endpoints."""

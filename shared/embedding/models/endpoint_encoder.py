@@ -1,0 +1,214 @@
+"""The encoder of an OpenAI-compatible endpoint: asked over HTTP, and not trusted."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from shared.embedding.models.encoders import Vectors, Word, checked
+from shared.embedding.models.provider import Provider
+from shared.errors import (
+    ConfigurationError,
+    EmbeddingGenerationError,
+    EmbeddingOutageError,
+    SourceUnreachableError,
+)
+from shared.http import failures
+
+if TYPE_CHECKING:
+    from shared.settings.sections import ProviderSettings
+
+# Of 32 vectors of 4,000 numbers, written out.
+MOST_BYTES = 16_000_000
+# After a silence: whoever asks next does not wait as long again for nothing. One that a
+# question had no more time for says little of the server.
+REST_SECONDS, SILENCE_SECONDS = 5.0, 1.0
+# Without the model's own tokenizer: in no language are there fewer to a piece.
+CHARACTERS_A_PIECE = 2
+# What any model can embed: if it fails, too, the text was not the reason.
+_HARMLESS = "beam"
+_WORDS = re.compile(r"\S+")
+_LONGEST_WORD = 100
+_OK = 200
+_WRONG_KEY = frozenset({401, 403})
+_TEXT_REFUSED = frozenset({400, 413, 422})
+_BROKEN = 500
+
+
+@dataclass
+class _Learnt:
+    """What the server has shown of itself, to everybody who asks it from here."""
+
+    dimension: int | None = None
+    rests_until: float = 0.0
+    # It was silent when it was asked last.
+    is_silent: bool = False
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def rest(self, now: float) -> float:
+        """Return how long it is still left alone; whoever comes next asks for all."""
+        with self.lock:
+            left = self.rests_until - now
+            if self.is_silent and left <= 0:
+                self.rests_until = now + REST_SECONDS
+            return left
+
+    def note(self, *, is_silent: bool) -> None:
+        """Remember whether it answered."""
+        with self.lock:
+            self.is_silent = is_silent
+            until = time.monotonic() + REST_SECONDS
+            self.rests_until = until if is_silent else 0.0
+
+
+class EndpointEncoder:
+    """Asks a server for vectors; safe to share between threads."""
+
+    def __init__(self, model: str, settings: ProviderSettings) -> None:
+        provider, _, self._remote = model.partition(":")
+        self.model = model
+        self.max_tokens = settings.embedding_tokens
+        self._provider = provider
+        self._settings = settings
+        self._server = Provider(provider, settings, model)
+        self._learnt = _Learnt()
+        self._ends_at = math.inf
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector; the first to ask asks the server."""
+        if self._learnt.dimension is None:
+            self._asked([_HARMLESS])
+        assert self._learnt.dimension is not None
+        return self._learnt.dimension
+
+    def within(self, seconds: float, /) -> Self:
+        """Return one that gives up by then, and knows and learns what this one does."""
+        made = copy.copy(self)
+        vars(made)["_ends_at"] = time.monotonic() + seconds
+        return made
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one finite unit vector a text, however long the server made it."""
+        rows: list[Vectors] = []
+        most = self._settings.embedding_batch
+        for first in range(0, len(texts), most):
+            rows += self._asked(texts[first : first + most])
+        dimension = self.dimension
+        return checked(rows, len(texts), dimension, self.model)
+
+    def count_tokens(self, text: str) -> int:
+        """Return about how many pieces the text has, rather too many."""
+        return sum(word.tokens for word in self.words(text))
+
+    def words(self, text: str) -> list[Word]:
+        """Return the words of a text in order, none of them longer than a line."""
+        found = []
+        for match in _WORDS.finditer(text):
+            for start in range(*match.span(), _LONGEST_WORD):
+                end = min(start + _LONGEST_WORD, match.end())
+                tokens = -(-(end - start) // CHARACTERS_A_PIECE)
+                found.append(Word(start, end, tokens))
+        return found
+
+    def _asked(self, texts: Sequence[str]) -> list[Vectors]:
+        status, body, retry_after = self._answer(texts)
+        if status == _OK:
+            return self._read(body, len(texts))
+        told = f"the server answered {status}: {body[:200].decode('utf-8', 'replace')}"
+        if status in _WRONG_KEY:
+            key = f"api.providers.{self._provider}.api_key"
+            message = f"The provider {self._provider} refuses our key; see `{key}`."
+            raise ConfigurationError(message, config_key=key)
+        if status in _TEXT_REFUSED | {_BROKEN} and self._is_harmless_taken(texts):
+            raise EmbeddingGenerationError(
+                f"The model {self.model} cannot embed this text.",
+                technical=told,
+                model_name=self.model,
+                input_text=texts[0],
+                retriable=status == _BROKEN,
+            )
+        if status in failures.LATER or status >= _BROKEN:
+            raise self._outage(told, retry_after_seconds=retry_after)
+        key = f"api.providers.{self._provider}"
+        message = f"The provider {self._provider} does not know {self._remote}: {told}"
+        raise ConfigurationError(message, config_key=key)
+
+    def _is_harmless_taken(self, texts: Sequence[str]) -> bool:
+        return list(texts) != [_HARMLESS] and self._answer([_HARMLESS])[0] == _OK
+
+    def _answer(self, texts: Sequence[str]) -> tuple[int, bytes, int | None]:
+        """Return status, body, and the seconds that the server wants to be left."""
+        now = time.monotonic()
+        left = self._learnt.rest(now)
+        if left > 0:
+            why = "the server was silent a moment ago"
+            raise self._outage(why, retry_after_seconds=math.ceil(left))
+        asked = {"model": self._remote, "input": list(texts)}
+        whole = self._settings.timeout_seconds
+        seconds = min(whole, self._ends_at - now)
+        if seconds <= 0:
+            raise self._outage("there was no time left to ask")
+        try:
+            told = self._server.post("/embeddings", asked, seconds, MOST_BYTES)
+        except SourceUnreachableError as exc:
+            is_silent = exc.reason == "timeout"
+            if is_silent and seconds >= min(whole, SILENCE_SECONDS):
+                self._learnt.note(is_silent=True)
+            raise self._outage(exc.technical or exc.message) from exc
+        self._learnt.note(is_silent=False)
+        return told.status, told.body, told.retry_after
+
+    def _read(self, body: bytes, count: int) -> list[Vectors]:
+        try:
+            found = dict(_numbered(json.loads(body)))
+            rows = [
+                np.asarray(found[number], dtype=np.float64).reshape(-1)
+                for number in sorted(found)
+            ]
+        except (ValueError, TypeError, KeyError, RecursionError, OverflowError) as exc:
+            raise self._outage(f"no embeddings in the answer: {exc!r}") from exc
+        if sorted(found) != list(range(count)):
+            raise self._outage(f"vectors {sorted(found)[:10]} for {count} texts")
+        return [self._unit(row) for row in rows]
+
+    def _unit(self, row: Any) -> Vectors:
+        # The first answer says how long they are; what fills a table may not change.
+        wanted = self._learnt.dimension = self._learnt.dimension or len(row)
+        if len(row) != wanted or not len(row):
+            message = (
+                f"The model {self.model} gives vectors of length {len(row)} now, and"
+                f" gave {wanted} before. Give the new one a name of its own."
+            )
+            raise ConfigurationError(message, config_key="embedding_model")
+        length = float(np.linalg.norm(row))
+        if not np.isfinite(length) or length == 0.0:
+            flaw = "a vector of nothing" if length == 0.0 else "NaN or infinity"
+            message = f"The embedding model {self.model} answered with {flaw}."
+            raise EmbeddingGenerationError(
+                message, technical=flaw, model_name=self.model
+            )
+        return np.asarray(row / length, dtype=np.float32)
+
+    def _outage(
+        self, told: str, *, retry_after_seconds: int | None = None
+    ) -> EmbeddingOutageError:
+        return EmbeddingOutageError(
+            technical=told,
+            model_name=self.model,
+            retry_after_seconds=retry_after_seconds,
+        )
+
+
+def _numbered(document: Any) -> Iterator[tuple[int, Any]]:
+    for place, one in enumerate(document["data"]):
+        yield int(one.get("index", place)), one["embedding"]

@@ -1,0 +1,1 @@
+"""From one embedding model to another, while searches go on."""

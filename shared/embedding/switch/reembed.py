@@ -1,0 +1,325 @@
+"""The vectors of another model made beside those in use, and put in their place.
+
+Searches stay with the old model until the new one has a vector of everything that the
+old one has. From the moment the new one is in use, whatever changes is embedded for
+both. Each step may be done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow, class_row
+
+from shared.embedding.models.encoders import Encoder
+from shared.embedding.switch import compare_models, switch_model
+from shared.embedding.switch.compare_models import Side
+from shared.embedding.vectors import vector_tables
+from shared.embedding.vectors.vector_tables import EmbeddingModel
+from shared.entries.reading import entry_estimate
+from shared.errors import (
+    ConfigurationError,
+    EmbeddingGenerationError,
+    InternalError,
+)
+from shared.log import get_logger
+from shared.messaging.broker import embed_stage
+from shared.postgres.pool import Pool, connection
+from shared.work import backlog, chore_records, live_processes
+from shared.work.chore_records import Chore, Progress
+
+log = get_logger()
+
+STEP_ENTRIES = 128
+# What any model can embed; what takes over must be able to.
+_HARMLESS = "beam"
+# No row of work for each entry: the walk goes on when fewer than these are left.
+AHEAD_ENTRIES = 1000
+MAX_ROUNDS = 3
+_LOOK_SECONDS = 1.0
+# Processes report every 5 s; one that cannot load the model says so in its log.
+WARM_SECONDS = 120.0
+_SEARCH_QUEUES = frozenset({"search", "search.bulk"})
+
+# What was added by a statement that began before the model was in use is of a
+# transaction that has ended once none is left that is as old.
+_HORIZON: LiteralString = """
+    SELECT pg_snapshot_xmax(pg_current_snapshot())::text"""
+_IS_BEHIND: LiteralString = """
+    SELECT pg_snapshot_xmin(pg_current_snapshot()) >= %(horizon)s::xid8"""
+_DUE: LiteralString = """
+    SELECT count(*) FROM (
+        SELECT FROM work WHERE stage = %(stage)s AND class = 1 LIMIT %(most)s) AS few"""
+_ASIDE: LiteralString = "SELECT count(*) FROM quarantine WHERE stage = %(stage)s"
+_PAGE: LiteralString = """
+    SELECT e.id, e.tenant,
+           e.deleted_at IS NULL AND NOT EXISTS (
+               SELECT FROM {new} v
+                WHERE v.entry_id = e.id AND v.revision = e.revision)
+           AND NOT EXISTS (
+               SELECT FROM embedding_skipped s
+                WHERE s.entry_id = e.id AND s.model = %(model)s
+                  AND s.revision = e.revision) AS is_missing,
+           EXISTS (SELECT FROM work w
+                    WHERE w.entry_id = e.id AND w.stage = %(stage)s)
+           OR EXISTS (SELECT FROM quarantine q
+                       WHERE q.entry_id = e.id AND q.stage = %(stage)s) AS is_known,
+           EXISTS (SELECT FROM {old} v
+                    WHERE v.entry_id = e.id AND v.revision = e.revision) AS is_in_old
+      FROM entry e
+     WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
+     ORDER BY e.id
+     LIMIT %(limit)s"""
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+def begins(
+    model: str, *, batch: int = STEP_ENTRIES, activate: bool, force: bool
+) -> dict[str, Any]:
+    """Return how such a chore begins."""
+    asked = {"model": model, "batch": batch, "activate": activate, "force": force}
+    return {"phase": "open", **asked}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: UUID
+    tenant: str
+    is_missing: bool
+    is_known: bool
+    is_in_old: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """One chore, and what it works with."""
+
+    pool: Pool
+    prefix: str
+    encoder: Callable[[str], Encoder]
+    chore: Chore
+
+    @property
+    def came(self) -> dict[str, Any]:
+        return self.chore.cursor or {}
+
+    @property
+    def model(self) -> str:
+        return str(self.came["model"])
+
+    @property
+    def stage(self) -> str:
+        return embed_stage(self.model)
+
+    def goes_on(self, phase: str, **fields: Any) -> Progress:
+        """Return the cursor of the next step; what is not named stays."""
+        done, total = self.chore.done, self.chore.total
+        return Progress({**self.came, "phase": phase, **fields}, done, total)
+
+    def waits(self) -> Progress:
+        """Return the same step again, later."""
+        done, total = self.chore.done, self.chore.total
+        return Progress(self.came, done, total, wait_seconds=_LOOK_SECONDS)
+
+
+def prepare(
+    pool: Pool, prefix: str, encoder: Callable[[str], Encoder], chore: Chore
+) -> Effect:
+    """Do the next step outside every transaction; return what to commit of it."""
+    site = _Site(pool, prefix, encoder, chore)
+    return _PHASES[site.came["phase"]](site)
+
+
+def _open(site: _Site) -> Effect:
+    """Have a table, and have whatever changes from now on embedded for it, too."""
+    dimension = site.encoder(site.model).dimension
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        vector_tables.ensure_table(conn, site.prefix, site.model, dimension)
+        vector_tables.activate(conn, site.model)
+        begun = site.goes_on("mark", after=None, round=0, missing=0)
+        return Progress(begun.cursor, 0, entry_estimate.about(conn))
+
+    return commit
+
+
+def _mark(site: _Site) -> Effect:
+    return lambda conn: site.goes_on("wait", horizon=_one(conn, _HORIZON, {}))
+
+
+def _wait(site: _Site) -> Effect:
+    """Wait for whoever began before the model was in use, and will not embed for it."""
+    given = {"horizon": site.came["horizon"]}
+    return lambda conn: (
+        site.goes_on("walk") if _one(conn, _IS_BEHIND, given) else site.waits()
+    )
+
+
+def _walk(site: _Site) -> Effect:
+    """Make due what has no vector; on a further round, what should have one by now."""
+    with connection(site.pool) as conn:
+        given = {"stage": site.stage, "most": AHEAD_ENTRIES}
+        if _one(conn, _DUE, given) >= AHEAD_ENTRIES:
+            return lambda _: site.waits()
+        old = vector_tables.live(conn)
+    page = _page(site, old)
+    is_first = site.came["round"] == 0
+    lacking = [row for row in page if row.is_missing and (is_first or row.is_in_old)]
+    named = [(row.tenant, row.id) for row in lacking if not row.is_known]
+    make_last_due = backlog.add_but_last(site.pool, named, site.stage)
+    missing = site.came["missing"] + len(lacking)
+    done = site.chore.done + (len(page) if is_first else 0)
+    total = max(site.chore.total or 0, done)
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        make_last_due(conn)
+        if len(page) == site.came["batch"]:
+            goes_on = site.goes_on("walk", after=str(page[-1].id), missing=missing)
+        elif is_first or (missing and site.came["round"] < MAX_ROUNDS):
+            marked_at = chore_records.now(conn).isoformat()
+            goes_on = site.goes_on("drain", missing=missing, marked_at=marked_at)
+        else:
+            goes_on = site.goes_on("compare", missing=missing)
+        return Progress(goes_on.cursor, done, total)
+
+    return commit
+
+
+def _drain(site: _Site) -> Effect:
+    """Wait for what was made due; then look again whether all is there."""
+    marked_at = datetime.fromisoformat(site.came["marked_at"])
+    again = {"after": None, "missing": 0, "round": site.came["round"] + 1}
+    return lambda conn: (
+        site.waits()
+        if backlog.is_left(conn, site.stage, marked_at)
+        else site.goes_on("walk", **again)
+    )
+
+
+def _compare(site: _Site) -> Effect:
+    with connection(site.pool) as conn:
+        old, new = vector_tables.live(conn), _registered(conn, site.model)
+        asked = compare_models.questions(conn)
+    compared = None
+    if old is not None and old.model != new.model:
+        after = Side(new, site.encoder(new.model))
+        after.encoder.encode([_HARMLESS])
+        try:
+            before = Side(old, site.encoder(old.model))
+            compared = compare_models.compare(site.pool, before, after, asked)
+            log.info("models_compared", old=old.model, new=new.model, **compared)
+        except (ConfigurationError, EmbeddingGenerationError) as exc:
+            # To leave a model that is broken or gone may be why another is wanted.
+            log.warning("models_not_compared", code=exc.error_code, old=old.model)
+    told = {"compared": compared}
+    may_go_live = site.came["force"] or not site.came["missing"]
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        if site.came["activate"] and may_go_live:
+            switch_model.want_warm(conn, site.model)
+            begun_at = chore_records.now(conn).isoformat()
+            return site.goes_on("warm", warm_from=begun_at, **told)
+        why = "incomplete" if site.came["activate"] else None
+        return _ended(conn, site, {**told, "not_live": why})
+
+    return commit
+
+
+def _warm(site: _Site) -> Effect:
+    """Wait until whoever answers searches has loaded the model."""
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        cold = [
+            f"{one.kind} (process {one.pid} on {one.host})"
+            for one in live_processes.listing(conn)
+            if not one.stale
+            and _SEARCH_QUEUES & set(one.queues)
+            and site.model not in (one.models or [])
+        ]
+        if not cold:
+            return site.goes_on("switch")
+        began = datetime.fromisoformat(site.came["warm_from"])
+        if (chore_records.now(conn) - began).total_seconds() < WARM_SECONDS:
+            return site.waits()
+        message = (
+            f"These cannot load the model {site.model}: {', '.join(cold)}. Their logs"
+            " say why; searches stay with the old model."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+
+    return commit
+
+
+def _switch(site: _Site) -> Effect:
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        switch_model.switch(conn, site.model)
+        told = {"compared": site.came.get("compared"), "not_live": None}
+        return _ended(conn, site, told)
+
+    return commit
+
+
+_PHASES: dict[str, Callable[[_Site], Effect]] = {
+    "open": _open,
+    "mark": _mark,
+    "wait": _wait,
+    "walk": _walk,
+    "drain": _drain,
+    "compare": _compare,
+    "warm": _warm,
+    "switch": _switch,
+}
+
+
+def phases() -> list[str]:
+    """Return what a re-embedding does, one after another."""
+    return list(_PHASES)
+
+
+def _ended(conn: Connection[TupleRow], site: _Site, told: dict[str, Any]) -> Progress:
+    done, live = site.chore.done, vector_tables.live(conn)
+    result = {
+        "model": site.model,
+        "entries": done,
+        "missing": site.came["missing"],
+        "put_aside": _one(conn, _ASIDE, {"stage": site.stage}),
+        "live": live is not None and live.model == site.model,
+        **told,
+    }
+    return Progress(None, done, total=done, result=result)
+
+
+def _page(site: _Site, old: EmbeddingModel | None) -> list[_Row]:
+    given = {
+        "after": site.came["after"],
+        "limit": site.came["batch"],
+        "stage": site.stage,
+        "model": site.model,
+    }
+    with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+        new = _registered(conn, site.model).table_name
+        # With no other model there is nothing that the new one could lack.
+        names = {"new": new, "old": new if old is None else old.table_name}
+        found = {key: sql.Identifier(name) for key, name in names.items()}
+        return cur.execute(sql.SQL(_PAGE).format(**found), given).fetchall()
+
+
+def _registered(conn: Connection[TupleRow], model: str) -> EmbeddingModel:
+    found = vector_tables.registered(conn, model)
+    if found is None:
+        raise InternalError(technical=f"the model {model} has no table any more")
+    return found
+
+
+def _one(
+    conn: Connection[TupleRow], query: LiteralString, values: dict[str, Any]
+) -> Any:
+    row = conn.execute(query, values).fetchone()
+    assert row is not None
+    return row[0]

@@ -1,0 +1,1 @@
+"""Vectors in Postgres: chunks, tables, and the nearest of them."""

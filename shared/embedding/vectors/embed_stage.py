@@ -1,0 +1,37 @@
+"""The stage that makes vectors: its due work is called after the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared.embedding.models import model_names
+from shared.messaging import broker
+from shared.stages.stage_contract import StageDescriptor
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+
+# Raised where what is given to encoders is made otherwise: every entry is looked at
+# anew, and has new vectors where an encoder would read something else.
+VERSION = 3
+# Raised as well where the same is to have other vectors: all are made anew then.
+READ_BY = 2
+
+
+def get_stage_descriptor() -> StageDescriptor:
+    """Return what is known of the stage."""
+    return StageDescriptor(
+        "embed",
+        version=VERSION,
+        description="Makes the vectors of every model in use.",
+        order=20,
+        writes="the model's table of vectors",
+        on_deletion=True,
+        row_name=_row_name,
+    )
+
+
+def _row_name(settings: Settings) -> str:
+    # Where vectors are due, they are due for every model in use: `due.rows.add`.
+    return broker.embed_stage(model_names.first(settings))

@@ -1,0 +1,80 @@
+"""Whether searches by meaning can work, as far as the database tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, LiteralString
+
+from shared.embedding.vectors import vectors
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.embedding.vectors.vector_tables import EmbeddingModel
+
+_HAS_PGVECTOR: LiteralString = """
+    SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')"""
+_ENTRIES: LiteralString = """
+    SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
+_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many entries a facility has, and how many of them have vectors."""
+
+    entries: int
+    embedded: int
+
+    @property
+    def share(self) -> float:
+        """Return the share of the entries that have vectors; 1 of none."""
+        return min(1.0, self.embedded / self.entries) if self.entries else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preconditions:
+    """What searches by meaning stand on, each apart."""
+
+    has_pgvector: bool
+    # The model whose table searches read; None: no entry has had a vector yet.
+    model: str | None
+    # None: they could not be counted in time.
+    counts: Counts | None
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is anything to compare with, where there are entries."""
+        if self.counts is None:
+            # Not counted in time: where there is a table, nobody knows better.
+            return self.model is not None
+        return not self.counts.entries or self.counts.embedded > 0
+
+
+def has_pgvector(conn: Connection[TupleRow]) -> bool:
+    """Return whether vectors can be stored at all."""
+    row = conn.execute(_HAS_PGVECTOR).fetchone()
+    return bool(row and row[0])
+
+
+def count(
+    conn: Connection[TupleRow], tenant: str, model: EmbeddingModel | None, most_ms: int
+) -> Counts:
+    """Count one facility's entries, and those in a model's table; raise if too late."""
+    # Each of the two: they read millions of rows, and nobody waits for both.
+    conn.execute(_IN_TIME, {"ms": str(most_ms // 2)})
+    return Counts(
+        entries=entries(conn, tenant),
+        embedded=(
+            0
+            if model is None
+            else vectors.embedded_entries(conn, model.table_name, tenant)
+        ),
+    )
+
+
+def entries(conn: Connection[TupleRow], tenant: str) -> int:
+    """Return how many entries a facility has."""
+    row = conn.execute(_ENTRIES, {"tenant": tenant}).fetchone()
+    return int(row[0]) if row else 0

@@ -1,0 +1,212 @@
+"""Fetch the files of an entry from its source, each for itself."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.adapter_contract.entry import AttachmentRef
+from shared.enrich.attachments import attachment_states, keep_files
+from shared.enrich.attachments.attachment_states import Before, Due, Stored
+from shared.enrich.attachments.extract_text import Bounds
+from shared.enrich.attachments.file_store import FileStore
+from shared.errors import (
+    ConfigurationError,
+    IngestionError,
+    InvalidRequestError,
+    LogchordError,
+    SourceUnreachableError,
+)
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+from shared.sources.intake.attachment_file import NO_ADDRESS
+
+log = get_logger()
+
+_PASSWORD = re.compile(rb"(?i)\btype\s{0,9}=\s{0,9}[\"']?password\b")
+_PAGE_BYTES = 65_536
+_PIECE_BYTES = 1_048_576
+# It stays where it is, and readers are told where.
+_LINKED = frozenset({"address_refused", keep_files.TOO_LARGE})
+# The source refuses everything: these say nothing of the one file.
+_OF_THE_SOURCE = frozenset(
+    {
+        *("not_authorised", "login_required", "moved", "tls", "name_unknown"),
+        *("unusable_request", "no_path", "paced", "cancelled", "out_of_time"),
+    }
+)
+
+
+class Fetch(Protocol):
+    """Opens a file at its source, or raises what `shared.http.paced_client` raises."""
+
+    def __call__(
+        self, ref: AttachmentRef, max_bytes: int
+    ) -> AbstractContextManager[Iterator[bytes]]:
+        """Read it piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What fetching needs besides the source."""
+
+    pool: Pool
+    store: FileStore
+    bounds: Bounds
+    max_bytes: int
+    max_per_entry: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far the files of an entry have come."""
+
+    # Some are left, for which there was no time.
+    unfinished: bool = False
+    # Some could not be fetched, and may be later.
+    error: LogchordError | None = None
+    # It was not the one file's: the source is to be left alone for a while.
+    is_everywhere: bool = False
+
+
+def fetch_all(
+    means: Means, due: Sequence[Due], fetch: Fetch | None, *, begin_until: float
+) -> Outcome:
+    """Fetch what is due until the time is over; without a source it is only linked."""
+    later: LogchordError | None = None
+    for place, one in enumerate(due):
+        if place and time.monotonic() >= begin_until:
+            return Outcome(unfinished=True, error=later)
+        error = _fetch(means, one, fetch)
+        if error is not None:
+            with connection(means.pool) as conn:
+                attachment_states.note(conn, one, error)
+            if not _is_of_one(error):
+                # The next file would fail likewise.
+                return Outcome(error=error, is_everywhere=True)
+            later = later or error
+    return Outcome(error=later)
+
+
+def read_all_anew(
+    means: Means, before: Sequence[Before], *, begin_until: float
+) -> Outcome:
+    """Read stored files once more until the time is over; their source is not asked.
+
+    What is not in the store any more keeps what was read in it.
+    """
+    for place, one in enumerate(before):
+        if place and time.monotonic() >= begin_until:
+            return Outcome(unfinished=True)
+        if means.store.has(one.sha256, one.bytes):
+            _read_anew(means, one)
+    return Outcome()
+
+
+def _read_anew(means: Means, one: Before) -> None:
+    opened = means.store.open(one.sha256)
+    found: Stored | None = None
+    refused: LogchordError | None = None
+    with keep_files.received(_pieces(opened), one.filename, max_bytes=one.bytes) as got:
+        try:
+            found = keep_files.read(got, means.bounds)
+        except InvalidRequestError as exc:
+            refused = exc
+    with connection(means.pool) as conn:
+        attachment_states.read_anew(conn, one, found, refused)
+
+
+@contextmanager
+def _pieces(opened: AbstractContextManager[BinaryIO]) -> Iterator[Iterator[bytes]]:
+    with opened as file:
+        yield iter(lambda: file.read(_PIECE_BYTES), b"")
+
+
+def give_up(
+    conn: Connection[TupleRow], due: Sequence[Due], error: LogchordError
+) -> None:
+    """Say of files that were asked for often enough that they are not to be had."""
+    for one in sorted(due, key=lambda one: one.id):
+        attachment_states.end(conn, one, "failed", error=_failed(error))
+
+
+def _fetch(means: Means, one: Due, fetch: Fetch | None) -> LogchordError | None:
+    """Fetch a file and say what became of it; return why it is to be tried again."""
+    if (
+        fetch is None
+        or one.position >= means.max_per_entry
+        or (one.declared_bytes or 0) > means.max_bytes
+    ):
+        _end(means, one, "linked")
+        return None
+    try:
+        opened = fetch(one.ref, means.max_bytes)
+        most = means.max_bytes
+        with keep_files.received(opened, one.filename, max_bytes=most) as got:
+            _keep(means, one, got)
+    except InvalidRequestError as exc:
+        _end(means, one, "failed", exc)
+    except IngestionError as exc:
+        if isinstance(exc, SourceUnreachableError) or exc.reason in _OF_THE_SOURCE:
+            return exc
+        is_linked = exc.reason == NO_ADDRESS or (
+            one.url is not None and exc.reason in _LINKED
+        )
+        _end(means, one, "linked" if is_linked else "failed", exc)
+    except ConfigurationError as exc:
+        return exc
+    return None
+
+
+def _is_of_one(error: LogchordError) -> bool:
+    """Tell whether a source may fail at one file and give the next."""
+    reason = error.reason if isinstance(error, IngestionError) else None
+    return reason is not None and (reason == "half_body" or reason[:6] == "http_5")
+
+
+def _keep(means: Means, one: Due, got: keep_files.Received) -> None:
+    if _is_login_page(one, got):
+        message = "The source sends a login page instead of the file; check `auth`."
+        raise IngestionError(message, reason="login_required")
+    found = keep_files.read(got, means.bounds)
+    with keep_files.stored(means.pool, means.store, got) as conn:
+        attachment_states.end(conn, one, "stored", stored=found)
+
+
+def _is_login_page(one: Due, got: keep_files.Received) -> bool:
+    """Tell whether a page came with status 200 where no page was asked for."""
+    if got.media_type != "text/html" or "html" in (one.declared_type or ""):
+        return False
+    if one.filename.lower().endswith((".html", ".htm")):
+        return False
+    got.file.seek(0)
+    return _PASSWORD.search(got.file.read(_PAGE_BYTES)) is not None
+
+
+def _end(
+    means: Means, one: Due, state: str, error: LogchordError | None = None
+) -> None:
+    if isinstance(error, IngestionError):
+        error = _failed(error)
+    if error is not None:
+        log.info(
+            "attachment_not_stored",
+            attachment_id=str(one.id),
+            state=state,
+            code=error.error_code,
+            details=error.details,
+        )
+    with connection(means.pool) as conn:
+        attachment_states.end(conn, one, state, error=error)
+
+
+def _failed(error: LogchordError) -> IngestionError:
+    reason = error.reason if isinstance(error, IngestionError) else error.error_code
+    return IngestionError(error.message, code="attachment_fetch_failed", reason=reason)

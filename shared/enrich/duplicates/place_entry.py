@@ -1,0 +1,255 @@
+"""Put an entry among those like it, and have the index show what changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.enrich.duplicates import group_position, groups, series
+from shared.enrich.duplicates.group_position import Standing
+from shared.enrich.duplicates.series import Place
+from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
+from shared.entries import group_membership
+from shared.entries.saving.save import INDEX_STAGE
+from shared.work import due_work as due
+
+SHOWN_AT_ONCE = 500
+
+# The entry's row first, as everybody locks it first: an edit waits or is seen.
+_LOCK_ENTRY: LiteralString = """
+    SELECT revision, source, origin, entry_time AS at, deleted_at IS NOT NULL AS deleted
+      FROM entry
+     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+       FOR NO KEY UPDATE"""
+_STREAM: LiteralString = """
+    SELECT stream FROM entry_text
+     WHERE entry_id = %(entry_id)s AND tenant = %(tenant)s
+       AND revision = %(revision)s"""
+_REMOVE: LiteralString = """
+    DELETE FROM likeness WHERE entry_id = %(entry_id)s AND tenant = %(tenant)s"""
+_GROUP: LiteralString = """
+    SELECT group_id FROM shape WHERE tenant = %(tenant)s AND id = %(shape_id)s"""
+
+_MOVED: LiteralString = """
+    INSERT INTO regrouped (tenant, entry_id)
+    SELECT %(tenant)s, moved.entry_id
+      FROM (SELECT unnest(%(entries)s::uuid[]) AS entry_id
+             UNION
+            SELECT entry_id FROM likeness
+             WHERE tenant = %(tenant)s AND shape_id = ANY(%(shapes)s)) AS moved
+     WHERE moved.entry_id <> %(entry_id)s"""
+_ANY_MOVED: LiteralString = """
+    SELECT EXISTS (SELECT FROM regrouped WHERE tenant = %(tenant)s)"""
+_TAKE_MOVED: LiteralString = """
+    DELETE FROM regrouped
+     WHERE id IN (SELECT id FROM regrouped
+                   WHERE tenant = %(tenant)s
+                   ORDER BY id
+                   LIMIT %(limit)s
+                     FOR UPDATE SKIP LOCKED)
+ RETURNING entry_id"""
+_SHOW_ANEW: LiteralString = """
+    WITH shown AS MATERIALIZED (
+        SELECT id FROM entry
+         WHERE tenant = %(tenant)s AND id = ANY(%(ids)s) AND deleted_at IS NULL
+         ORDER BY id
+           FOR NO KEY UPDATE)
+    UPDATE entry e SET doc_version = e.doc_version + 1
+      FROM shown
+     WHERE e.id = shown.id AND e.tenant = %(tenant)s
+ RETURNING e.id"""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Whose documents show something new: the entry's own, those of others."""
+
+    own: bool = False
+    others: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    revision: int
+    source: str
+    origin: str
+    at: datetime
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    shape: Shape | None = None
+    place: Place | None = None
+
+    def is_said_at(self, former: Standing, was: Place | None) -> bool:
+        digest = self.shape.digest if self.shape else None
+        return digest == former.digest and self.place == was
+
+
+@dataclass(slots=True)
+class _Moved:
+    """Others whose group or series is another by now."""
+
+    entries: list[UUID] = field(default_factory=list)
+    shapes: list[UUID] = field(default_factory=list)
+
+    def add_left_alone(self, *beside: list[UUID]) -> None:
+        """Note who is, or was, alone but for this entry: that is shown."""
+        self.entries += [found[0] for found in beside if len(found) == 1]
+
+
+def place(
+    conn: Connection[TupleRow],
+    tenant: str,
+    entry_id: UUID,
+    *,
+    work_class: int = due.LIVE,
+) -> Placed:
+    """Place an entry as it stands now; what is deleted has no place. Twice is once.
+
+    Nothing happens as long as its text is not analysed: that makes it due again.
+    """
+    key = {"entry_id": entry_id, "tenant": tenant}
+    with conn.cursor(row_factory=class_row(_Entry)) as cur:
+        entry = cur.execute(_LOCK_ENTRY, key).fetchone()
+    said = _said(conn, tenant, entry_id, entry) if entry else None
+    if entry is None or said is None:
+        return Placed()
+    group_membership.lock(conn, tenant)
+    former = group_position.read(conn, tenant, entry_id)
+    was = former.place(tenant, entry_id) if former else None
+    if former is not None and not entry.deleted and said.is_said_at(former, was):
+        # A run that died here may have left others to be shown.
+        row = conn.execute(_ANY_MOVED, key).fetchone()
+        return Placed(others=bool(row and row[0]))
+    conn.execute(_REMOVE, key)
+    moved = _Moved()
+    series_id = _into_series(conn, former, was, said.place, moved)
+    shape_id = None
+    if said.shape is not None:
+        shape_id, moved.shapes = groups.join(conn, tenant, said.shape)
+    row = conn.execute(_GROUP, {"tenant": tenant, "shape_id": shape_id}).fetchone()
+    group_id = row[0] if row else None
+    shown = _shown(conn, tenant, entry_id, group_id, series_id, moved)
+    if not entry.deleted:
+        values = {
+            **key,
+            "shape_id": shape_id,
+            "source": entry.source,
+            "pattern": said.place.pattern if said.place else None,
+            "at": entry.at,
+            "series_id": series_id,
+        }
+        group_position.store(conn, [values])
+    was_shown: tuple[UUID | None, UUID | None] = (None, None)
+    if former is not None:
+        was_shown = _left(conn, tenant, entry_id, former, moved)
+    if moved.entries or moved.shapes:
+        given = {**key, "entries": moved.entries, "shapes": moved.shapes}
+        conn.execute(_MOVED, given)
+    if shown != was_shown:
+        _show(conn, tenant, [entry_id], work_class)
+    return Placed(shown != was_shown, bool(moved.entries or moved.shapes))
+
+
+def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
+    """Make the documents due of some entries that others have moved; who they are.
+
+    In a transaction of its own: it locks many entries, in their order.
+    """
+    given = {"tenant": tenant, "limit": SHOWN_AT_ONCE}
+    moved = {one for (one,) in conn.execute(_TAKE_MOVED, given).fetchall()}
+    return _show(conn, tenant, sorted(moved), due.BULK) if moved else []
+
+
+def _said(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _Entry
+) -> _Said | None:
+    """Return what an entry says as it stands now; None if nobody has read it yet.
+
+    What takes time, before others have to wait.
+    """
+    if entry.deleted:
+        return _Said()
+    key = {"entry_id": entry_id, "tenant": tenant, "revision": entry.revision}
+    row = conn.execute(_STREAM, key).fetchone()
+    if row is None:
+        return None
+    pattern = pattern_of(row[0]) if entry.origin == "machine" else None
+    there = pattern and Place(tenant, entry.source, pattern, entry.at, entry_id)
+    return _Said(shape_of(row[0]), there or None)
+
+
+def _into_series(
+    conn: Connection[TupleRow],
+    former: Standing | None,
+    was: Place | None,
+    there: Place | None,
+    moved: _Moved,
+) -> UUID | None:
+    """Return the series an entry is in by now."""
+    if former is not None and there == was:
+        return former.series_id
+    if was is not None:
+        moved.entries += series.leave(conn, was)
+    if there is None:
+        return None
+    series_id, others = series.join(conn, there)
+    moved.entries += others
+    return series_id
+
+
+def _shown(
+    conn: Connection[TupleRow],
+    tenant: str,
+    entry_id: UUID,
+    group_id: UUID | None,
+    series_id: UUID | None,
+    moved: _Moved,
+) -> tuple[UUID | None, UUID | None]:
+    """Return what is shown of the entry; who was alone there is not any more."""
+    group = group_position.beside_in_group(
+        conn, tenant, entry_id, group_id, moved.shapes
+    )
+    line = group_position.beside_in_series(
+        conn, tenant, entry_id, series_id, moved.entries
+    )
+    in_group, in_line = bool(group or moved.shapes), bool(line or moved.entries)
+    moved.add_left_alone(group, line)
+    return (group_id if in_group else None), (series_id if in_line else None)
+
+
+def _left(
+    conn: Connection[TupleRow],
+    tenant: str,
+    entry_id: UUID,
+    former: Standing,
+    moved: _Moved,
+) -> tuple[UUID | None, UUID | None]:
+    """Return what was shown of the entry; who is left alone there is shown so."""
+    parted: list[UUID] = []
+    if former.shape_id is not None:
+        parted = groups.leave(conn, tenant, former.shape_id)
+        moved.shapes += parted
+    group = group_position.beside_in_group(conn, tenant, entry_id, former.group_id)
+    line = group_position.beside_in_series(conn, tenant, entry_id, former.series_id)
+    moved.add_left_alone(group, line)
+    return (
+        former.group_id if group or parted else None,
+        former.series_id if line else None,
+    )
+
+
+def _show(
+    conn: Connection[TupleRow], tenant: str, ids: list[UUID], work_class: int
+) -> list[UUID]:
+    shown = conn.execute(_SHOW_ANEW, {"tenant": tenant, "ids": ids}).fetchall()
+    found = sorted(one for (one,) in shown)
+    due.add(conn, tenant, found, [INDEX_STAGE], work_class=work_class)
+    return found

@@ -1,0 +1,110 @@
+"""An entry that nobody could read stays findable: by its words as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.enrich import entry_facts, metadata
+from shared.enrich.metadata import Extracted
+from shared.entries.reading import read_entries
+from shared.entries.reading.read_entries import Content
+from shared.entries.saving import attachment_rows
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.messaging.broker import INDEX_STAGE
+from shared.postgres.pool import translated_errors
+from shared.settings.text_sections import expected
+from shared.text.analysis.analyser import plain_split, version_of
+from shared.text.facility.facility import Facility
+from shared.text.words import languages
+from shared.work import due_work as due
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+log = get_logger()
+
+# What is in longer files is left out: whoever puts aside has other things to do.
+_MOST_FILE_BYTES = 1_000_000
+# As of a text that is read. Memory, too, may be what it was put aside for.
+_HARMLESS = (
+    ValueError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+    MemoryError,
+)
+
+_LOCK_ENTRY: LiteralString = """
+    SELECT FROM entry
+     WHERE id = %(entry_id)s AND tenant = %(tenant)s
+       FOR NO KEY UPDATE"""
+
+
+def lock(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> None:
+    """Lock an entry before its work, as everybody does: an edit waits or is seen."""
+    conn.execute(_LOCK_ENTRY, {"entry_id": entry_id, "tenant": tenant})
+
+
+def stand_in(
+    conn: Connection[TupleRow],
+    tenant: str,
+    entry_id: UUID,
+    settings: Settings,
+    facility: Facility,
+    *,
+    work_class: int,
+    following: Sequence[str],
+) -> None:
+    """Keep the words of an entry as they stand, and make due what is made of them.
+
+    What goes wrong for good is logged, and the entry is as it was.
+    """
+    try:
+        with translated_errors(), conn.transaction():
+            content = read_entries.contents(conn, tenant, [entry_id]).get(entry_id)
+            if content is None:
+                return
+            if content.deleted:
+                due.add(conn, tenant, [entry_id], [INDEX_STAGE], work_class=work_class)
+                return
+            found = _found(content, settings, facility, _files(conn, content))
+            metadata.store(
+                conn, content, found, work_class=work_class, following=following
+            )
+    except LogchordError as exc:
+        if exc.retriable:
+            raise
+        log.exception("plain_split_not_kept", entry_id=str(entry_id))
+    except _HARMLESS:
+        log.exception("plain_split_failed", entry_id=str(entry_id))
+
+
+def _found(
+    content: Content, settings: Settings, facility: Facility, files: Sequence[str]
+) -> Extracted:
+    # Nothing that may have harmed the reader is tried again: no marks are taken out, no
+    # names are looked for.
+    return Extracted(
+        languages.UNKNOWN,
+        plain_split(metadata.sections_of(content, content.text, files)),
+        version_of(facility),
+        [],
+        entry_facts.said(content, languages.UNKNOWN, facility),
+        entry_facts.version_of(
+            facility, expected(settings, content.source, content.tenant)
+        ),
+    )
+
+
+def _files(conn: Connection[TupleRow], content: Content) -> list[str]:
+    if not content.has_attachments or content.attached_bytes > _MOST_FILE_BYTES:
+        return []
+    return attachment_rows.texts(conn, content.tenant, content.entry_id)

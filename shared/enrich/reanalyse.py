@@ -1,0 +1,214 @@
+"""What another analyser has read is read anew: in steps, behind everything live.
+
+A release or the facility's file may change what a text comes to, and what is known of
+its entry, and so may what its source or tenant says of its texts; each row of
+`entry_text` says which analyser made it, each of `entry_finding` by which rules and
+lists. What an older release read has no place among its like yet.
+A stage that is new, or of another version, looks at what it has not looked at. What
+nobody could read, and an older release left without words, has a plain split of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.enrich import entry_facts, plain_fallback
+from shared.log import get_logger
+from shared.messaging.broker import ATTACHMENTS_STAGE, DUPLICATES_STAGE, METADATA_STAGE
+from shared.postgres.pool import Pool, connection
+from shared.settings.text_sections import expected
+from shared.stages import entry_stages
+from shared.stages.installed_stages import Stage
+from shared.text.analysis import analyser
+from shared.text.facility.facility import Facility
+from shared.work import backlog
+from shared.work import due_work as due
+from shared.work.backlog import Named
+from shared.work.chore_records import Progress
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+log = get_logger()
+
+STEP_ENTRIES = 1000
+# While one of them is due somebody is to read the entry.
+_READERS = [ATTACHMENTS_STAGE, METADATA_STAGE]
+# In the cursor of the chore and in its result: by what all entries were looked at.
+READ_BY = "read_by"
+
+# What waits will be read by this analyser, and what was put aside is known.
+_PAGE: LiteralString = """
+    SELECT e.id AS entry_id, e.tenant, t.entry_id IS NOT NULL AS has_words,
+           t.entry_id IS NOT NULL
+           AND (t.analyser_version <> %(version)s
+            OR NOT EXISTS (SELECT FROM entry_finding f
+                            WHERE f.entry_id = t.entry_id AND f.stage = %(stage)s
+                              AND f.version = coalesce(
+                                  (%(of_sources)s::jsonb ->> e.source)::bigint,
+                                  (%(of_tenants)s::jsonb ->> e.tenant)::bigint,
+                                  %(facts_version)s))
+            OR NOT EXISTS (SELECT FROM likeness l WHERE l.entry_id = t.entry_id))
+           AND NOT EXISTS (SELECT FROM work w
+                            WHERE w.entry_id = t.entry_id AND w.stage = ANY(%(stages)s))
+           AND NOT EXISTS (SELECT FROM quarantine q
+                            WHERE q.entry_id = t.entry_id
+                              AND q.stage = ANY(%(stages)s))
+           AND e.deleted_at IS NULL AS is_older,
+           t.entry_id IS NULL AND e.deleted_at IS NULL
+           AND NOT EXISTS (SELECT FROM work w
+                            WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
+               AS is_given_up
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id
+     WHERE %(after)s::uuid IS NULL OR e.id > %(after)s
+     ORDER BY e.id
+     LIMIT %(limit)s"""
+# Asked once more under the lock of its entry: it may have been read meanwhile.
+_IS_READ: LiteralString = """
+    SELECT EXISTS (SELECT FROM entry_text t WHERE t.entry_id = e.id)
+           OR EXISTS (SELECT FROM work w
+                       WHERE w.entry_id = e.id AND w.stage = ANY(%(readers)s))
+      FROM entry e
+     WHERE e.id = %(entry_id)s AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+
+
+# Of this page, what each stage that finds things has not looked at in this version.
+_LACKING: LiteralString = """
+    SELECT s.stage, e.tenant, e.id
+      FROM unnest(%(stages)s::text[], %(versions)s::bigint[]) WITH ORDINALITY
+           AS s (stage, version, place)
+     CROSS JOIN entry e
+     WHERE e.id = ANY(%(entry_ids)s) AND e.deleted_at IS NULL
+       AND NOT EXISTS (SELECT FROM entry_finding f
+                        WHERE f.entry_id = e.id AND f.stage = s.stage
+                          AND f.version = s.version)
+       AND NOT EXISTS (SELECT FROM work w
+                        WHERE w.entry_id = e.id AND w.stage = s.stage)
+       AND NOT EXISTS (SELECT FROM quarantine q
+                        WHERE q.entry_id = e.id AND q.stage = s.stage)
+     ORDER BY s.place, e.id
+     LIMIT 100000"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    entry_id: UUID
+    tenant: str
+    has_words: bool
+    is_older: bool
+    # Nobody will read it: it was put aside, or taken from there and left.
+    is_given_up: bool
+
+
+def read_by(facility: Facility) -> str:
+    """Return what tells the analyser and the facility's lists from any other."""
+    return f"{analyser.version_of(facility)}.{entry_facts.version_of(facility)}"
+
+
+def prepare(
+    pool: Pool,
+    settings: Settings,
+    cursor: Mapping[str, Any] | None,
+    done: int,
+    facility: Facility,
+    finders: Sequence[Stage] = (),
+) -> Callable[[Connection[TupleRow]], Progress]:
+    """Look at one page, and return what makes due the rest of what is older there."""
+    came = cursor or {"after": None, "made_due": 0, READ_BY: read_by(facility)}
+    given = {
+        "version": analyser.version_of(facility),
+        **_facts_versions(settings, facility),
+        "stage": METADATA_STAGE,
+        "stages": [METADATA_STAGE, DUPLICATES_STAGE],
+        "readers": _READERS,
+        "after": came["after"],
+        "limit": STEP_ENTRIES,
+    }
+    with connection(pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+        page = cur.execute(_PAGE, given).fetchall()
+        read = [row.entry_id for row in page if row.has_words]
+        lacking = _lacking(conn, read, finders)
+    for row in page:
+        if row.is_given_up:
+            _stand_in(pool, row, settings, facility)
+    older = [(row.tenant, row.entry_id) for row in page if row.is_older]
+    wanted = {METADATA_STAGE: older, **lacking}
+    # In the order in which a page of new entries makes them due.
+    make_due = [
+        backlog.add_but_last(pool, entries, stage) for stage, entries in wanted.items()
+    ]
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        for make_last_due in make_due:
+            make_last_due(conn)
+        made_due = came["made_due"] + sum(map(len, wanted.values()))
+        if len(page) < STEP_ENTRIES:
+            log.info("texts_renewed", entries=done + len(page), made_due=made_due)
+            return Progress(None, done + len(page), total=done + len(page))
+        went = {**came, "after": str(page[-1].entry_id), "made_due": made_due}
+        return Progress(went, done + len(page))
+
+    return commit
+
+
+def _stand_in(pool: Pool, row: _Row, settings: Settings, facility: Facility) -> None:
+    """Give an entry that nobody could read a plain split of its words; twice is once.
+
+    Releases before left what they put aside without a word to be found by.
+    """
+    given = {"entry_id": row.entry_id, "tenant": row.tenant, "readers": _READERS}
+    with connection(pool) as conn:
+        plain_fallback.lock(conn, row.tenant, row.entry_id)
+        if conn.execute(_IS_READ, given).fetchone() != (False,):
+            return
+        plain_fallback.stand_in(
+            conn,
+            row.tenant,
+            row.entry_id,
+            settings,
+            facility,
+            work_class=due.BULK,
+            following=entry_stages.after(settings, METADATA_STAGE),
+        )
+
+
+def _facts_versions(settings: Settings, facility: Facility) -> dict[str, Any]:
+    """Return by what entries are read: of each source, tenant, and of all others."""
+    other = {
+        "of_sources": {one: expected(settings, one, "") for one in settings.sources},
+        "of_tenants": {one: expected(settings, "", one) for one in settings.tenants},
+    }
+    versions = {
+        name: json.dumps(
+            {one: entry_facts.version_of(facility, how) for one, how in by}
+        )
+        for name, listed in other.items()
+        for by in [sorted(listed.items())]
+    }
+    rest = entry_facts.version_of(facility, expected(settings, "", ""))
+    return {**versions, "facts_version": rest}
+
+
+def _lacking(
+    conn: Connection[TupleRow], entry_ids: Sequence[UUID], finders: Sequence[Stage]
+) -> dict[str, list[Named]]:
+    """Return what each stage has not looked at, of these entries."""
+    found: dict[str, list[Named]] = {}
+    if not finders or not entry_ids:
+        return found
+    given = {
+        "stages": [one.descriptor.name for one in finders],
+        "versions": [one.version for one in finders],
+        "entry_ids": entry_ids,
+    }
+    for stage, tenant, entry_id in conn.execute(_LACKING, given):
+        found.setdefault(stage, []).append((tenant, entry_id))
+    return found

@@ -1,0 +1,135 @@
+"""The vocabulary counted: every entry's words are read again, in steps.
+
+So are those of entries from before there was a vocabulary. Words are not kept with
+their entry: they are made of its text, as the metadata stage makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.enrich import metadata
+from shared.entries.reading import read_entries
+from shared.entries.reading.read_entries import Content
+from shared.entries.saving import attachment_rows
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+from shared.text.analysis.analyser import plain_words, words_of
+from shared.text.facility.facility import Facility
+from shared.text.markup import plain_text
+from shared.vocabulary import word_counts
+from shared.vocabulary.learn_words import language_of
+from shared.vocabulary.word_counts import Count
+from shared.work.chore_records import Progress
+
+log = get_logger()
+
+# A step holds the rows of its words: short, for who learns them waits.
+STEP_ENTRIES = 500
+
+_PAGE: LiteralString = """
+    SELECT t.entry_id, t.tenant, t.language, t.idents, t.plain
+      FROM entry_text t
+      JOIN entry e ON e.id = t.entry_id
+     WHERE e.deleted_at IS NULL
+       AND (%(after)s::uuid IS NULL OR t.entry_id > %(after)s)
+     ORDER BY t.entry_id
+     LIMIT %(limit)s"""
+
+_FIRST = ("", "", "")
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    entry_id: UUID
+    tenant: str
+    language: str
+    idents: list[str]
+    plain: bool
+
+
+def prepare(
+    pool: Pool, cursor: Mapping[str, Any] | None, done: int, facility: Facility
+) -> Effect:
+    """Read one page of entries, or of the vocabulary, and return what keeps the count.
+
+    The walk goes over the entries, then over the words, then over the names.
+    """
+    if cursor is None:
+        return lambda conn: Progress(
+            {"walk": word_counts.begin(conn), "after": None}, 0
+        )
+    walk = int(cursor["walk"])
+    if what := cursor.get("settle"):
+        return lambda conn: _settle(conn, walk, what, cursor["after"], done)
+    with connection(pool) as conn:
+        values = {"after": cursor["after"], "limit": STEP_ENTRIES}
+        with conn.cursor(row_factory=class_row(_Row)) as cur:
+            page = cur.execute(_PAGE, values).fetchall()
+        count = _counted(conn, page, facility)
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        word_counts.keep(conn, walk, count)
+        if len(page) == STEP_ENTRIES:
+            went = {"walk": walk, "after": str(page[-1].entry_id)}
+            return Progress(went, done + len(page))
+        first = {"walk": walk, "settle": word_counts.WORDS, "after": _FIRST}
+        return Progress(first, done + len(page), total=done + len(page))
+
+    return commit
+
+
+def _settle(
+    conn: Connection[TupleRow], walk: int, what: str, after: Sequence[str], done: int
+) -> Progress:
+    ended = word_counts.settle(conn, walk, what, after)
+    if ended is not None:
+        went = {"walk": walk, "settle": what, "after": ended}
+        return Progress(went, done, total=done)
+    if what == word_counts.WORDS:
+        first = {"walk": walk, "settle": word_counts.NAMES, "after": _FIRST}
+        return Progress(first, done, total=done)
+    return Progress(None, done, total=done)
+
+
+def _counted(conn: Connection[TupleRow], page: list[_Row], facility: Facility) -> Count:
+    count = Count()
+    for tenant, rows in groupby(sorted(page, key=_tenant_of), key=_tenant_of):
+        known = {row.entry_id: row for row in rows}
+        contents = read_entries.contents(conn, tenant, list(known))
+        for entry_id, content in contents.items():
+            row = known[entry_id]
+            words = _words(conn, content, row, facility)
+            count.add(tenant, language_of(row.language), words, row.idents)
+    return count
+
+
+def _words(
+    conn: Connection[TupleRow], content: Content, row: _Row, facility: Facility
+) -> dict[str, str]:
+    files: list[str] = []
+    if content.has_attachments:
+        files = attachment_rows.texts(conn, content.tenant, content.entry_id)
+    text = plain_text.to_plain(content.text, content.text_format)
+    sections = metadata.sections_of(content, text, files)
+    if row.plain:
+        return plain_words(sections)
+    try:
+        return words_of(sections, row.language, facility)
+    except (ValueError, ArithmeticError, LookupError, TypeError, RecursionError):
+        # As the stage does it, until that entry is read anew.
+        log.exception("analysis_failed", entry_id=str(content.entry_id))
+        return plain_words(sections)
+
+
+def _tenant_of(row: _Row) -> str:
+    return row.tenant

@@ -1,0 +1,1 @@
+"""Entries as callers and stages read them."""

@@ -1,0 +1,50 @@
+"""What is older than its source may be kept: a tombstone stays, and holds its place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.entries import entry_links, reply_updates, tombstones
+from shared.entries.saving.change_detection import RETENTION
+from shared.work import due_work as due
+
+# The oldest first, and by key where they are locked.
+_PAST: LiteralString = """
+    SELECT e.id
+      FROM entry e
+     WHERE e.id IN (
+           SELECT o.id FROM entry o
+            WHERE o.tenant = %(tenant)s AND o.source = %(source)s
+              AND o.deleted_at IS NULL
+              AND o.entry_time < now() - make_interval(days => %(days)s)
+            ORDER BY o.entry_time, o.id
+            LIMIT %(limit)s)
+       AND e.tenant = %(tenant)s AND e.deleted_at IS NULL
+     ORDER BY e.id
+       FOR NO KEY UPDATE OF e"""
+
+
+def expire(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    *,
+    days: int,
+    stages: Sequence[str],
+    limit: int,
+) -> list[UUID]:
+    """Delete what was written longer ago than this; its source does not bring it back.
+
+    Done when fewer than `limit` are returned. The work is bulk: nobody waits for it.
+    """
+    entry_links.share(conn, tenant, source)
+    values = {"tenant": tenant, "source": source, "days": days, "limit": limit}
+    past = [row[0] for row in conn.execute(_PAST, values)]
+    gone = tombstones.bury(conn, tenant, past, reason=RETENTION)
+    reply_updates.add_work_of_gone(conn, tenant, gone, stages, work_class=due.BULK)
+    return gone

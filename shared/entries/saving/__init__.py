@@ -1,0 +1,1 @@
+"""The one way to write entries: validated, compared, saved in one commit."""

@@ -1,0 +1,1 @@
+"""Requests to other people's servers: checked addresses, pace, bounds, secrets."""

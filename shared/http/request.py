@@ -1,0 +1,166 @@
+"""One question to a source: sent with our name, redirects followed or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import httpcore
+import httpx
+
+from shared.errors import IngestionError
+from shared.http import bounded_response, failures, login
+from shared.http.addresses import AllowList, origin_of
+from shared.http.connections import CONNECT_SECONDS, Connector, Patience, make_pool
+from shared.http.secrets import Secrets
+from shared.settings.source_sections import SourceSettings
+from shared.version import VERSION
+
+USER_AGENT = f"Logchord/{VERSION}"
+MOST_REDIRECTS = 3
+_KEEPS_METHOD = frozenset({307, 308})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request, before it is known where redirects lead it."""
+
+    method: str
+    url: httpx.URL
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    # Statuses that are answers.
+    allow: frozenset[int] = frozenset({failures.OK})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that is still being read, and where it comes from."""
+
+    response: httpcore.Response
+    url: httpx.URL
+
+
+class Asker:
+    """The connections of one source, to its own addresses and nowhere else."""
+
+    def __init__(
+        self,
+        source: str,
+        settings: SourceSettings,
+        *,
+        allowed: AllowList,
+        secrets: Secrets,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._source = source
+        self._settings = settings
+        self._allowed = allowed
+        self._secrets = secrets
+        self._clock = clock
+        self._connector = Connector(allowed)
+        self._pool: httpcore.ConnectionPool | None = None
+        self._login: dict[str, str] | None = None
+
+    def admit(
+        self,
+        url: str,
+        params: Mapping[str, Any] | Sequence[tuple[str, Any]] | None = None,
+    ) -> httpx.URL:
+        """Return what is to be asked, or raise `address_refused`."""
+        where = self._allowed.admit(url).copy_with(fragment=None)
+        if not params:
+            return where
+        pairs = params.items() if isinstance(params, Mapping) else params
+        return where.copy_merge_params([(name, value) for name, value in pairs])
+
+    def ask(self, question: Question, patience: Patience) -> Answer:
+        """Return the answer, its body unread; what is no answer is raised."""
+        self._connector.patience = patience
+        url = question.url
+        for _ in range(MOST_REDIRECTS + 1):
+            response = self._sent(question, url)
+            if response.status in question.allow:
+                return Answer(response, url)
+            response.close()
+            headers = bounded_response.by_name(response.headers)
+            location = headers.get("location")
+            if response.status not in failures.REDIRECTS or location is None:
+                raise failures.of_status(
+                    response.status,
+                    headers,
+                    url,
+                    self._clock(),
+                    has_login=self._settings.auth.kind != "none",
+                )
+            url = self._next(question, url, response.status, location)
+        raise IngestionError(
+            f"The source redirects in a circle at {failures.shown(question.url)}.",
+            reason="redirect_loop",
+        )
+
+    def close(self) -> None:
+        """Hang up."""
+        if self._pool:
+            self._pool.close()
+            self._pool = None
+
+    def _sent(self, question: Question, url: httpx.URL) -> httpcore.Response:
+        pairs = self._headers(question, url)
+        target = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
+        with failures.of_network(url):
+            request = httpcore.Request(
+                question.method,
+                target,
+                headers=[(name.encode(), value.encode()) for name, value in pairs],
+                content=question.body,
+                extensions={"timeout": {"pool": CONNECT_SECONDS}},
+            )
+            return self._opened_pool().handle_request(request)
+
+    def _headers(self, question: Question, url: httpx.URL) -> list[tuple[str, str]]:
+        headers = [
+            ("Host", url.netloc.decode("ascii")),
+            ("User-Agent", USER_AGENT),
+            ("Accept", "*/*"),
+            ("Accept-Encoding", "gzip, deflate"),
+        ]
+        if self._allowed.is_own(url):
+            headers += self._login_headers().items()
+        # What an adapter adds may be a login, too: it does not follow elsewhere.
+        if origin_of(url) == origin_of(question.url):
+            headers += question.headers.items()
+        if question.body is not None:
+            headers.append(("Content-Length", str(len(question.body))))
+        # Each goes once, however it is written; the last word is the adapter's.
+        return list({name.lower(): (name, of) for name, of in headers}.values())
+
+    def _next(
+        self, question: Question, url: httpx.URL, status: int, location: str
+    ) -> httpx.URL:
+        """Return where a redirect leads, if it may be followed."""
+        try:
+            target = url.join(location)
+        except (httpx.InvalidURL, ValueError) as exc:
+            raise failures.of_redirect(url, None) from exc
+        loses_body = question.body is not None and status not in _KEEPS_METHOD
+        if loses_body or failures.looks_like_login(target):
+            raise failures.of_redirect(url, target)
+        try:
+            return self.admit(str(target))
+        except IngestionError as exc:
+            raise failures.of_redirect(url, target) from exc
+
+    def _login_headers(self) -> dict[str, str]:
+        if self._login is None:
+            self._login = login.headers(self._settings.auth, self._secrets)
+        return self._login
+
+    def _opened_pool(self) -> httpcore.ConnectionPool:
+        if self._pool is None:
+            self._pool = make_pool(self._source, self._settings, self._connector)
+        return self._pool

@@ -1,0 +1,1 @@
+"""Connections to Postgres, and how long a request may wait for it."""

@@ -1,0 +1,1 @@
+"""A question's life: from its words to a ranked, explained response."""

@@ -1,0 +1,243 @@
+"""Nothing was found: what was searched, what is unknown, and what came near, in words.
+
+Facility time stands first, UTC beside it. What could not be searched is never said to
+be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres import request_deadline
+from shared.postgres.pool import connection
+from shared.search.absence import coverage, near_misses, pending_entries
+from shared.search.absence.coverage import Coverage, Unknown
+from shared.search.absence.near_misses import NearMisses
+from shared.search.jobs.outcome import FACETS, Outcome
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.plan import Plan
+from shared.search.results.conclude import Conclusion
+from shared.search.retrieval.engines.remaining_time import Remaining
+from shared.times.rfc3339 import on_clock
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+# A source that is asked every minute is always so far behind.
+_LAGGING_SECONDS = 300.0
+# With less time left, what came near is not looked for.
+NEAR_MS = 300
+_MINUTE, _HOUR, _DAY = 60, 3600, 86_400
+_MOST_SENTENCES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """What is known of a search that found nothing; of one that did, little."""
+
+    coverage: dict[str, Any] | None = None
+    relaxation: dict[str, Any] | None = None
+    context_answer: dict[str, Any] | None = None
+
+
+PRESENT = Absence()
+
+
+def read(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    conclusion: Conclusion,
+    question: Question,
+    timeout_ms: int,
+) -> Absence:
+    """Return what an empty page says; what cannot be read is left out, and said."""
+    left = Remaining.lasting(timeout_ms)
+    covered, near = None, NearMisses()
+    try:
+        with _part("coverage"):
+            covered = coverage.read(pool, plan, conclusion.branches, left)
+        if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
+            with (
+                _part("near_misses"),
+                request_deadline.hurried(left.ms / 1000),
+                connection(pool()) as conn,
+            ):
+                near = near_misses.read(conn, plan, conclusion, question, left)
+    except DatabaseConnectionError as exc:
+        log.warning("absence_not_read", code=exc.error_code)
+    return told(plan, conclusion, covered, near)
+
+
+@contextmanager
+def _part(name: str) -> Iterator[None]:
+    """Go without a part that fails; the others go on."""
+    try:
+        yield
+    except DatabaseQueryError as exc:
+        log.warning("absence_not_read", part=name, code=exc.error_code)
+
+
+def told(
+    plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
+) -> Absence:
+    """Return it in the words of the contract."""
+    code = _code(plan, conclusion, covered)
+    said = list(_sentences(plan, conclusion, covered, near))
+    body = None if covered is None else covered.body()
+    if body is not None:
+        body["nearest"] = near.items(plan.scope.tenant)
+    relaxation = None
+    if near.outside is not None:
+        ends = near.wider and [one.astimezone(UTC).isoformat() for one in near.wider]
+        relaxation = {
+            "count_outside": near.outside,
+            "widen_to": ends and dict(zip(("from", "to"), ends, strict=True)),
+        }
+    answer = {
+        "status": "insufficient",
+        "code": code,
+        "summary": " ".join(said),
+        "reason": plan.reasoning,
+        "grade": "D",
+        "evidence": [],
+        "citations": [],
+        "questions": list(plan.asks),
+    }
+    return Absence(body, relaxation, answer)
+
+
+def asked_back(plan: Plan) -> dict[str, Any] | None:
+    """Return what must be asked of whoever finds something at one of two times."""
+    if not plan.asks:
+        return None
+    return {
+        "status": "clarify",
+        "code": "ambiguous_time",
+        "summary": "The time of the question comes twice; both are searched.",
+        "reason": plan.reasoning,
+        "grade": "D",
+        "evidence": [],
+        "citations": [],
+        "questions": list(plan.asks),
+    }
+
+
+def _code(plan: Plan, conclusion: Conclusion, covered: Coverage | None) -> str:
+    if not plan.branches:
+        return "empty_query"
+    if missing(conclusion.branches):
+        return "branches_failed"
+    if conclusion.order.suppressed.count:
+        return "below_threshold"
+    if covered is None or not covered.standings:
+        return "no_results"
+    late = any(one.why != "lag" or _is_late(one) for one in covered.unknown)
+    return "source_lagging" if late or covered.waiting != 0 else "absence_covered"
+
+
+def missing(branches: Sequence[Outcome]) -> list[Outcome]:
+    """Return what was not searched, and by nothing in its place."""
+    instead = {one.fallback_for for one in branches if not one.failed}
+    return [
+        one for one in branches if one.unsearched and one.name not in {*instead, FACETS}
+    ]
+
+
+def _sentences(
+    plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
+) -> Iterator[str]:
+    if not plan.branches:
+        yield "Nothing was asked for."
+        return
+    failed = missing(conclusion.branches)
+    if failed:
+        names = ", ".join(
+            f"{one.name} ({one.error_code or one.reason})" for one in failed
+        )
+        yield f"Not everything could be searched: {names}. There may be more."
+    yield _searched(plan, covered)
+    if covered and covered.waiting != 0:
+        yield _waiting(covered.waiting)
+    for one in (covered.unknown if covered else ())[:_MOST_SENTENCES]:
+        yield _unknown(one, plan.zone)
+    left = len(covered.unknown if covered else ()) - _MOST_SENTENCES
+    if left > 0:
+        yield f"And {left} more such times are unknown."
+    left_out = conclusion.order.suppressed
+    if left_out.count:
+        best, least = left_out.best_score or 0.0, left_out.threshold or 0.0
+        yield f"{left_out.count} scored below {least:.2f}, the best {best:.2f}."
+    if near.outside:
+        more = "at least " if near.outside == near_misses.MOST_OUTSIDE else ""
+        what = "matches" if near.outside == 1 else "match"
+        yield f"Without the filters {more}{near.outside} {what}."
+
+
+def _searched(plan: Plan, covered: Coverage | None) -> str:
+    entries = covered.entries if covered else None
+    among = "entries that could not be counted in time"
+    if entries is not None:
+        among = "1 entry" if entries == 1 else f"{entries} entries"
+    since, until = plan.filters.since, plan.filters.until
+    window = ""
+    if since:
+        window += f" from {_moment(datetime.fromisoformat(since), plan.zone)}"
+    if until:
+        window += f" before {_moment(datetime.fromisoformat(until), plan.zone)}"
+    written = f" written{window}" if window else ""
+    age = covered.counted.age if covered and covered.counted else 0.0
+    counted = f", as counted {_span(age)} ago" if age >= _MINUTE else ""
+    return f"Nothing was found among {among}{written}{counted}."
+
+
+def _waiting(entries: int | None) -> str:
+    if entries is None:
+        return "How many more wait to be read could not be counted in time."
+    if entries == 1:
+        return "1 that was written or changed waits to be read: it may match."
+    more = "At least " if entries >= pending_entries.MOST else ""
+    return (
+        f"{more}{entries} that were written or changed wait to be read: they may match."
+    )
+
+
+def _unknown(one: Unknown, zone: str) -> str:
+    if one.why == "lag" and one.since is not None and one.until is not None:
+        behind = _span((one.until - one.since).total_seconds())
+        since = _moment(one.since, zone)
+        return f"{one.source} is {behind} behind: from {since} on nothing is known."
+    ends = [
+        f"{word} {_moment(moment, zone)}"
+        for word, moment in (("from", one.since), ("to", one.until))
+        if moment is not None
+    ]
+    said = " ".join(ends) or "at any time"
+    if one.why == "gap":
+        return f"{one.source} could not be read {said}: unknown."
+    return f"{one.source} is not loaded {said}: unknown."
+
+
+def _is_late(one: Unknown) -> bool:
+    if one.since is None or one.until is None:
+        return True
+    return (one.until - one.since).total_seconds() > _LAGGING_SECONDS
+
+
+def _moment(moment: datetime, zone: str) -> str:
+    return on_clock(moment, ZoneInfo(zone))
+
+
+def _span(seconds: float) -> str:
+    for size, name in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {name}"
+    return f"{seconds:.0f} s"

@@ -1,0 +1,294 @@
+"""What was searched when nothing was found: how much, since when, and what is unknown.
+
+What a source has not brought yet is unknown, and no proof that there is nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal, LiteralString
+
+from psycopg import Cursor
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.entries.reading.filter_sql import NARROWED, narrows
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.postgres import request_deadline
+from shared.postgres.pool import at_once
+from shared.search.absence import pending_entries
+from shared.search.absence.background_count import Counted, Overtime, not_counted
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.plan import Plan
+from shared.search.retrieval.engines import candidate_rows
+from shared.search.retrieval.engines.remaining_time import Remaining
+from shared.sources import newest_entry
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+# By source and kind.
+Counts = dict[tuple[str, str], int]
+
+MOST_DOMAINS, MOST_SOURCES, MOST_UNKNOWN = 8, 20, 20
+# Every source is judged, more than are shown.
+MOST_JUDGED = 1000
+# Counting takes longer the more there is: without the number an answer is one too.
+COUNT_MS = 150
+# Whoever may see none of a source's entries would have them all looked through.
+LOOKED_THROUGH = 500
+
+_OF_ALL: LiteralString = (
+    """
+    SELECT e.source, e.kind, count(*) AS entries
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
+_BY_SOURCE: LiteralString = """
+     GROUP BY e.source, e.kind
+     ORDER BY e.source, e.kind
+     LIMIT 1000"""
+_COUNTS: LiteralString = _OF_ALL + _BY_SOURCE
+_COUNTS_NARROWED: LiteralString = _OF_ALL + NARROWED + _BY_SOURCE
+# A source that is read by itself says how far it has come; its history is on its way
+# as long as that kind of run is due or at work.
+_STANDINGS: LiteralString = (
+    """
+    SELECT s.source, s.complete_from, s.complete_to, s.gaps,
+           EXISTS (SELECT FROM source_schedule c
+                    WHERE c.source = s.source AND c.kind = 'backfill'
+                      AND (c.next_run_at IS NOT NULL
+                           OR c.leased_until > statement_timestamp())) AS is_loading,
+           CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN ("""
+    + newest_entry.of("s.source")
+    + """) END AS newest,
+           statement_timestamp() AS now
+      FROM source_state s
+     WHERE s.tenant = %(tenant)s
+       AND (%(only_sources)s::text[] IS NULL OR s.source = ANY (%(only_sources)s))
+     ORDER BY s.source
+     LIMIT %(most)s"""
+)
+
+
+# Of a large logbook the last count serves for a moment: a search must not wait for it.
+_counts: Overtime[Counts] = Overtime(lambda counts: sum(counts.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far back and forth a source is complete."""
+
+    source: str
+    complete_from: datetime | None
+    complete_to: datetime | None
+    gaps: list[dict[str, Any]]
+    is_loading: bool
+    newest: datetime | None
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A time of which it is not known whether there is anything; None: no end."""
+
+    source: str
+    since: datetime | None
+    until: datetime | None
+    # The source is behind, its history is on its way, or it could not be read.
+    why: Literal["lag", "history", "gap"]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a search looked through."""
+
+    # None: they could not be counted in time.
+    counted: Counted[Counts] | None
+    standings: tuple[Standing, ...]
+    unknown: tuple[Unknown, ...]
+    # Of what could match, so many wait for a stage; None: not counted in time.
+    waiting: int | None = 0
+
+    @property
+    def counts(self) -> Counts | None:
+        """How many entries there are that pass the filters, by source and kind."""
+        return None if self.counted is None else self.counted.found
+
+    @property
+    def entries(self) -> int | None:
+        """How many entries there are that pass the filters."""
+        return None if self.counts is None else sum(self.counts.values())
+
+    def body(self) -> dict[str, Any]:
+        """Return it in the words of the contract."""
+        kinds: Counter[str] = Counter()
+        for (_, kind), entries in (self.counts or {}).items():
+            kinds[kind] += entries
+        most = sorted(kinds.items(), key=lambda one: (-one[1], one[0]))
+        return {
+            "domains": [
+                {"domain": kind, "entries": n, "candidates": 0, "ready": n > 0}
+                for kind, n in most[:MOST_DOMAINS]
+            ],
+            "sources": self._sources(),
+            "entries_in_window": self.entries,
+            "counted_seconds_ago": self.counted and round(self.counted.age, 1),
+            "waiting": self.waiting,
+            "unknown": [
+                {
+                    "from": _told(one.since),
+                    "to": _told(one.until),
+                    "source": one.source,
+                    "why": one.why,
+                }
+                for one in self.unknown[:MOST_UNKNOWN]
+            ],
+        }
+
+    def _sources(self) -> list[dict[str, Any]]:
+        known = {one.source: _standing(one) for one in self.standings}
+        for source in sorted({source for source, _ in self.counts or {}}):
+            # It is pushed to: nobody but who pushes knows what is missing.
+            nothing = dict.fromkeys(("complete_from", "complete_to", "lag_seconds"))
+            known.setdefault(source, {"source": source, **nothing, "gaps": []})
+        return [known[name] for name in sorted(known)][:MOST_SOURCES]
+
+
+def read(
+    pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], left: Remaining
+) -> Coverage:
+    """Return what a plan looks through; what takes too long to count is left open."""
+    values = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "most": MOST_JUDGED,
+        "shown": MOST_SOURCES,
+        "looked_through": LOOKED_THROUGH,
+    }
+    asked: Cursor[Standing] | None = None
+    late: int | None = None
+    try:
+        with request_deadline.hurried(left.ms / 1000), at_once(pool()) as conn:
+            # What else there is to say needs time as well.
+            half = left.ms // 2
+            left.bound(conn, half)
+            asked = conn.cursor(row_factory=class_row(Standing))
+            asked.execute(_STANDINGS, values, prepare=True)
+            # The other half: the first has not run yet.
+            left.bound(conn, min(COUNT_MS, left.ms - half))
+            waits = pending_entries.asked(conn, plan, pending_entries.stages(branches))
+        late = pending_entries.counted(waits)
+    except DatabaseQueryError as exc:
+        if asked is None or asked.pgresult is None:
+            raise
+        not_counted(exc)
+    standings = asked.fetchall()
+    since, until = _time(plan.filters.since), _time(plan.filters.until)
+    found = [one for s in standings for one in unknown(s, since, until)]
+
+    counted = _count(pool, plan, values, left)
+    told = tuple(sorted(found, key=_lateness))
+    return Coverage(counted, tuple(standings), told, late)
+
+
+def unknown(
+    standing: Standing, since: datetime | None, until: datetime | None
+) -> Iterator[Unknown]:
+    """Yield what a source has not told of an interval yet; of no end, up to now."""
+    name, now = standing.source, standing.now
+    end = now if until is None else min(until, now)
+    if since is not None and since >= end:
+        return
+    first, last = standing.complete_from, standing.complete_to
+    if last is None:
+        yield Unknown(name, since, end, "history" if standing.is_loading else "lag")
+        return
+    is_asked_before = since is not None and (first is None or since < first)
+    if is_asked_before or (since is None and standing.is_loading):
+        yield Unknown(name, since, end if first is None else min(first, end), "history")
+    if last < end:
+        yield Unknown(name, last if since is None else max(last, since), end, "lag")
+    for gap in standing.gaps:
+        start, stop = _time(gap.get("start")), _time(gap.get("end"))
+        if _meet(start, stop, since, end):
+            yield Unknown(name, start, stop, "gap")
+
+
+def _lateness(one: Unknown) -> float:
+    """Put first what is missing for long: a source is always some seconds behind."""
+    if one.why != "lag" or one.since is None or one.until is None:
+        return -math.inf
+    return (one.since - one.until).total_seconds()
+
+
+def _meet(
+    start: datetime | None,
+    stop: datetime | None,
+    since: datetime | None,
+    end: datetime,
+) -> bool:
+    if start is None and stop is None:
+        return False
+    begins_in_time = start is None or start < end
+    return begins_in_time and (stop is None or since is None or stop > since)
+
+
+def _count(
+    pool: Callable[[], Pool], plan: Plan, values: dict[str, Any], left: Remaining
+) -> Counted[Counts] | None:
+    """Return what passes the filters, as it was counted last; None: not in time."""
+    # Most of the planning is for filters.
+    is_plain = not narrows(values)
+    statement = _COUNTS if is_plain else _COUNTS_NARROWED
+
+    def count(seconds: float) -> Counts:
+        # For a connection all of an answer's time may pass, for the count a part of it.
+        wait = max(seconds, left.ms / 1000)
+        with request_deadline.hurried(wait), at_once(pool()) as conn:
+            candidate_rows.limit_time(conn, max(1, int(seconds * 1000)))
+            rows = conn.execute(statement, values, prepare=is_plain).fetchall()
+        return {(source, kind): entries for source, kind, entries in rows}
+
+    scope = plan.scope
+    key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
+    try:
+        return _counts.get(key, count, COUNT_MS / 1000, left.ms / 1000)
+    except DatabaseConnectionError as exc:
+        not_counted(exc)
+        return None
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    lag = None if one.newest is None else (one.now - one.newest).total_seconds()
+    return {
+        "source": one.source,
+        "complete_from": _told(one.complete_from),
+        "complete_to": _told(one.complete_to),
+        "lag_seconds": None if lag is None else round(max(0.0, lag), 1),
+        "gaps": stretches(one.gaps),
+    }
+
+
+def stretches(gaps: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return when nothing could be read; why may name what a caller may not see."""
+    ends = [{"start": one.get("start"), "end": one.get("end")} for one in gaps]
+    return [one for one in ends if one["start"] or one["end"]]
+
+
+def _time(text: str | None) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _told(moment: datetime | None) -> str | None:
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,0 +1,211 @@
+"""What nearly answered a question that nothing answers, and what kept it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding.vectors import vectors
+from shared.entries import identity
+from shared.entries.reading.filter_sql import ANYTHING
+from shared.search.absence import failed_filter
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.plan import Plan
+from shared.search.ranking.ranked_hits import Ranked
+from shared.search.results.conclude import Conclusion
+from shared.search.results.hydrate import Row, hydrate
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.remaining_time import Remaining
+from shared.search.retrieval.modules.pg_fts import with_words
+from shared.search.retrieval.query_vectors import unpacked
+from shared.text.words.folding import STEMMED_LANGUAGES
+
+MOST = 3
+# Of what lies outside of the filters, so many are counted.
+MOST_OUTSIDE = 1000
+# Of what is near in meaning, some may be excluded by the question.
+MOST_LOOKED_AT = 4 * MOST
+# The finest that filters tell times apart.
+_STEP = timedelta(milliseconds=1)
+
+# As the question is asked, whatever the filters say; rights always hold.
+_OUTSIDE: LiteralString = (
+    "SELECT e.id, e.entry_time"
+    + with_words()
+    + """
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(most)s"""
+)
+
+
+class Missed(NamedTuple):
+    """An entry that came near, the gate that kept it out, and by how much."""
+
+    entry_id: str
+    gate: str
+    value: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NearMisses:
+    """What came near, as far as the caller may see it."""
+
+    missed: tuple[tuple[Missed, Row], ...] = ()
+    # How many answer the question and are kept out by filters alone; None: no filters.
+    outside: int | None = None
+    # An interval that takes in the nearest of these: from, and before.
+    wider: tuple[datetime, datetime] | None = None
+
+    def items(self, tenant: str) -> list[dict[str, Any]]:
+        """Return what came near, as answers show it."""
+        return [
+            {
+                "entry_id": one.entry_id,
+                "source_uri": identity.source_uri(tenant, row.source, row.external_id),
+                "source": row.source,
+                "external_id": row.external_id,
+                "title": row.title,
+                "gate": one.gate,
+                "value": one.value,
+                "limit": one.limit,
+            }
+            for one, row in self.missed
+        ]
+
+
+def compares(plan: Plan, conclusion: Conclusion) -> bool:
+    """Tell whether anything is compared with the question to know what came near."""
+    return bool(plan.filters) or any(one.vector for one in conclusion.branches)
+
+
+def may_be(plan: Plan, conclusion: Conclusion) -> bool:
+    """Tell whether anything can have come near, for all that is known."""
+    return bool(conclusion.order.missed) or compares(plan, conclusion)
+
+
+def read(
+    conn: Connection[TupleRow],
+    plan: Plan,
+    conclusion: Conclusion,
+    question: Question,
+    left: Remaining,
+) -> NearMisses:
+    """Return the nearest: cut by the score, else by filters, else by its meaning."""
+    missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
+    outside: int | None = None
+    wider = None
+    if not missed and plan.filters:
+        found = _outside(conn, plan, question, left)
+        outside, wider = len(found), _wider(plan, [time for _, time in found])
+        for entry_id, _ in found[:MOST]:
+            left.bound(conn)
+            gate = failed_filter.gate(conn, plan.scope, plan.filters, entry_id)
+            if gate:
+                missed.append(Missed(str(entry_id), gate))
+    if not missed:
+        missed = _by_meaning(conn, plan, conclusion, question, left)
+    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, left.ms)
+    shown = ((one, rows.get(UUID(one.entry_id))) for one in missed)
+    kept = tuple((one, row) for one, row in shown if row is not None)
+    return NearMisses(kept, outside, wider)
+
+
+def _cut(item: Ranked, plan: Plan) -> Missed:
+    least = plan.ordering.min_relevance_score
+    if least is not None and item.relevance_score < least:
+        return Missed(item.entry_id, "below_min_relevance", item.relevance_score, least)
+    limit = plan.ordering.medium
+    return Missed(item.entry_id, "below_confidence", item.relevance_score, limit)
+
+
+def _outside(
+    conn: Connection[TupleRow], plan: Plan, question: Question, left: Remaining
+) -> list[tuple[UUID, datetime]]:
+    values = {
+        **plan.scope.params,
+        **ANYTHING,
+        "stemmed": sorted(STEMMED_LANGUAGES),
+        "most": MOST_OUTSIDE,
+    }
+    for asked in dict.fromkeys((question, question.relaxed())):
+        if not asked.finds:
+            return []
+        values["queries"] = branch_query.queries(asked)
+        values["fields"] = branch_query.fields(asked)
+        rows: list[tuple[UUID, datetime]]
+        left.bound(conn)
+        rows = conn.execute(_OUTSIDE, values).fetchall()
+        if rows:
+            return list(dict.fromkeys(rows))
+    return []
+
+
+def _wider(plan: Plan, times: list[datetime]) -> tuple[datetime, datetime] | None:
+    """Return the interval of the request, stretched to the nearest match outside."""
+    ends = (plan.filters.since, plan.filters.until)
+    since, until = (end and datetime.fromisoformat(end) for end in ends)
+
+    beyond = [
+        time for time in times if (since and time < since) or (until and time >= until)
+    ]
+    # What other filters alone keep out is not found in a longer time either.
+    if not beyond:
+        return None
+
+    def off(time: datetime) -> float:
+        before = (since - time).total_seconds() if since else 0.0
+        after = (time - until).total_seconds() if until else 0.0
+        return max(before, after)
+
+    nearest = min(beyond, key=lambda time: (off(time), time))
+    # As filters compare it: no finer than they write a time, and before its end.
+    first = nearest.replace(microsecond=nearest.microsecond // 1000 * 1000)
+    behind = first + _STEP
+    return min(since or first, first), max(until or behind, behind)
+
+
+def _by_meaning(
+    conn: Connection[TupleRow],
+    plan: Plan,
+    conclusion: Conclusion,
+    question: Question,
+    left: Remaining,
+) -> list[Missed]:
+    asked = next((b for b in conclusion.branches if b.model and b.vector), None)
+    if asked is None or asked.floor is None:
+        return []
+    left.bound(conn)
+    model = vectors.registered(conn, asked.model or "")
+    if model is None:
+        return []
+    left.bound(conn)
+    near = vectors.nearest(
+        conn,
+        model.table_name,
+        plan.scope,
+        unpacked(asked.vector or ""),
+        MOST_LOOKED_AT,
+        filters=plan.filters.params,
+        how=vectors.How(bound=candidate_rows.within(conn, left.ends_at)),
+    )
+    far = [one for one in near if one.cosine < asked.floor]
+    params = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "kept": branch_query.queries(question.kept()),
+        "fields": branch_query.fields(question),
+        "stemmed": sorted(STEMMED_LANGUAGES),
+    }
+    left.bound(conn)
+    kept = candidate_rows.of(conn, params, [one.entry_id for one in far])
+    return [
+        Missed(str(one.entry_id), "below_similarity", one.cosine, asked.floor)
+        for one in far
+        if one.entry_id in kept
+    ][:MOST]

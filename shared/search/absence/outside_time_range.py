@@ -1,0 +1,136 @@
+"""What a time that was read out of a question keeps out: how many, and the nearest.
+
+A filter is meant as it is given, and such a time is a guess: whoever reads the answer
+is told what they would find without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import cuts
+from shared.search.query.filters.time_range import Applied
+from shared.search.query.plan import Plan
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.modules.pg_fts import with_words
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.text.facility.facility import Facility
+
+log = get_logger()
+
+# So many are counted, and the nearest is that of these.
+MOST = 1000
+# Of what is left, for a number that no hit depends on.
+MS, SHARE = 200, 0.2
+# The finest that filters tell times apart.
+_STEP = timedelta(milliseconds=1)
+
+_COUNT: LiteralString = (
+    """
+    SELECT count(*), max(entry_time) FILTER (WHERE entry_time < %(since)s),
+           min(entry_time) FILTER (WHERE entry_time >= %(until)s)
+      FROM (SELECT e.entry_time"""
+    + with_words()
+    + """
+               AND NOT (e.entry_time <@ %(written)s::tstzmultirange
+                        AND (%(happened)s::tstzmultirange IS NULL
+                             OR e.entry_time <@ %(happened)s::tstzmultirange
+                             OR coalesce(
+                                e.event_time <@ %(happened)s::tstzmultirange, false)))
+             LIMIT %(most)s) AS outside"""
+)
+
+
+def read(
+    pool: Callable[[], Pool], plan: Plan, facility: Facility, left_ms: int
+) -> dict[str, Any] | None:
+    """Return how many match at other times; None: no time was read, or nobody can say.
+
+    By meaning alone nothing matches or not, and a question that was cut is another one.
+    """
+    ms = min(MS, int(SHARE * left_ms))
+    if plan.elsewhen is None or plan.method == "semantic" or ms <= 0:
+        return None
+    tree, filters = plan.elsewhen.tree, plan.elsewhen.filters
+    ask = Ask.lasting(replace(plan, tree=tree, filters=filters), ms / 1000)
+    try:
+        return _counted(ask, Ground(pool(), facility), plan)
+    except LogchordError as exc:
+        # The answer stands without it.
+        log.warning("other_times_not_counted", code=exc.error_code)
+        return None
+
+
+def _counted(ask: Ask, ground: Ground, plan: Plan) -> dict[str, Any] | None:
+    asked = branch_query.by_all_words(ask, ground, "other_times")
+    if cuts((*plan.diagnostics, *asked.diagnostics)) or not asked.question.finds:
+        return None
+    since, until = (_moment(one) for one in (plan.filters.since, plan.filters.until))
+    given = {
+        **asked.params,
+        "since": since,
+        "until": until,
+        "written": _ranges(plan.times) or "{(,)}",
+        "happened": _ranges(plan.happened),
+        "most": MOST,
+    }
+    for question in dict.fromkeys((asked.question, asked.question.relaxed())):
+        queries = branch_query.queries(question)
+        with connection(ground.pool) as conn:
+            candidate_rows.limit_time(conn, ask.budget_ms)
+            # Planned with the values at hand, as searches are.
+            values = {**given, "queries": queries}
+            row = conn.execute(_COUNT, values, prepare=False).fetchone()
+        assert row is not None
+        count, before, after = row
+        if count:
+            break
+    ends = _wider(since, until, before, after)
+    return {"count_outside": count, "widen_to": ends}
+
+
+def _ranges(times: Sequence[Applied]) -> str | None:
+    """Return these intervals as Postgres reads them; none: nothing was said."""
+    if not times:
+        return None
+    told = [
+        f"[{one.since or ''},{one.until or ''})"
+        for one in times
+        # Of what ends before it begins, Postgres makes no interval.
+        if one.since is None or one.until is None or one.since < one.until
+    ]
+    return "{" + ",".join(told) + "}"
+
+
+def _wider(
+    since: datetime | None,
+    until: datetime | None,
+    before: datetime | None,
+    after: datetime | None,
+) -> dict[str, str | None] | None:
+    """Return the interval stretched to the nearest outside; None: no longer one has."""
+    if since and before and (not (after and until) or since - before <= after - until):
+        # As filters compare it: no finer than they write a time.
+        first = before.replace(microsecond=before.microsecond // 1000 * 1000)
+        return {"from": _told(first), "to": _told(until)}
+    if until and after:
+        last = after.replace(microsecond=after.microsecond // 1000 * 1000) + _STEP
+        return {"from": _told(since), "to": _told(last)}
+    return None
+
+
+def _moment(end: str | None) -> datetime | None:
+    return datetime.fromisoformat(end) if end else None
+
+
+def _told(moment: datetime | None) -> str | None:
+    return moment.astimezone(UTC).isoformat() if moment else None

@@ -1,0 +1,93 @@
+"""What a search could not have found yet: entries that wait for a stage of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, LiteralString
+
+from psycopg import Connection, Cursor
+from psycopg.rows import TupleRow
+
+from shared.access import rights
+from shared.entries.reading.filter_sql import NARROWED, narrows
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE, embed_stage
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import Plan
+
+# So many are counted, and no more.
+MOST = 1000
+_STAGES = {
+    "os_bm25": (METADATA_STAGE, INDEX_STAGE),
+    "pg_fts": (METADATA_STAGE,),
+    LISTING_MODULE: (METADATA_STAGE,),
+}
+
+_SEEN: LiteralString = (
+    """
+           AND e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
+# Due, or put aside on its way. One may wait for two stages.
+_DUE: LiteralString = (
+    """
+    SELECT count(DISTINCT entry_id)
+      FROM ((SELECT w.entry_id
+               FROM work w
+               JOIN entry e ON e.id = w.entry_id
+              WHERE w.tenant = %(tenant)s AND w.stage = ANY (%(stages)s)"""
+    + _SEEN
+)
+_PUT_ASIDE: LiteralString = (
+    """ LIMIT %(most_rows)s)
+             UNION ALL
+            (SELECT q.entry_id
+               FROM quarantine q
+               JOIN entry e ON e.id = q.entry_id
+              WHERE q.tenant = %(tenant)s AND q.stage = ANY (%(stages)s)"""
+    + _SEEN
+)
+_END: LiteralString = " LIMIT %(most_rows)s)) AS waiting"
+_WAITING: LiteralString = _DUE + _PUT_ASIDE + _END
+_WAITING_NARROWED: LiteralString = _DUE + NARROWED + _PUT_ASIDE + NARROWED + _END
+
+
+def stages(branches: Sequence[Outcome]) -> list[str]:
+    """Return the stages that an entry must have passed for these to find it."""
+    found: set[str] = set()
+    for one in branches:
+        if one.status in {"ok", "empty"}:
+            found.update(_STAGES.get(one.name, ()))
+            found.update({embed_stage(one.model)} if one.model else ())
+    return sorted(found)
+
+
+def asked(
+    conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
+) -> Cursor[TupleRow] | None:
+    """Ask how many entries wait, as far as the caller may see them; None: for nothing.
+
+    The answer is read from the cursor, and may be read later.
+    """
+    if not waits_for:
+        return None
+    # What a stage has not read yet passes no filter of what it would have found.
+    said = replace(plan.filters, facts=(), people=None, quantity=None, ranges=())
+    values = {
+        **plan.scope.params,
+        **said.params,
+        "stages": list(waits_for),
+        # One row a stage and entry: so many hold as many entries as are counted.
+        "most_rows": MOST * len(waits_for),
+    }
+    # Most of the planning is for filters.
+    is_plain = not narrows(values)
+    statement = _WAITING if is_plain else _WAITING_NARROWED
+    return conn.execute(statement, values, prepare=is_plain)
+
+
+def counted(waits: Cursor[TupleRow] | None) -> int:
+    """Return what was asked for, MOST at most."""
+    row = None if waits is None else waits.fetchone()
+    return min(MOST, int(row[0])) if row else 0

@@ -1,0 +1,1 @@
+"""Why an entry was not found, what a search would do, whether it repeats."""

@@ -1,0 +1,269 @@
+"""What keeps one entry out of one branch of a search: asked of that branch alone.
+
+The very module that searched is asked again, of this entry and of all, so that what is
+said is what is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from shared.embedding.vectors import vectors
+from shared.errors import LogchordError
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.compiled import tsquery
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.conditions import (
+    All,
+    AnyOf,
+    Clause,
+    Condition,
+    Not,
+    is_found,
+)
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import Plan
+from shared.search.retrieval.branch import plugin_module
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.installed_modules import installed, module
+from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.query_vectors import unpacked
+from shared.text.words.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import UNSTEMMED
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+# How far behind the last candidate a place is told.
+MOST_PLACES = 2000
+_WIDER = frozenset({"fuzzy_fallback", "relaxed_to_any_term"})
+COSINE = "cosine"
+
+_LANGUAGE: LiteralString = """
+    SELECT t.language
+      FROM entry_text t
+      JOIN entry e ON e.id = t.entry_id AND e.revision = t.revision
+     WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+       AND t.entry_id = %(entry_id)s"""
+_WAITS_FOR_INDEX: LiteralString = """
+    SELECT EXISTS (SELECT FROM work w
+                    WHERE w.entry_id = %(entry_id)s AND w.tenant = %(tenant)s
+                      AND w.stage = ANY ('{metadata,index}'))
+        OR EXISTS (SELECT FROM quarantine q
+                    WHERE q.entry_id = %(entry_id)s AND q.tenant = %(tenant)s
+                      AND q.stage = ANY ('{metadata,index}'))"""
+_MATCHED: LiteralString = """
+    SELECT t.tsv @@ q.query::tsquery
+      FROM entry_text t
+     CROSS JOIN unnest(%(queries)s::text[]) WITH ORDINALITY AS q (query, place)
+     WHERE t.tenant = %(tenant)s AND t.entry_id = %(entry_id)s
+     ORDER BY q.place
+     LIMIT 1000"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Why a branch did not bring an entry; without a gate it did."""
+
+    branch: str
+    gate: str | None
+    explanation: str
+    value: float | None = None
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A search that has ended, and the entry that is asked about."""
+
+    plan: Plan
+    tools: Tools
+    entry_id: UUID
+    seconds: float
+
+
+def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> Kept:
+    """Return what one branch of the plan makes of the entry, whatever stood in."""
+    own = [one for one in outcomes if name in {one.name, one.fallback_for}]
+    carried_out = [one for one in own if one.status in {"ok", "empty"}]
+    if not carried_out:
+        why = next((one.error_code or one.reason for one in own), "not heard of")
+        return Kept(name, f"branch_failed:{name}", f"{name} did not search: {why}.")
+    used = carried_out[-1]
+    try:
+        if used.unit == COSINE:
+            return _by_meaning(asking, used)
+        if not installed(used.name).is_ours:
+            return _by_another(asking, used.name)
+        return _by_words(asking, used)
+    except LogchordError as exc:
+        said = f"{used.name} cannot be asked again: {exc.message}"
+        return Kept(used.name, f"branch_failed:{used.name}", said)
+
+
+def _by_words(asking: Asking, used: Outcome) -> Kept:
+    plan, tools, name = asking.plan, asking.tools, used.name
+    key = {"entry_id": asking.entry_id, "tenant": plan.scope.tenant}
+    with connection(tools.pool) as conn:
+        language = _one(conn, _LANGUAGE, key)
+        waits = name == "os_bm25" and bool(_one(conn, _WAITS_FOR_INDEX, key))
+    by_words = name != LISTING_MODULE or plan.asks_for_words
+    if by_words and (language is None or waits):
+        return Kept(name, "not_indexed", "Its words are not in the index yet.")
+    alone = replace(plan, filters=replace(plan.filters, ids=(str(asking.entry_id),)))
+    execute = module(name).execute
+    found = execute(Ask.lasting(alone, asking.seconds), tools)
+    wider = {note.code for note in found.diagnostics} & _WIDER
+    allowed = {note.code for note in used.diagnostics} & _WIDER
+    if not found.hits and language is None:
+        # A listing that keeps to what is not negated cannot tell it apart.
+        return Kept(name, "not_indexed", "Its words are not read yet.")
+    if not found.hits or not wider <= allowed:
+        ask = Ask.lasting(plan, asking.seconds)
+        asked = branch_query.read(ask, tools, name).question
+        with connection(tools.pool) as conn:
+            return _no_match(conn, name, key, asked, str(language))
+    score = found.hits[0].score
+    ask = replace(Ask.lasting(plan, asking.seconds), limit=MOST_PLACES)
+    every = execute(ask, tools).hits
+    return _placed(asking, name, every, score)
+
+
+def _by_another(asking: Asking, name: str) -> Kept:
+    """Return what a module of another package makes of it: it says no reason."""
+    ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
+    found = plugin_module.execute(module(name), ask, asking.tools)
+    if found.skipped:
+        said = f"{name} cannot be asked again: {found.skipped}."
+        return Kept(name, f"branch_failed:{name}", said)
+    hits = found.hits
+    scores = (one.score for one in hits if one.entry_id == str(asking.entry_id))
+    score = next(scores, None)
+    if score is None:
+        return Kept(name, "no_match", f"{name} does not name it.")
+    return _placed(asking, name, hits, score)
+
+
+def _by_meaning(asking: Asking, used: Outcome) -> Kept:
+    plan, tools, name = asking.plan, asking.tools, used.name
+    if not used.vector or used.floor is None:
+        return Kept(name, f"branch_failed:{name}", "Its vector was not kept.")
+    vector = unpacked(used.vector)
+    asked = branch_query.read(Ask.lasting(plan, asking.seconds), tools, name)
+    with connection(tools.pool) as conn:
+        bound = candidate_rows.within(conn, time.monotonic() + asking.seconds)
+        bound(1.0)
+        model = vectors.registered(conn, used.model or "")
+        if model is None:
+            said = f"The model {used.model} is not kept any more."
+            return Kept(name, f"branch_failed:{name}", said)
+        table, scope = model.table_name, plan.scope
+        ids = [asking.entry_id]
+        cosine = vectors.cosines(conn, table, scope.tenant, vector, ids).get(ids[0])
+        if cosine is None:
+            return Kept(name, "not_embedded", "It has no vector of this model yet.")
+        if asking.entry_id not in candidate_rows.of(conn, asked.params, ids):
+            return Kept(name, "no_match", "It has what the question excludes.")
+        if cosine < used.floor:
+            said = f"Its cosine is {cosine:.3f}; {used.floor:.3f} is needed."
+            return Kept(name, "below_similarity", said, cosine, used.floor)
+        filters = plan.filters.params
+        # The way that the search went, or it would be told what that did not find.
+        how = vectors.How(chosen_for=plan.window, bound=bound)
+        near = vectors.nearest(
+            conn,
+            table,
+            scope,
+            vector,
+            MOST_PLACES,
+            filters=filters,
+            floor=used.floor,
+            how=how,
+        )
+        known = candidate_rows.of(conn, asked.params, [one.entry_id for one in near])
+    hits = tuple(
+        known[one.entry_id].candidate(scope.tenant, one.cosine, one.chunk)
+        for one in near
+        if one.entry_id in known
+    )
+    return _placed(asking, name, hits, cosine)
+
+
+def _placed(asking: Asking, name: str, hits: Sequence[Candidate], score: float) -> Kept:
+    """Return its place among all that the branch finds; within the window, no gate."""
+    order = sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id))
+    entry_id, window = str(asking.entry_id), asking.plan.window
+    places = (n for n, hit in enumerate(order, 1) if hit.entry_id == entry_id)
+    place = next(places, None)
+    if place is not None and place <= window:
+        said = f"{name} found it, at place {place}."
+        return Kept(name, None, said, float(place))
+    least = order[window - 1].score if len(order) >= window else 0.0
+    at = f"place {place}" if place else f"beyond place {len(order)}"
+    said = (
+        f"{name} takes its best {window}: it is at {at} with {score:.4g}, and"
+        f" {least:.4g} is needed."
+    )
+    value = float(place) if place else None
+    return Kept(name, "outside_candidates", said, value, float(window))
+
+
+def _no_match(
+    conn: Connection[TupleRow],
+    name: str,
+    key: dict[str, Any],
+    asked: Question,
+    language: str,
+) -> Kept:
+    """Say which parts of the question it lacks, or has although they are excluded."""
+    known_as = language if language in STEMMED_LANGUAGES else UNSTEMMED
+    condition = next(
+        (g.condition for g in asked.guards if known_as in g.languages), None
+    )
+    if condition is None:
+        nothing = f"The question has no words in its language ({language})."
+        return Kept(name, "no_match", nothing)
+    parts = condition.parts if isinstance(condition, All) else (condition,)
+    # Fields that are no terms of an entry stand beside its words.
+    parts = tuple(one for one in parts if not tsquery.needs_marks(one))
+    written = [tsquery.written(one) for one in parts]
+    rows = conn.execute(_MATCHED, {**key, "queries": written}).fetchall()
+    if len(rows) < len(parts):
+        # Read a moment ago, and taken back since.
+        return Kept(name, "not_indexed", "Its words are not in the index any more.")
+    missed = [part for part, (is_met,) in zip(parts, rows, strict=True) if not is_met]
+    lacking = [_called(one) for one in missed if is_found(one)]
+    excluded = [_called(one) for one in missed if not is_found(one)]
+    said = [f"It does not have {', '.join(lacking)}."] if lacking else []
+    said += [f"It has {', '.join(excluded)}, which is excluded."] if excluded else []
+    told = " ".join(said) or "It does not have what the question asks for."
+    met = float(len(parts) - len(missed))
+    return Kept(name, "no_match", told, met, float(len(parts)))
+
+
+def _called(condition: Condition) -> str:
+    """Return a part of a question as a reader knows it."""
+    match condition:
+        case Clause(lexemes=lexemes, word=word):
+            return f"'{word or ' '.join(lexemes)}'"
+        case Not(part):
+            return _called(part)
+        case AnyOf(parts):
+            return " or ".join(map(_called, parts)) or "any word of the pattern"
+        case All(parts):
+            return " and ".join(map(_called, parts))
+        case _:
+            return "any word of the pattern"
+
+
+def _one(
+    conn: Connection[TupleRow], statement: LiteralString, values: dict[str, Any]
+) -> Any:
+    row = conn.execute(statement, values).fetchone()
+    return row[0] if row else None

@@ -1,0 +1,69 @@
+"""What a search would do, told before it does: nothing of it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from shared.errors import LogchordError
+from shared.postgres.pool import connection
+from shared.search.jobs import circuits_seen
+from shared.search.jobs.outcome import FACETS
+from shared.search.query import branch_choice
+from shared.search.query.plan import Plan
+from shared.search.response import engine_queries, score_trace
+from shared.search.response.response_body import times_of
+from shared.search.retrieval import installed_modules
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.text.facility.facility import Facility
+
+OPENSEARCH, POSTGRES, PACKAGE = "opensearch", "postgres", "package"
+_BY_INDEX = branch_choice.KEYWORD_MODULES[0]
+
+
+def read(pool: Pool, plan: Plan, facility: Facility) -> dict[str, Any]:
+    """Return the plan as an answer with `debug` tells it, and whom each branch asks."""
+    sent, notes = (
+        engine_queries.before(pool, plan, facility) if plan.branches else ({}, ())
+    )
+    with connection(pool) as conn:
+        circuits = circuits_seen.read(conn, plan.scope.tenant)
+    return {
+        **score_trace.planned(plan),
+        **sent,
+        "time": times_of(plan),
+        "engines": [*_engines(plan, circuits)],
+        "diagnostics": [
+            asdict(one) for one in dict.fromkeys((*plan.diagnostics, *notes))
+        ],
+    }
+
+
+def _engines(
+    plan: Plan, circuits: Mapping[str, circuits_seen.State]
+) -> Iterator[dict[str, str | None]]:
+    for branch in plan.branches:
+        yield {
+            "branch": branch,
+            "engine": _engine(branch, plan),
+            "fallback": _fallback(branch),
+            "circuit": circuits.get(branch),
+        }
+
+
+def _engine(branch: str, plan: Plan) -> str:
+    if branch in {_BY_INDEX, FACETS}:
+        return POSTGRES if plan.without_opensearch else OPENSEARCH
+    known = installed_modules.modules().get(branch)
+    return POSTGRES if known is not None and known.is_ours else PACKAGE
+
+
+def _fallback(branch: str) -> str | None:
+    try:
+        return installed_modules.module(branch).fallback
+    except LogchordError:
+        # A pipeline is no module, and one that is broken has none.
+        return None

@@ -1,0 +1,288 @@
+"""Why a search did not return an entry: the first gate that kept it out.
+
+An entry that the caller may not see is answered for as one that does not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from math import ceil
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.entries import refs
+from shared.errors import InvalidRequestError
+from shared.postgres.pool import connection
+from shared.search.absence import failed_filter
+from shared.search.explain import explain_branch
+from shared.search.explain.explain_branch import Asking, Kept
+from shared.search.jobs.job import StoredJob
+from shared.search.query.plan import Plan
+from shared.search.ranking import fold
+from shared.search.ranking.fold import Run
+from shared.search.ranking.rank import LIKENESS, LOGIT
+from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+from shared.search.response import job_answer
+from shared.search.retrieval.module_contract import Tools
+
+SECONDS = 2.0
+# What may mend itself is told before what will not.
+_PASSING = ("not_indexed", "not_embedded", "branch_failed")
+_FURTHEST = ("outside_candidates", "below_similarity", "no_match")
+# What a model says of a hit that it has read.
+_READ = frozenset({LOGIT, LIKENESS})
+
+_SEEN: LiteralString = (
+    """
+    SELECT e.id, e.source, e.external_id, e.modified_at, e.entry_time, e.deleted_at
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s)"""
+    + rights.SEEN
+    + """
+     ORDER BY e.source, e.external_id
+     LIMIT 5000"""
+)
+
+_ARE_THERE: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM entry
+         WHERE tenant = %(tenant)s AND id = ANY (%(ids)s) AND deleted_at IS NULL)"""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """The gate that an entry did not pass, and what it would have needed."""
+
+    gate: str
+    explanation: str
+    entry_id: str | None = None
+    rank: int | None = None
+    value: float | str | None = None
+    limit: float | str | None = None
+    # What every branch made of it.
+    branches: tuple[Kept, ...] = ()
+
+    def body(self) -> dict[str, Any]:
+        """Return it in the words of the contract."""
+        return {
+            "entry_id": self.entry_id,
+            "returned": self.gate == "returned",
+            "rank": self.rank,
+            "gate": self.gate,
+            "value": self.value,
+            "limit": self.limit,
+            "explanation": self.explanation,
+            "branches": [
+                {
+                    "name": one.branch,
+                    "gate": one.gate,
+                    "value": one.value,
+                    "limit": one.limit,
+                    "explanation": one.explanation,
+                }
+                for one in self.branches
+            ],
+        }
+
+
+NOT_FOUND = WhyNot("not_found", "There is no such entry that you may see.")
+# Said only where `search.acl_honesty` allows it, and nothing else of the entry.
+NOT_VISIBLE = WhyNot("not_visible", "There is such an entry; you may not see it.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An entry that the caller may see, or that was deleted."""
+
+    id: UUID
+    source: str
+    external_id: str
+    modified_at: datetime
+    entry_time: datetime
+    deleted_at: datetime | None
+
+
+def explain(
+    reader: job_answer.Reader, tools: Tools, job: StoredJob, ref: str
+) -> WhyNot:
+    """Return why an ended search did not return an entry, or at which place it did."""
+    if job.ended_at is None:
+        message = "This search has not ended yet: ask again when it has."
+        raise InvalidRequestError.field("job_id", "not_ended", message)
+    plan = reader.plan_of(job)
+    with connection(tools.pool) as conn:
+        entry = _meant(conn, reader.scope, ref)
+        if entry is None:
+            is_told = reader.acl_honesty and _is_there(conn, reader.scope.tenant, ref)
+            return NOT_VISIBLE if is_told else NOT_FOUND
+        said = _of_filters(conn, plan, entry)
+        if said is not None:
+            return said
+    branches = job_answer.branches_of(job)
+    order = job_answer.order_of(reader, job, plan, branches)
+    said = _of_window(tools, plan, entry, order)
+    if said is not None:
+        return said
+    found = (one for one in order.beyond if one.entry_id == str(entry.id))
+    cut = next((_of_beyond(plan, order, one) for one in found), None)
+    if not plan.branches:
+        return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
+    asking = Asking(plan, tools, entry.id, SECONDS)
+    kept = tuple(
+        explain_branch.of_branch(asking, name, branches) for name in plan.searching
+    )
+    if cut is not None:
+        # As it was ranked then, whatever a branch would bring now.
+        said = cut
+    elif any(one.gate is None for one in kept):
+        said = _of_now(entry, job)
+    else:
+        said = _of_branches(kept)
+    return replace(said, entry_id=str(entry.id), branches=kept)
+
+
+def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _Entry | None:
+    ids = [one.entry_id for one in refs.find(conn, scope.tenant, ref)]
+    with conn.cursor(row_factory=class_row(_Entry)) as cur:
+        found = cur.execute(_SEEN, {**scope.params, "ids": ids}).fetchall()
+    if len(found) > 1:
+        several = ", ".join(f"{one.source}/{one.external_id}" for one in found)
+        message = f"It may be any of: {several}."
+        raise InvalidRequestError.field("entry", "ambiguous", message)
+    return found[0] if found else None
+
+
+def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
+    """Tell whether an entry is meant that was not deleted, whoever may see it."""
+    ids = [one.entry_id for one in refs.find(conn, tenant, ref)]
+    row = conn.execute(_ARE_THERE, {"tenant": tenant, "ids": ids}).fetchone()
+    return bool(row and row[0])
+
+
+def _of_filters(conn: Connection[TupleRow], plan: Plan, entry: _Entry) -> WhyNot | None:
+    """Return what keeps it out whatever its text is."""
+    entry_id = str(entry.id)
+    if entry.deleted_at is not None:
+        return WhyNot("deleted", "It was deleted in its logbook.", entry_id)
+    gate = failed_filter.gate(conn, plan.scope, plan.filters, entry.id)
+    if gate is None:
+        return None
+    if gate != failed_filter.OUTSIDE_WINDOW:
+        name = gate.partition(":")[2]
+        return WhyNot(gate, f"It does not pass the filter {name!r}.", entry_id)
+    since, until = plan.filters.since, plan.filters.until
+    written = entry.entry_time.isoformat()
+    said = (
+        f"It was written at {written}: not within {since or '...'}, {until or '...'}."
+    )
+    return WhyNot(gate, said, entry_id, None, written, f"{since or ''}/{until or ''}")
+
+
+def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot | None:
+    """Return where it stands in the order, if it stands in it at all."""
+    runs = fold.runs(order.items)
+    entry_id = str(entry.id)
+    at = next((n for n, run in enumerate(runs) if _holds(run, entry_id)), None)
+    if at is None:
+        return None
+    ids = [UUID(item.entry_id) for run in runs[: at + 1] for item in run]
+    with (
+        connection(tools.pool) as conn,
+        conn.cursor(row_factory=class_row(_Entry)) as cur,
+    ):
+        rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()
+    seen = {str(row.id) for row in rows if row.deleted_at is None}
+    if entry_id not in seen:
+        # Deleted, or closed to the caller, while it was looked for.
+        return NOT_FOUND
+    first = next(item for item in runs[at] if item.entry_id in seen)
+    place = 1 + sum(any(i.entry_id in seen for i in run) for run in runs[:at])
+    if first.entry_id != entry_id:
+        said = f"It stands behind {first.entry_id}, which says nearly the same."
+        return WhyNot("collapsed_into", said, entry_id, value=first.entry_id)
+    if place <= plan.limit:
+        said = f"It is in the answer, at place {place}."
+        return WhyNot("returned", said, entry_id, place)
+    if _has_read(order) and not _READ & first.scores.keys():
+        return replace(_unread(plan, place), entry_id=entry_id, rank=place)
+    by_score = _place_by_score(runs, first)
+    if by_score <= plan.limit:
+        most = ceil(plan.ordering.source_share * plan.limit)
+        said = (
+            f"By its score it is number {by_score}, but its source {first.source} has"
+            f" {most} places of a page while others have hits; it is at place {place}."
+        )
+        return WhyNot("source_cap", said, entry_id, place, by_score, most)
+    said = f"It is at place {place}, behind the {plan.limit} that were asked for."
+    return WhyNot("below_limit", said, entry_id, place, place, plan.limit)
+
+
+def _place_by_score(runs: Sequence[Run], item: Ranked) -> int:
+    key = (-item.relevance_score, item.kind, item.chunk_id)
+    firsts = [run[0] for run in runs]
+    better = [o for o in firsts if (-o.relevance_score, o.kind, o.chunk_id) < key]
+    return len(better) + 1
+
+
+def _of_branches(kept: Sequence[Kept]) -> WhyNot:
+    """Return the gate of no branch that brought it: the one that it came nearest to."""
+    wanted = [*_PASSING, *_FURTHEST]
+    first = min(kept, key=lambda one: wanted.index((one.gate or "").partition(":")[0]))
+    told = " ".join(dict.fromkeys(one.explanation for one in kept))
+    return WhyNot(first.gate or "", told, value=first.value, limit=first.limit)
+
+
+def _of_beyond(plan: Plan, order: Order, found: Beyond) -> WhyNot:
+    """Return what cut it after it was found: its score, its like, or better ones."""
+    ordering, score = plan.ordering, found.relevance_score
+    if found.unread:
+        return _unread(plan, found.place)
+    least = ordering.min_relevance_score
+    if least is None and _has_read(order, LOGIT):
+        least = ordering.least_by_model
+    if least is not None and score < least:
+        said = f"It scored {score:.4f}; {least:.4f} is needed."
+        return WhyNot("below_min_relevance", said, value=score, limit=least)
+    if ordering.strict and found.confidence in {"low", "none"}:
+        said = (
+            f"It scored {score:.4f}; what is doubtful, below {ordering.medium}, is out."
+        )
+        return WhyNot("below_confidence", said, value=score, limit=ordering.medium)
+    if found.place is None:
+        said = "It stands behind others that say nearly the same, or are of its thread."
+        return WhyNot("collapsed_into", said)
+    said = f"It was found at place {found.place}, behind the window of {plan.window}."
+    return WhyNot("outside_candidates", said, value=found.place, limit=plan.window)
+
+
+def _unread(plan: Plan, place: int | None) -> WhyNot:
+    most = plan.ordering.model_window
+    said = f"A model has read the best {most} and put them first: it is not of these."
+    return WhyNot("outside_rerank_window", said, value=place, limit=most)
+
+
+def _has_read(order: Order, *units: str) -> bool:
+    """Tell whether a model has read any of the hits, by what it says of them."""
+    wanted = frozenset(units) or _READ
+    found = (*order.items, *order.missed)
+    return any(wanted & item.scores.keys() for item in found)
+
+
+def _of_now(entry: _Entry, job: StoredJob) -> WhyNot:
+    """Return why no branch brought then what one of them brings now."""
+    if entry.modified_at >= job.created_at:
+        said = "It was written or changed after this search; it can be found now."
+        return WhyNot("not_indexed", said)
+    said = "It was not among what was found then, and is now: the index has changed."
+    return WhyNot("outside_candidates", said)
+
+
+def _holds(run: Run, entry_id: str) -> bool:
+    return any(item.entry_id == entry_id for item in run)

@@ -1,0 +1,1 @@
+"""All that match, or the window of a job, as a file."""

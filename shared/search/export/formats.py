@@ -1,0 +1,114 @@
+"""Entries as lines of a file: for programs, and for spreadsheets that run formulas."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from shared.entries.identity import source_uri
+from shared.search.response.response_body import timestamp
+from shared.search.results.hydrate import Row
+
+Format = Literal["jsonl", "csv"]
+Record = Mapping[str, Any]
+
+FIELDS = (
+    *("entry_id", "source", "external_id", "source_uri", "url", "kind", "origin"),
+    *("revision", "entry_time", "event_time", "logbooks", "authors", "tags"),
+    *("thread_id", "title", "text", "metadata"),
+)
+MEDIA_TYPES: Mapping[Format, str] = {
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv; charset=utf-8",
+}
+# What a spreadsheet takes for a formula, or skips before one.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_BETWEEN = " | "
+
+
+def record(tenant: str, row: Row) -> Record:
+    """Return an entry as a file has it."""
+    return {
+        "entry_id": str(row.entry_id),
+        "source": row.source,
+        "external_id": row.external_id,
+        "source_uri": source_uri(tenant, row.source, row.external_id),
+        "url": row.url,
+        "kind": row.kind,
+        "origin": row.origin,
+        "revision": row.revision,
+        "entry_time": timestamp(row.entry_time),
+        "event_time": timestamp(row.event_time),
+        "logbooks": row.logbooks,
+        "authors": row.authors,
+        "tags": row.tags,
+        "thread_id": str(row.thread_id) if row.thread_id else None,
+        "title": row.title,
+        "text": row.text,
+        "metadata": row.metadata,
+    }
+
+
+def heading(form: Format) -> str:
+    """Return what stands before the first entry."""
+    return _cells(FIELDS) if form == "csv" else ""
+
+
+def line(form: Format, one: Record) -> str:
+    """Return one entry, or whatever else has the same form of a record."""
+    return _LINES[form](one)
+
+
+def ending(
+    form: Format,
+    rows: int,
+    error: Mapping[str, Any] | None = None,
+    *,
+    complete: bool = True,
+    cut: Sequence[str] = (),
+) -> str:
+    """Return the last record: whether all that match stand before it, and how many."""
+    whole = complete and error is None and not cut
+    last: dict[str, Any] = {"complete": whole, "rows": rows}
+    if cut:
+        last["diagnostics"] = list(cut)
+    if error is not None:
+        last["error"] = error
+    if form == "jsonl":
+        return _as_json(last)
+    told = json.dumps(last["complete"]), str(rows)
+    why = ["diagnostics", _BETWEEN.join(cut)] if cut else []
+    return _cells(["complete", told[0], "rows", told[1], *why])
+
+
+def _as_json(one: Record) -> str:
+    return json.dumps(one, ensure_ascii=False) + "\n"
+
+
+def _as_cells(one: Record) -> str:
+    return _cells([_cell(one[name]) for name in FIELDS])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        text = _BETWEEN.join(map(str, value))
+    elif isinstance(value, dict):
+        text = json.dumps(value, ensure_ascii=False) if value else ""
+    else:
+        text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _cells(values: Any) -> str:
+    written = io.StringIO()
+    csv.writer(written).writerow(values)
+    return written.getvalue()
+
+
+_LINES: Mapping[Format, Callable[[Record], str]] = {
+    "jsonl": _as_json,
+    "csv": _as_cells,
+}

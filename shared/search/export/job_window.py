@@ -1,0 +1,62 @@
+"""The window of a job as a file: its hits in their places, read again, cited."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from shared.search.export import formats
+from shared.search.response.response_body import timestamp
+from shared.search.results.hydrate import Row
+from shared.search.results.result_page import Page
+
+WindowFormat = Literal["jsonl", "csv", "md"]
+MEDIA_TYPES: Mapping[WindowFormat, str] = {
+    "jsonl": formats.MEDIA_TYPES["jsonl"],
+    "csv": formats.MEDIA_TYPES["csv"],
+    "md": "text/markdown; charset=utf-8",
+}
+
+_LABEL = re.compile(r"[^\[\]\s@]{1,64}")
+
+
+def written(
+    form: WindowFormat, query: str, tenant: str, page: Page, *, complete: bool
+) -> str:
+    """Return the file; its last record says whether all that was found is in it."""
+    rows = [shown.row for shown in page]
+    if form == "md":
+        return _markdown(query, rows, complete=complete)
+    lines = [formats.line(form, formats.record(tenant, row)) for row in rows]
+    last = formats.ending(form, len(rows), complete=complete)
+    return "".join((formats.heading(form), *lines, last))
+
+
+def _markdown(query: str, rows: Sequence[Row], *, complete: bool) -> str:
+    """Return a list to read, each entry with the citation of what was read."""
+    labels = _labels(rows)
+    told = " ".join(query.split()) or "(no words)"
+    parts = [f"# {told}\n"]
+    for row in rows:
+        title = " ".join(row.title.split()) or "(no title)"
+        about = " · ".join((timestamp(row.entry_time) or "", *row.authors))
+        quoted = "\n".join(f"> {line}".rstrip() for line in row.text.splitlines())
+        cited = f"[#{labels[str(row.entry_id)]}@{row.revision}]"
+        parts.append(f"## {title} {cited}\n\n{about}\n\n{quoted}\n")
+    amount = f"{'All' if complete else 'The first'} {len(rows)} entries."
+    return "\n".join((*parts, amount, ""))
+
+
+def _labels(rows: Sequence[Row]) -> dict[str, str]:
+    """Return what each entry is cited by: the shortest name that is its own."""
+    often = Counter(row.external_id for row in rows)
+    found: dict[str, str] = {}
+    for row in rows:
+        names = [f"{row.source}/{row.external_id}"]
+        if often[row.external_id] == 1:
+            names.insert(0, row.external_id)
+        fit = (name for name in names if _LABEL.fullmatch(name))
+        found[str(row.entry_id)] = next(fit, str(row.entry_id))
+    return found

@@ -1,0 +1,136 @@
+"""All that match as a file, in memory that does not grow with it.
+
+The ids are found at once and kept by Postgres, outside of any transaction, so that a
+slow reader holds nothing back; entries are read as they are sent, with the rights of
+then.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.postgres.pool import translated_errors
+from shared.search.export import formats
+from shared.search.export.formats import Format
+from shared.search.jobs.outcome import cuts
+from shared.search.query.plan import Plan
+from shared.search.results.hydrate import hydrate
+from shared.search.retrieval.engines import branch_query
+from shared.search.retrieval.module_contract import Ask, Lexicon
+from shared.search.retrieval.modules import match_sql
+
+if TYPE_CHECKING:
+    from psycopg import Connection, ServerCursor
+    from psycopg.rows import TupleRow
+
+log = get_logger()
+
+# Read at once; fewer where they are long.
+ROWS_AT_ONCE = 500
+BYTES_AT_ONCE = 4_000_000
+_READ_MS = 10_000
+_CURSOR = "matched_entries"
+
+_IDS: LiteralString = """
+    SELECT m.id, octet_length(r.text) + octet_length(r.title)
+                 + octet_length(e.metadata::text)
+      FROM matched m
+      JOIN entry e ON e.id = m.id AND e.tenant = %(tenant)s
+      JOIN revision r ON r.entry_id = m.id AND r.number = m.revision
+     WHERE r.tenant = %(tenant)s
+     ORDER BY """
+_NEWEST: LiteralString = _IDS + "m.entry_time DESC, m.id DESC"
+_OLDEST: LiteralString = _IDS + "m.entry_time, m.id"
+
+
+class Export:
+    """One file on its way; whoever opened it closes it, at its end or before."""
+
+    def __init__(self, conn: Connection[TupleRow], plan: Plan, form: Format) -> None:
+        self._conn = conn
+        self._plan = plan
+        self._form = form
+        self._ids: ServerCursor[TupleRow] | None = None
+        # What was left out of the question, by the codes of diagnostics.
+        self._cut = cuts(plan.diagnostics)
+
+    def find(self, ask: Ask, lexicon: Lexicon) -> None:
+        """Find all that match, before anything is sent: what fails fails here."""
+        plan = self._plan
+        if not plan.branches:
+            # Nothing is asked for, and nothing is what matches.
+            return
+        asked = branch_query.read(ask, lexicon, "export")
+        self._cut = cuts((*plan.diagnostics, *asked.diagnostics))
+        if plan.asks_for_words and not asked.question.finds:
+            return
+        rest = _OLDEST if plan.sort == "oldest" else _NEWEST
+        statement = match_sql.statement(rest, by_words=plan.asks_for_words)
+        given = match_sql.params(asked, asked.question)
+        # What is kept is found by the commit, which no limit of a statement bounds.
+        watch = threading.Timer(ask.budget_seconds, self._conn.cancel)
+        watch.start()
+        try:
+            with translated_errors(), self._conn.transaction():
+                self._ids = self._conn.cursor(_CURSOR, withhold=True)
+                self._ids.execute(statement, given)
+        finally:
+            watch.cancel()
+
+    def parts(self) -> Iterator[str]:
+        """Yield the file; where it breaks off, its last record says so."""
+        rows = 0
+        error = None
+        yield formats.heading(self._form)
+        try:
+            for ids in self._batches():
+                lines = self._lines(ids)
+                rows += len(lines)
+                yield "".join(lines)
+        except LogchordError as exc:
+            # The file has begun: what is missing is told behind what is there.
+            log.warning("export_broke_off", code=exc.error_code, rows=rows)
+            error = exc.body()["error"]
+        yield formats.ending(self._form, rows, error, cut=self._cut)
+
+    def close(self) -> None:
+        """Give everything back; Postgres forgets the ids with the connection."""
+        self._conn.close()
+        if self._ids is not None:
+            # By now a word to the driver alone.
+            self._ids.close()
+
+    def _batches(self) -> Iterator[list[UUID]]:
+        batch: list[UUID] = []
+        size = 0
+        for found in iter(self._fetched, []):
+            for entry_id, bytes_long in found:
+                if batch and size + bytes_long > BYTES_AT_ONCE:
+                    yield batch
+                    batch, size = [], 0
+                batch.append(entry_id)
+                size += bytes_long
+            yield batch
+            batch, size = [], 0
+
+    def _fetched(self) -> list[Any]:
+        if self._ids is None:
+            return []
+        with translated_errors():
+            return self._ids.fetchmany(ROWS_AT_ONCE)
+
+    def _lines(self, ids: Sequence[UUID]) -> list[str]:
+        """Return the entries that are still there for the caller, in their order."""
+        scope = self._plan.scope
+        with translated_errors(), self._conn.transaction():
+            rows = hydrate(self._conn, ids, scope, _READ_MS)
+        return [
+            formats.line(self._form, formats.record(scope.tenant, rows[entry_id]))
+            for entry_id in ids
+            if entry_id in rows
+        ]

@@ -1,0 +1,190 @@
+"""The end of a search job, told once: whoever comes second changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString
+from uuid import UUID
+
+import redis
+from psycopg import Connection
+from psycopg.types.json import Jsonb
+
+from shared.errors import CapacityError, InternalError, LogchordError
+from shared.log import get_logger
+from shared.search.jobs import job as jobs
+from shared.search.jobs import verdict
+from shared.search.jobs.job import Job, StoredJob
+from shared.search.jobs.outcome import FACETS, Outcome, overdue
+from shared.search.jobs.verdict import Asked
+
+log = get_logger()
+
+# The API answers shortly before the deadline, so whoever is late here is gone.
+GRACE_SECONDS = 0.5
+_BATCH = 100
+
+# A direct query has no row before its end, a submitted one has it from the start.
+# Losing the last moments of this table in a crash costs replay alone: whoever commits
+# does not wait for the disk.
+_INSERT: LiteralString = """
+    INSERT INTO job (id, tenant, subject, key_id, state, request, plan, branches,
+                     ranked, error, created_at, deadline_at, ended_at)
+    VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, %(state)s, %(request)s,
+            %(plan)s, %(branches)s, %(ranked)s, %(error)s, %(created_at)s,
+            %(deadline_at)s, clock_timestamp())
+    ON CONFLICT DO NOTHING
+    RETURNING id, set_config('synchronous_commit', 'off', true)"""
+_END: LiteralString = """
+    UPDATE job
+       SET state = %(state)s, branches = %(branches)s, ranked = %(ranked)s,
+           error = %(error)s, cancelled = %(cancelled)s, ended_at = clock_timestamp()
+     WHERE id = %(id)s AND tenant = %(tenant)s AND ended_at IS NULL
+    RETURNING id"""
+_OVERDUE: LiteralString = """
+    SELECT id, tenant, plan
+      FROM job
+     WHERE ended_at IS NULL
+       AND deadline_at < clock_timestamp() - make_interval(secs => %(grace)s)
+     ORDER BY deadline_at, id
+     LIMIT %(batch)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job ended: ids, revisions and scores, never text."""
+
+    state: str
+    branches: Sequence[Outcome]
+    # None: not ranked yet; whoever reads the job ranks its branches.
+    ranked: dict[str, Any] | None
+    error: dict[str, Any] | None
+
+
+def close_job(conn: Connection[Any], job: Job, ending: Ending) -> bool:
+    """Store how a job ended, unless somebody has; True for whoever was first."""
+    values = _values(job.job_id, job.tenant, ending)
+    if job.submitted:
+        return conn.execute(_END, values, prepare=True).fetchone() is not None
+    given = {**jobs.row_of(job), **values}
+    return conn.execute(_INSERT, given, prepare=True).fetchone() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Overdue:
+    """How a job was ended past its deadline, and what was never heard of."""
+
+    state: str
+    # Branches that told nothing; none where nobody can be asked what they told.
+    unheard: tuple[str, ...]
+    deadline_seconds: float
+
+
+def finish_overdue_jobs(conn: Connection[Any], client: redis.Redis) -> list[Overdue]:
+    """End submitted jobs past their deadline with what is in; return these."""
+    ended = []
+    late = conn.execute(_OVERDUE, {"grace": GRACE_SECONDS, "batch": _BATCH}).fetchall()
+    heard: Mapping[int, Sequence[Outcome]] | None = {}
+    for job_id, tenant, plan in late:
+        # One that hangs is not asked again: the others' deadlines have passed too.
+        heard = None if heard is None else what_is_in(client, job_id)
+        ending = _judged(heard or {}, plan)
+        if conn.execute(_END, _values(job_id, tenant, ending)).fetchone() is None:
+            # Its last branch was faster.
+            continue
+        log.info("overdue_job_ended", job_id=str(job_id), state=ending.state)
+        ended.append(_overdue(ending, heard, plan))
+    return ended
+
+
+def _overdue(
+    ending: Ending,
+    heard: Mapping[int, Sequence[Outcome]] | None,
+    plan: Mapping[str, Any],
+) -> Overdue:
+    names = plan.get("branches", ()) if heard is not None else ()
+    unheard = [name for number, name in enumerate(names) if number not in (heard or {})]
+    return Overdue(ending.state, tuple(unheard), plan.get("deadline_ms", 0) / 1000)
+
+
+def cancel(
+    conn: Connection[Any],
+    found: StoredJob,
+    arrived: Mapping[int, Sequence[Outcome]],
+) -> str | None:
+    """End a job with what is in, because its owner says so; return its state.
+
+    None: it had ended already, once, like any job.
+    """
+    told = [outcome for number in sorted(arrived) for outcome in arrived[number]]
+    state, error = "partial", None
+    if all(outcome.failed for outcome in told if outcome.name != FACETS):
+        cancelled = LogchordError("The job was cancelled.", code="job_cancelled")
+        state, error = "failed", cancelled.body()["error"]
+    values = _values(found.id, found.tenant, Ending(state, told, None, error))
+    row = conn.execute(_END, {**values, "cancelled": True}).fetchone()
+    return None if row is None else state
+
+
+def what_is_in(
+    client: redis.Redis, job_id: UUID
+) -> Mapping[int, Sequence[Outcome]] | None:
+    """Return what has arrived; None while Redis cannot be asked."""
+    try:
+        return jobs.outcomes(client, job_id)
+    except CapacityError as exc:
+        # A job ends by its deadline, with Redis or without.
+        log.warning("outcomes_not_read", job_id=str(job_id), code=exc.error_code)
+        return None
+    except (KeyError, TypeError, ValueError) as exc:
+        # Another release's: the job ends all the same, or all behind it never would.
+        log.error("outcomes_not_understood", job_id=str(job_id), error=repr(exc))  # noqa: TRY400
+        return {}
+
+
+def _judged(
+    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
+) -> Ending:
+    try:
+        return _with_what_is_in(arrived, plan)
+    except (KeyError, TypeError) as exc:
+        # Another release's plan: it ends all the same, or all behind it never would.
+        error = InternalError(technical=f"The plan cannot be read: {exc!r}")
+        log.error("plan_not_read", technical=error.technical)  # noqa: TRY400
+        return Ending("failed", [], None, error.body()["error"])
+
+
+def _with_what_is_in(
+    arrived: Mapping[int, Sequence[Outcome]], plan: Mapping[str, Any]
+) -> Ending:
+    """Return the end of a job whose last branch never came to rank it."""
+    # Of a branch that was not heard of there is no score, so no unit either.
+    told = [
+        arrived.get(number) or [overdue(name, unit="")]
+        for number, name in enumerate(plan["branches"])
+    ]
+    asked = Asked(plan["query"], plan["method"], plan["deadline_ms"])
+    state, error = verdict.judge(told, asked)
+    outcomes = [outcome for branch in told for outcome in branch]
+    return Ending(state, outcomes, None, error.body()["error"] if error else None)
+
+
+def _values(job_id: UUID, tenant: str, ending: Ending) -> dict[str, Any]:
+    # Ranked hits hold what the branches found; without a ranking theirs are kept. The
+    # vector stays: it says how near an entry was that was not returned. Counts are made
+    # anew for whoever reads the job: they would tell of entries that are gone by then.
+    with_hits = ending.ranked is None
+    branches = [
+        {**outcome.values(with_hits=with_hits), "counts": None}
+        for outcome in ending.branches
+    ]
+    return {
+        "id": job_id,
+        "tenant": tenant,
+        "cancelled": False,
+        "state": ending.state,
+        "branches": Jsonb(branches),
+        "ranked": None if ending.ranked is None else Jsonb(ending.ranked),
+        "error": None if ending.error is None else Jsonb(ending.error),
+    }

@@ -1,0 +1,197 @@
+"""A search in flight: its plan and absolute deadline, under one id."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+import redis
+from psycopg import Connection
+from psycopg.rows import class_row
+from psycopg.types.json import Jsonb
+
+from shared.access.scope import Scope
+from shared.errors import InvalidRequestError, NotFoundError
+from shared.messaging.broker import translated_errors
+from shared.search.jobs import outcome, redis_keys
+from shared.search.jobs.outcome import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One search: who asked, what was planned, and until when it may take."""
+
+    job_id: UUID
+    tenant: str
+    subject: str
+    key_id: str | None
+    plan: str
+    branches: int
+    created: float
+    # Epoch seconds by the broker's clock, for every machine alike.
+    deadline: float
+    # A submitted job has its row in Postgres from the start; a direct one at its end.
+    submitted: bool
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was accepted."""
+        return datetime.fromtimestamp(self.created, UTC)
+
+    @property
+    def deadline_at(self) -> datetime:
+        """When it ends, whatever is in by then."""
+        return datetime.fromtimestamp(self.deadline, UTC)
+
+
+def open_job(client: redis.Redis, job: Job) -> None:
+    """Keep the job where its branches find it, until well past its deadline."""
+    values = asdict(job)
+    del values["job_id"]
+    name = redis_keys.job(job.job_id)
+    pipe = client.pipeline(transaction=False)
+    pipe.hset(name, "job", json.dumps(values, separators=(",", ":")))
+    pipe.expireat(name, redis_keys.expires_at(job.deadline))
+    with translated_errors():
+        pipe.execute()
+
+
+def read(client: redis.Redis, job_id: UUID) -> Job | None:
+    """Return a job in flight, or None when Redis no longer knows it."""
+    with translated_errors():
+        text = client.hget(redis_keys.job(job_id), "job")
+    return None if text is None else Job(job_id=job_id, **json.loads(str(text)))
+
+
+def forget(client: redis.Redis, job_id: UUID) -> None:
+    """Let no branch of a job begin any more; what is in stays readable."""
+    with translated_errors():
+        client.hdel(redis_keys.job(job_id), "job")
+
+
+def outcomes(client: redis.Redis, job_id: UUID) -> dict[int, list[Outcome]]:
+    """Return what its branches have come to so far, by their number."""
+    with translated_errors():
+        stored: dict[str, str] = client.hgetall(redis_keys.job(job_id))  # type: ignore[assignment]
+    return {
+        int(name.removeprefix("outcome:")): outcome.from_json(text)
+        for name, text in stored.items()
+        if name.startswith("outcome:")
+    }
+
+
+# Its times are the database's own: by that clock it ends, with the broker or without.
+_SUBMIT: LiteralString = """
+    INSERT INTO job (id, tenant, subject, key_id, state, request, plan, created_at,
+                     deadline_at)
+    VALUES (%(id)s, %(tenant)s, %(subject)s, %(key_id)s, 'queued', %(request)s,
+            %(plan)s, clock_timestamp() - make_interval(secs => %(waited)s),
+            clock_timestamp() + make_interval(secs => %(lasts)s - %(waited)s))
+    ON CONFLICT DO NOTHING"""
+
+
+def submit_job(conn: Connection[Any], job: Job, waited: float = 0.0) -> None:
+    """Store a submitted job before it is dispatched, so that it always ends.
+
+    It was accepted so many seconds ago, by whoever had to wait for a place for it.
+    """
+    lasts = job.deadline - job.created
+    conn.execute(_SUBMIT, {**row_of(job), "lasts": lasts, "waited": waited})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A job as Postgres knows it: ids, revisions and scores, never text."""
+
+    id: UUID
+    tenant: str
+    subject: str
+    state: str
+    request: dict[str, Any]
+    plan: dict[str, Any]
+    branches: list[dict[str, Any]] | None
+    ranked: dict[str, Any] | None
+    cancelled: bool
+    error: dict[str, Any] | None
+    created_at: datetime
+    deadline_at: datetime
+    ended_at: datetime | None
+
+
+# By the index of what has not ended: a few rows.
+_BEFORE: LiteralString = """
+    SELECT count(*)
+      FROM job
+     WHERE ended_at IS NULL AND deadline_at > clock_timestamp()
+       AND tenant = %(tenant)s AND id < %(id)s"""
+_OWN: LiteralString = """
+    SELECT id, tenant, subject, state, request, plan, branches, ranked, cancelled,
+           error, created_at, deadline_at, ended_at
+      FROM job
+     WHERE id = %(id)s AND tenant = %(tenant)s AND subject = %(subject)s"""
+# Without what is large: a list shows how jobs fare, not what they found.
+_NEWEST: LiteralString = """
+    SELECT id, tenant, subject, state, request, plan, NULL::jsonb AS branches,
+           NULL::jsonb AS ranked, cancelled, error, created_at, deadline_at, ended_at
+      FROM job
+     WHERE tenant = %(tenant)s AND subject = %(subject)s
+       AND (%(after)s::uuid IS NULL OR id < %(after)s)
+     ORDER BY id DESC
+     LIMIT %(limit)s"""
+
+
+def own(conn: Connection[Any], scope: Scope, job_id: UUID) -> StoredJob:
+    """Return the caller's job; anybody else's is as absent as none at all."""
+    with conn.cursor(row_factory=class_row(StoredJob)) as cur:
+        found = cur.execute(
+            _OWN, {"id": job_id, "tenant": scope.tenant, "subject": scope.subject}
+        ).fetchone()
+    if found is None:
+        raise NotFoundError
+    return found
+
+
+def before(conn: Connection[Any], found: StoredJob) -> int:
+    """Return how many of its facility were submitted before it and have not ended."""
+    given = {"id": found.id, "tenant": found.tenant}
+    row = conn.execute(_BEFORE, given).fetchone()
+    return int(row[0]) if row else 0
+
+
+def newest(
+    conn: Connection[Any], scope: Scope, *, limit: int, after: UUID | None = None
+) -> list[StoredJob]:
+    """Return the caller's jobs, the newest first, without what they found."""
+    given = {"after": after, "limit": limit}
+    owner = {"tenant": scope.tenant, "subject": scope.subject}
+    with conn.cursor(row_factory=class_row(StoredJob)) as cur:
+        return cur.execute(_NEWEST, {**owner, **given}).fetchall()
+
+
+def refuse_expired(job: StoredJob, retention_hours: int, now: datetime) -> None:
+    """Raise when the time that a job is kept has passed."""
+    age = now - (job.ended_at or job.deadline_at)
+    if age.total_seconds() > retention_hours * 3600:
+        message = "This job is no longer kept; search again."
+        raise InvalidRequestError(message, code="job_expired")
+
+
+def row_of(job: Job) -> dict[str, Any]:
+    """Return the columns that every job has."""
+    plan = json.loads(job.plan)
+    # Planned by whom no request was given, or by the release before.
+    request = plan.get("request") or {"query": plan["query"], "mode": plan["asked"]}
+    return {
+        "request": Jsonb(request),
+        "id": job.job_id,
+        "tenant": job.tenant,
+        "subject": job.subject,
+        "key_id": job.key_id,
+        # As it was written down: not once more.
+        "plan": Jsonb(plan, dumps=lambda _: job.plan),
+        "created_at": job.created_at,
+        "deadline_at": job.deadline_at,
+    }

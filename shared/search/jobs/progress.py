@@ -1,0 +1,43 @@
+"""How far a submitted job is, event by event; whoever comes late reads them again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import redis
+
+from shared.messaging.broker import translated_errors
+from shared.search.jobs import redis_keys
+
+
+class Told(NamedTuple):
+    """One thing that workers told of a job: its name, and what it says."""
+
+    name: str
+    says: dict[str, Any]
+
+
+def branch_started(
+    client: redis.Redis, job_id: UUID, branch: str, *, until: int
+) -> None:
+    """Tell that a branch is carried out from now on."""
+    name = redis_keys.events(job_id)
+    pipe = client.pipeline(transaction=False)
+    pipe.xadd(name, {"branch_started": json.dumps([{"name": branch}])})
+    pipe.expireat(name, until)
+    with translated_errors():
+        pipe.execute()
+
+
+def told(client: redis.Redis, job_id: UUID) -> list[Told]:
+    """Return what was told of a job, in that order; a stream only grows."""
+    with translated_errors():
+        found: Any = client.xrange(redis_keys.events(job_id))
+    return [
+        Told(name, one)
+        for _, fields in found
+        for name, text in fields.items()
+        for one in json.loads(text)
+    ]

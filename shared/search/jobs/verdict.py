@@ -1,0 +1,79 @@
+"""How a search ended, told by what its branches came to: one rule for everybody.
+
+The last branch, the API that waited too long and the finisher in upkeep all use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from shared.errors import (
+    CODES,
+    LogchordError,
+    SearchExecutionError,
+    SearchTimeoutError,
+    Severity,
+)
+from shared.search.jobs.outcome import FACETS, Outcome
+
+State = Literal["done", "partial", "failed"]
+
+
+class Asked(NamedTuple):
+    """What an error says of the search that failed."""
+
+    query: str
+    method: str
+    deadline_ms: int
+
+
+def judge(
+    branches: Sequence[Sequence[Outcome]], asked: Asked
+) -> tuple[State, LogchordError | None]:
+    """Return the state of a search, and its error when it failed.
+
+    Each branch counts as carried out when its module, or its fallback, was. Counts
+    alone are no answer, and hits without the counts asked for are a part of one.
+    """
+    searching = [branch for branch in branches if branch[0].name != FACETS]
+    if searching and not any(map(_carried_out, searching)):
+        return "failed", _error(list(chain.from_iterable(searching)), asked)
+    return ("done" if all(map(_carried_out, branches)) else "partial"), None
+
+
+def is_degraded(outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether any part of a search was not done by the module meant for it.
+
+    What stands in for a module that is switched off is what was meant.
+    """
+    return any(outcome.unsearched for outcome in outcomes)
+
+
+def is_replayable(state: str, outcomes: Sequence[Outcome]) -> bool:
+    """Tell whether a search can come out the same: what its deadline cut cannot."""
+    return state == "done" and not any(one.late for one in outcomes)
+
+
+def _carried_out(branch: Sequence[Outcome]) -> bool:
+    return any(not outcome.unsearched for outcome in branch)
+
+
+def _error(outcomes: Sequence[Outcome], asked: Asked) -> LogchordError:
+    details = {"branches": [outcome.summary() for outcome in outcomes]}
+    if all(outcome.status == "timeout" for outcome in outcomes):
+        return SearchTimeoutError(
+            timeout_seconds=asked.deadline_ms / 1000,
+            operation=asked.method,
+            details=details,
+        )
+    failed = [CODES[o.error_code] for o in outcomes if o.error_code]
+    again = all(row.severity is Severity.RETRIABLE for row in failed)
+    return SearchExecutionError(
+        "Every part of the search failed; its branches say why.",
+        severity=Severity.RETRIABLE if again else Severity.CRITICAL,
+        query=asked.query,
+        search_mode=asked.method,
+        details=details,
+    )

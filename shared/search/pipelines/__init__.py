@@ -1,0 +1,1 @@
+"""Search modules put together under a name of their own."""

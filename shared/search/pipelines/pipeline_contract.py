@@ -1,0 +1,33 @@
+"""What a pipeline is: search modules, put together under a name of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shared.plugins import Category, check_category
+from shared.search.retrieval.search_parameters import ParameterDescriptor
+
+DEADLINE_MS = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineDescriptor:
+    """What the rest of the system knows of a pipeline."""
+
+    name: str
+    label: str
+    description: str
+    # Whether a model reasons in it.
+    category: Category
+    parameters: tuple[ParameterDescriptor, ...] = ()
+    # Takes (ask, tools, modules) and returns a `Found` with what it names; it may be a
+    # coroutine function. None: its modules are asked at once and ranked as one list.
+    execute: Callable[..., Any] | None = None
+    # What a search by it may take where nobody says.
+    deadline_ms: int = DEADLINE_MS
+
+    def __post_init__(self) -> None:
+        """Refuse a category that is none."""
+        check_category(self.name, self.category)

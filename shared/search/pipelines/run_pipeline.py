@@ -1,0 +1,96 @@
+"""A pipeline with a function of its own: one branch, which asks modules as it likes.
+
+What it names is looked up as a foreign module's is: rights, filters and what the
+question excludes hold behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from shared.errors import LogchordError, ModuleNotEnabledError
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.pipelines import installed_pipelines
+from shared.search.pipelines.pipeline_contract import PipelineDescriptor
+from shared.search.query import branch_choice
+from shared.search.query.language import grammar
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.installed_modules import Installed
+from shared.search.retrieval.module_contract import Ask, SearchToolDescriptor, Tools
+from shared.suggest import hint
+
+# What a module's time leaves the pipeline: to decide, and to look up what it names.
+KEPT_BACK_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """The search modules that a pipeline may ask, in the time that it has."""
+
+    names: tuple[str, ...]
+    branch: Branch
+    tools: Callable[[], Tools]
+    # What each came to when it was last asked, and its fallback.
+    told: dict[str, list[Outcome]] = field(default_factory=dict)
+
+    def find(self, module: str, query: str | None = None) -> tuple[Candidate, ...]:
+        """Return what a module finds for the question, or for another one.
+
+        The caller's rights and filters hold. What fails, its fallback too, is raised.
+        """
+        if module not in self.names:
+            message = (
+                f"The pipeline {self.branch.name} does not search {module[:50]!r}."
+            )
+            raise ModuleNotEnabledError(
+                f"{message}{hint(module, self.names)}",
+                module_name=module[:50],
+                available=list(self.names),
+            )
+        plan = self.branch.plan
+        name = branch_choice.engine(module, opensearch=not plan.without_opensearch)
+        if query is not None:
+            plan = replace(plan, query=query, tree=grammar.parse(query).tree)
+        now = self.branch.now()
+        left = (self.branch.ends_at - now) * (1 - KEPT_BACK_SHARE)
+        asked = replace(self.branch, plan=plan, name=name, ends_at=now + left)
+        outcomes = branch_run.carry_out(asked, self.tools)
+        self.told[module] = outcomes
+        last = outcomes[-1]
+        if last.unsearched:
+            message = f"{last.name} was not carried out."
+            raise LogchordError(message, code=last.error_code or "search_failed")
+        return last.hits
+
+
+def carry_out(
+    branch: Branch, tools: Callable[[], Tools], names: Sequence[str]
+) -> list[Outcome]:
+    """Return what each of its modules came to, without hits, and last what it did."""
+    described = installed_pipelines.pipeline(branch.name)
+    modules = Modules(tuple(names), branch, tools)
+    as_module = SearchToolDescriptor(
+        described.name,
+        description=described.description,
+        search_mode=described.name,
+        execute=partial(_run, described, modules),
+        unit=described.name,
+    )
+    found = Installed(as_module, described.parameters, is_ours=False)
+    outcomes = branch_run.outcomes_of(found, branch, tools)
+    own = outcomes[-1]
+    asked = [one for told in list(modules.told.values()) for one in told]
+    # Where it failed itself, what its modules have found is nobody's answer.
+    heard = [one for one in asked if one.unsearched or not own.unsearched]
+    return [*(replace(one, hits=(), vector=None) for one in heard), *outcomes]
+
+
+def _run(
+    described: PipelineDescriptor, modules: Modules, ask: Ask, tools: Tools
+) -> Any:
+    assert described.execute is not None
+    return described.execute(ask, tools, modules)

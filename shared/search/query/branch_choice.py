@@ -1,0 +1,63 @@
+"""The branches of a search: those of its mode, or those of them that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from shared import suggest
+from shared.errors import ModuleNotEnabledError
+from shared.search.query import modes
+from shared.search.query.modes import Chosen
+
+# The order in which fusion, answers and stored jobs name the branches.
+KEYWORD_MODULES = ("os_bm25", "pg_fts")
+KEYWORD = "keyword"
+# The mode in which modules of other packages are asked beside ours.
+HYBRID = "hybrid"
+
+
+def branches(
+    chosen: Chosen,
+    outside: frozenset[str],
+    wanted: Sequence[str] | None,
+    *,
+    opensearch: bool,
+) -> tuple[str, ...]:
+    """Return the modules to ask, one branch each; refuse what the mode has not."""
+    keyword = engine(KEYWORD, opensearch=opensearch)
+    families = (chosen.mode.name,) if chosen.mode.is_one else chosen.mode.families
+    names = [engine(one, opensearch=opensearch) for one in families]
+    if chosen.mode.name == HYBRID or chosen.asked == modes.AUTO:
+        names += sorted(outside.difference(names))
+    if wanted is None:
+        return tuple(names)
+    legal = {name: name for name in names}
+    if keyword in legal:
+        # Each engine may be asked by its own name, too.
+        legal |= {KEYWORD: keyword, KEYWORD_MODULES[1]: KEYWORD_MODULES[1]}
+    unknown = [name for name in wanted if name not in legal]
+    if unknown:
+        raise _refused(unknown[0], chosen, sorted(legal))
+    asked = {legal[name] for name in wanted}
+    return tuple(name for name in dict.fromkeys([*names, *asked]) if name in asked)
+
+
+def engine(family: str, *, opensearch: bool) -> str:
+    """Return the module that searches for a family: for words, one of two."""
+    if family != KEYWORD:
+        return family
+    return KEYWORD_MODULES[0] if opensearch else KEYWORD_MODULES[1]
+
+
+def is_leg(chosen: Chosen, asked: Sequence[str]) -> bool:
+    """Whether words are asked for beside what the mode finds in another way."""
+    several = len(asked) > 1 or chosen.mode.is_one
+    return len(chosen.mode.families) > 1 and several
+
+
+def _refused(name: str, chosen: Chosen, legal: list[str]) -> ModuleNotEnabledError:
+    message = (
+        f"The mode {chosen.mode.name} asks no module {name[:50]!r}, or it is switched"
+        f" off.{suggest.hint(name, legal)}"
+    )
+    return ModuleNotEnabledError(message, module_name=name[:50], available=legal)

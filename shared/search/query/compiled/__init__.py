@@ -1,0 +1,1 @@
+"""A question compiled for the languages of the entries that it may meet."""

@@ -1,0 +1,280 @@
+"""A question compiled once, for the languages of the entries that it may meet.
+
+Each entry is compared with the terms of its own language alone: negated in another
+language, the very entry that it should exclude would match.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from shared.search.query.compiled import conditions
+from shared.search.query.compiled.conditions import (
+    EVERYTHING,
+    NOTHING,
+    All,
+    AnyOf,
+    Condition,
+    Not,
+    Passes,
+    all_of,
+    any_of,
+    none_of,
+)
+from shared.search.query.compiled.word_clauses import Known, Words
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import tree
+from shared.search.query.language.tree import Node
+from shared.text.facility.facility import PLAIN, Facility
+from shared.text.words.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import LANGUAGES, UNSTEMMED
+
+# A search's branches and its page ask for one at once; a long one takes a megabyte in
+# all languages together.
+_MAX_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Languages whose entries are compared with the same condition."""
+
+    languages: tuple[str, ...]
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The whole question: for each language its condition, if it has one there."""
+
+    guards: tuple[Guard, ...]
+    # Of the fields in it, by their numbers.
+    fields: tuple[Filters, ...] = ()
+    # How many plain words were left out because there were too many.
+    dropped: int = 0
+
+    @property
+    def finds(self) -> bool:
+        """Whether anything is asked for, and not only excluded or filtered."""
+        return any(
+            guard.condition == NOTHING or conditions.is_found(guard.condition)
+            for guard in self.guards
+        )
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing matches without a name or a phrase that is asked for."""
+        return bool(self.guards) and all(
+            conditions.is_exact(guard.condition) for guard in self.guards
+        )
+
+    def asks_more_than(self, other: Question) -> bool:
+        """Whether all that the other asks for is asked for, and perhaps more."""
+        return len(self.guards) == len(other.guards) and all(
+            ours.languages == theirs.languages
+            and conditions.asks_more_than(ours.condition, theirs.condition)
+            for ours, theirs in zip(self.guards, other.guards, strict=True)
+        )
+
+    def relaxed(self) -> Question:
+        """Return the question with any plain word enough; equal if there are none."""
+        return self._with({g: conditions.relaxed(g.condition) for g in self.guards})
+
+    def with_any(self) -> Question:
+        """Return it relaxed, and what has all of its words further up."""
+        return self._with({g: conditions.with_any(g.condition) for g in self.guards})
+
+    def kept(self) -> Question:
+        """Return what every branch keeps to: nothing that is negated, and fields."""
+        parts = {g: conditions.without_what_is_wanted(g.condition) for g in self.guards}
+        if all(part == EVERYTHING for part in parts.values()):
+            return NOTHING_ASKED
+        return self._with(parts)
+
+    def _with(self, conditions: Mapping[Guard, Condition]) -> Question:
+        guards = tuple(Guard(g.languages, conditions[g]) for g in self.guards)
+        return replace(self, guards=guards)
+
+
+NOTHING_ASKED = Question(())
+
+
+@dataclass(slots=True)
+class _Compiler:
+    """Makes the condition of one language."""
+
+    words: Words
+    # Of each field in the tree.
+    numbers: Mapping[Filters, int]
+
+    def condition(self, node: Node, *, is_wanted: bool = True) -> Condition | None:
+        """Return what a part of the tree asks for; None: nothing at all."""
+        match node:
+            case tree.Words(text):
+                if not is_wanted:
+                    return self._all(self.words.excluded(text), is_loose=False)
+                return self._all(self.words.wanted(text), is_loose=True)
+            case tree.Phrase(text):
+                return self.words.phrase(text)
+            case tree.Pattern(text):
+                return self.words.pattern(text)
+            case tree.Field(filters):
+                return Passes(self.numbers[filters], filters)
+            case tree.Not(part):
+                made = self.condition(part, is_wanted=not is_wanted)
+                return None if made is None else none_of(made)
+            case tree.And(parts, is_written):
+                made_of = self._parts(parts, is_wanted=is_wanted)
+                # Whoever writes AND means such a word, too: `IT AND pump`.
+                alike = self._all if not is_written else _every
+                return alike(made_of, is_loose=is_wanted and not is_written)
+            case tree.Or(parts):
+                options = self._parts(parts, is_wanted=is_wanted)
+                return any_of(options) if options else None
+
+    def _parts(self, parts: tuple[Node, ...], *, is_wanted: bool) -> list[Condition]:
+        made = [self.condition(part, is_wanted=is_wanted) for part in parts]
+        return [one for one in made if one is not None]
+
+    def _all(self, parts: list[Condition], *, is_loose: bool) -> Condition | None:
+        """Return all of the parts; what only joins others is left out beside them."""
+        if not parts:
+            return None
+        made = all_of(parts, is_loose=is_loose)
+        if not isinstance(made, All):
+            return made
+        joining = [part for part in made.parts if self.words.joins(part)]
+        telling = [
+            part
+            for part in made.parts
+            if part not in joining and conditions.is_found(part)
+        ]
+        if not joining or not telling:
+            return made
+        left = (part for part in made.parts if part not in joining)
+        return all_of(left, is_loose=is_loose)
+
+
+def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
+    return all_of(parts, is_loose=is_loose) if parts else None
+
+
+class _Made(NamedTuple):
+    """What a question comes to in one language."""
+
+    condition: Condition
+    dropped: int
+
+
+def compiled(
+    node: Node | None,
+    facility: Facility = PLAIN,
+    *,
+    known: Known | None = None,
+    max_terms: int = 64,
+    languages: Sequence[str] = (),
+) -> Question:
+    """Return the question for these languages; equal conditions stand together.
+
+    Without any it is for every language that there may be.
+    """
+    if node is None:
+        return NOTHING_ASKED
+    together: dict[Condition, list[str]] = {}
+    dropped = 0
+    for language, names in _named(languages).items():
+        if known:
+            made = _compiled(node, facility, known, max_terms, language)
+        else:
+            made = _plainly(node, facility, max_terms, language)
+        if made is not None:
+            dropped = max(dropped, made.dropped)
+            together.setdefault(made.condition, []).extend(names)
+    guards = (Guard(tuple(names), made) for made, names in together.items())
+    return Question(tuple(guards), tuple(_numbers(node)), dropped)
+
+
+def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return by which names each goes in a guard; those without a stemmer are one."""
+    if not languages:
+        return {language: (language,) for language in LANGUAGES}
+    named: dict[str, tuple[str, ...]] = {
+        one: (one,) for one in STEMMED_LANGUAGES if one in languages
+    }
+    others = tuple(one for one in languages if one not in named)
+    if others:
+        named[UNSTEMMED] = (UNSTEMMED, *others)
+    return named
+
+
+@functools.lru_cache(maxsize=_MAX_KEPT * len(LANGUAGES))
+def _plainly(
+    node: Node, facility: Facility, max_terms: int, language: str
+) -> _Made | None:
+    """Compile a question once for its branches and its page."""
+    return _compiled(node, facility, {}, max_terms, language)
+
+
+def _compiled(
+    node: Node, facility: Facility, known: Known, max_terms: int, language: str
+) -> _Made | None:
+    compiler = _Compiler(Words(language, facility, known), _numbers(node))
+    made = compiler.condition(node)
+    if made is None:
+        return None
+    if isinstance(node, tree.Words):
+        # Neither operators nor quotes: nobody says that `off` must be there.
+        made = conditions.with_states_beside(made)
+    made, dropped = _bounded(made, max_terms)
+    return _Made(made, dropped)
+
+
+def _numbers(node: Node) -> dict[Filters, int]:
+    """Return the number of each field, by its first place: one for all languages."""
+    return {one: number for number, one in enumerate(dict.fromkeys(tree.fields(node)))}
+
+
+def _bounded(condition: Condition, max_terms: int) -> tuple[Condition, int]:
+    """Drop plain words beyond the limit; nothing that is negated or gates as it is."""
+    found = [*dict.fromkeys(conditions.leaves(condition))]
+    over = len(found) - max_terms
+    if over <= 0:
+        return condition, 0
+    plain = [*dict.fromkeys(_plain(condition))]
+    gone = set(plain[max(0, len(plain) - over) :])
+
+    left = _without(condition, gone)
+    return (condition, 0) if left is None else (left, len(gone))
+
+
+def _plain(condition: Condition) -> Iterator[conditions.Leaf]:
+    """Yield the plain words below no negation, where to drop one is to find more."""
+    match condition:
+        case Not():
+            return
+        case All(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _plain(part)
+        case _ if conditions.is_plain(condition):
+            yield condition
+
+
+def _without(condition: Condition, gone: set[conditions.Leaf]) -> Condition | None:
+    match condition:
+        case Not():
+            return condition
+        case All(parts, is_loose):
+            some = _left_of(parts, gone)
+            return all_of(some, is_loose=is_loose) if some else None
+        case AnyOf(parts):
+            some = _left_of(parts, gone)
+            return any_of(some) if some else None
+        case _:
+            return None if condition in gone else condition
+
+
+def _left_of(parts: Iterable[Condition], gone: set[conditions.Leaf]) -> list[Condition]:
+    left = (_without(part, gone) for part in parts)
+    return [part for part in left if part is not None]

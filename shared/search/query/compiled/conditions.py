@@ -1,0 +1,287 @@
+"""What a question comes to for entries of one language: conditions of literal terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeGuard
+
+from shared.search.query import name_query
+from shared.search.query.filters.filters import Filters
+from shared.text.words import function_words
+
+# In a question of so many words `off` is no word among others.
+_SHORT = 3
+# More words are hardly ever all in one entry, and OpenSearch takes 1,024 clauses.
+_TOGETHER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One thing to find: a term or a phrase of them, or else one of the idents."""
+
+    lexemes: tuple[str, ...]
+    idents: tuple[str, ...] = ()
+    # Never relaxed to any-of: identifiers and what stands in quotes.
+    is_exact: bool = False
+    # Phrases that do as well: other spellings, and forms of the glossary.
+    also: tuple[tuple[str, ...], ...] = ()
+    # As it was typed, where it may be misspelt.
+    word: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """What a pattern stands for: any of these terms or idents."""
+
+    terms: tuple[str, ...] = ()
+    idents: tuple[str, ...] = ()
+    # As it was typed; what two patterns stand for may be the same.
+    pattern: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """A phrase with a pattern in it: at each place any of its terms."""
+
+    places: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Filters that an entry passes; the number names them in every language."""
+
+    number: int
+    filters: Filters
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """What an entry must not match."""
+
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """All of these; of none, every entry."""
+
+    parts: tuple[Condition, ...] = ()
+    # Words side by side: any of them may do where no entry has them all.
+    is_loose: bool = False
+    # What need not match, and counts where it does.
+    ranking: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Any of these; of none, no entry."""
+
+    parts: tuple[Condition, ...] = ()
+
+
+Leaf: TypeAlias = Clause | OneOf | Places | Passes
+Condition: TypeAlias = Leaf | Not | All | AnyOf
+
+EVERYTHING = All()
+NOTHING = AnyOf()
+
+
+def all_of(parts: Iterable[Condition], *, is_loose: bool = False) -> Condition:
+    """Return what all of these come to."""
+    kept: dict[Condition, None] = {}
+    for part in parts:
+        if part == NOTHING:
+            return NOTHING
+        if isinstance(part, All) and not part.ranking and part.is_loose == is_loose:
+            kept |= dict.fromkeys(part.parts)
+        elif part != EVERYTHING:
+            kept[part] = None
+    listed = tuple(kept)
+    return listed[0] if len(listed) == 1 else All(listed, is_loose and bool(listed))
+
+
+def _beside(condition: Condition, ranking: Iterable[Condition]) -> Condition:
+    """Return the condition with what need not match, and counts where it does."""
+    more = tuple(ranking)
+    if not more:
+        return condition
+    if isinstance(condition, All):
+        return All(condition.parts, condition.is_loose, (*condition.ranking, *more))
+    return All((condition,), ranking=more)
+
+
+def any_of(parts: Iterable[Condition]) -> Condition:
+    """Return what any of these comes to."""
+    kept: dict[Condition, None] = {}
+    for part in parts:
+        if part == EVERYTHING:
+            return EVERYTHING
+        kept |= dict.fromkeys(part.parts if isinstance(part, AnyOf) else (part,))
+    listed = tuple(kept)
+    return listed[0] if len(listed) == 1 else AnyOf(listed)
+
+
+def none_of(part: Condition) -> Condition:
+    """Return what excludes this."""
+    if isinstance(part, Not):
+        return part.part
+    if part == EVERYTHING:
+        return NOTHING
+    return EVERYTHING if part == NOTHING else Not(part)
+
+
+def with_leaves(
+    condition: Condition,
+    leaf: Callable[[Leaf, bool], Condition],
+    *,
+    is_wanted: bool = True,
+) -> Condition:
+    """Return the condition of other leaves; each is told whether it is negated."""
+    match condition:
+        case Not(part):
+            return none_of(with_leaves(part, leaf, is_wanted=not is_wanted))
+        case All(parts, is_loose, ranking):
+            made = [with_leaves(part, leaf, is_wanted=is_wanted) for part in parts]
+            beside = [with_leaves(one, leaf, is_wanted=is_wanted) for one in ranking]
+            return _beside(all_of(made, is_loose=is_loose), beside)
+        case AnyOf(parts):
+            return any_of(with_leaves(one, leaf, is_wanted=is_wanted) for one in parts)
+        case _:
+            return leaf(condition, is_wanted)
+
+
+def leaves(condition: Condition, *, is_wanted: bool = True) -> list[tuple[Leaf, bool]]:
+    """Return every leaf, and whether it is wanted or negated."""
+    found: list[tuple[Leaf, bool]] = []
+
+    def note(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
+        found.append((leaf, is_wanted))
+        return leaf
+
+    with_leaves(condition, note, is_wanted=is_wanted)
+    return found
+
+
+def asks_more_than(condition: Condition, other: Condition) -> bool:
+    """Whether what it asks for side by side is all that the other does, and more."""
+    return (
+        isinstance(condition, All)
+        and isinstance(other, All)
+        and set(condition.parts) >= set(other.parts)
+    )
+
+
+def without_what_is_wanted(condition: Condition) -> Condition:
+    """Return what every branch keeps to: what is negated, whole, and fields."""
+    match condition:
+        case Not() | Passes():
+            return condition
+        case All(parts):
+            return all_of(without_what_is_wanted(part) for part in parts)
+        case AnyOf(parts):
+            return any_of(without_what_is_wanted(part) for part in parts)
+        case _:
+            return EVERYTHING
+
+
+def relaxed(condition: Condition) -> Condition:
+    """Return the condition with any plain word enough where all were asked for.
+
+    Names, phrases, patterns and fields still gate, in a short question its state words
+    do; beside a name, a phrase or a pattern plain words only rank.
+    """
+    match condition:
+        case AnyOf(parts):
+            return any_of(relaxed(part) for part in parts)
+        case All(parts, is_loose=True, ranking=ranking):
+            states = [one for one in parts if len(parts) <= _SHORT and _is_state(one)]
+            plain = [one for one in parts if is_plain(one) and one not in states]
+            others = [relaxed(one) for one in parts if not is_plain(one)]
+            if any(is_sought(one) for one in others) and plain:
+                return All((*others, *states), ranking=(*plain, *ranking))
+            if len(plain) > 1:
+                return _beside(all_of([any_of(plain), *states, *others]), ranking)
+            wider = all_of((relaxed(one) for one in parts), is_loose=True)
+            return _beside(wider, ranking)
+        case All(parts):
+            return all_of(relaxed(part) for part in parts)
+        case _:
+            return condition
+
+
+def with_any(condition: Condition) -> Condition:
+    """Return it relaxed, where what has all that was asked for counts twice."""
+    wider = relaxed(condition)
+    found = [leaf for leaf, _ in leaves(condition)]
+    are_words = all(isinstance(leaf, Clause) for leaf in found)
+    if wider == condition or len(found) > _TOGETHER or not are_words:
+        return wider
+    return _beside(wider, [condition])
+
+
+def with_states_beside(condition: Condition) -> Condition:
+    """Return a question of words alone: in a long one those of state only rank."""
+    match condition:
+        case All(parts, is_loose=True) if len(parts) > _SHORT:
+            states = [one for one in parts if _is_state(one)]
+            telling = [one for one in parts if one not in states]
+            if telling and states:
+                return All(tuple(telling), is_loose=True, ranking=tuple(states))
+    return condition
+
+
+def is_plain(condition: Condition) -> TypeGuard[Clause]:
+    """Whether it is a word, and no name and not in quotes."""
+    return isinstance(condition, Clause) and not condition.is_exact
+
+
+def plain_words(condition: Condition) -> int:
+    """Return how many plain words stand side by side, all of which are asked for."""
+    match condition:
+        case All(parts, is_loose=True):
+            return sum(map(is_plain, parts))
+        case All(parts) | AnyOf(parts):
+            return max(map(plain_words, parts), default=0)
+        case _:
+            return 0
+
+
+def _is_state(condition: Condition) -> bool:
+    return is_plain(condition) and function_words.is_state(condition.word or "")
+
+
+def is_found(condition: Condition) -> bool:
+    """Whether anything is to be found by it, and not only excluded or passed."""
+    return any(
+        is_wanted and not isinstance(leaf, Passes)
+        for leaf, is_wanted in leaves(condition)
+    )
+
+
+def is_sought(condition: Condition) -> bool:
+    """Whether anything in it is to be found that stands below no negation at all."""
+    match condition:
+        case Not() | Passes():
+            return False
+        case All(parts) | AnyOf(parts):
+            return any(is_sought(part) for part in parts)
+        case _:
+            return True
+
+
+def is_exact(condition: Condition) -> bool:
+    """Whether nothing matches without a name or a phrase that is asked for."""
+    match condition:
+        case Clause():
+            return condition.is_exact
+        case Passes(filters=filters):
+            return name_query.is_named(filters)
+        case Places():
+            return True
+        case All(parts):
+            return any(is_exact(part) for part in parts)
+        case AnyOf(parts):
+            return bool(parts) and all(is_exact(part) for part in parts)
+        case _:
+            return False

@@ -1,0 +1,64 @@
+"""What of a question stands for other words: patterns, and words that nobody wrote.
+
+Both are looked up in the vocabulary before an engine is asked, so that every engine
+compares the same literal terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.search.query.compiled.conditions import Clause, Condition, leaves
+from shared.search.query.compiled.word_clauses import patterns_of
+from shared.search.query.language import tree
+from shared.search.query.language.tree import Node
+from shared.vocabulary import spelling
+from shared.vocabulary.expand import Want
+
+
+def patterns(node: Node | None) -> list[Want]:
+    """Return what is to be looked up before the question is compiled, each once."""
+    wanted: dict[Want, None] = {}
+    for leaf in _leaves(node):
+        if isinstance(leaf, tree.Pattern):
+            wanted[Want("wildcard", leaf.text)] = None
+        elif isinstance(leaf, tree.Phrase):
+            for text in patterns_of(leaf.text):
+                wanted[Want("wildcard", text, in_phrase=True)] = None
+    return list(wanted)
+
+
+def words(conditions: list[Condition]) -> list[Want]:
+    """Return the plain words that are asked for, which may be misspelt."""
+    typed = [
+        leaf.word
+        for condition in conditions
+        for leaf, is_wanted in leaves(condition)
+        if is_wanted and isinstance(leaf, Clause) and leaf.word
+    ]
+    words = filter(spelling.is_word, dict.fromkeys(typed))
+    return [Want("typo", word) for word in words]
+
+
+def excludes(node: Node | None) -> bool:
+    """Tell whether a question has what every branch keeps to: negations, or fields."""
+    match node:
+        case tree.Not() | tree.Field():
+            return True
+        case tree.And(parts) | tree.Or(parts):
+            return any(excludes(part) for part in parts)
+        case _:
+            return False
+
+
+def _leaves(node: Node | None) -> Iterator[Node]:
+    match node:
+        case tree.Not(part):
+            yield from _leaves(part)
+        case tree.And(parts) | tree.Or(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case None:
+            return
+        case _:
+            yield node

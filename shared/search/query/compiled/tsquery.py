@@ -1,0 +1,111 @@
+"""A condition as the text to cast to `tsquery`: never parsed, every term quoted.
+
+Postgres compares fields that are no terms of an entry by themselves; for each that the
+entry passes, a mark stands beside its terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shared.search.query.compiled.conditions import (
+    EVERYTHING,
+    NOTHING,
+    All,
+    AnyOf,
+    Clause,
+    Condition,
+    Leaf,
+    Not,
+    OneOf,
+    Passes,
+    Places,
+    with_leaves,
+)
+from shared.search.query.filters.filters import Filters
+from shared.text.analysis.analyser import IDENT_PREFIX, quoted
+
+# No term has a blank in it.
+_MARK = "passes "
+_NO_TERM = quoted(" ")
+
+
+def mark(number: int) -> str:
+    """Return what stands beside the terms of an entry that passes a field."""
+    return f"{_MARK}{number}"
+
+
+def written(condition: Condition) -> str:
+    """Return the whole condition."""
+    return _of(condition)
+
+
+def gate(condition: Condition) -> str:
+    """Return what of the condition the terms of an entry alone can refuse."""
+
+    def left(leaf: Leaf, is_wanted: bool) -> Condition:  # noqa: FBT001
+        if isinstance(leaf, Passes) and _terms_of(leaf.filters) is None:
+            return EVERYTHING if is_wanted else NOTHING
+        return leaf
+
+    return _of(with_leaves(condition, left))
+
+
+def needs_marks(condition: Condition) -> bool:
+    """Whether there is a field in it that is no term of an entry."""
+    return written(condition) != gate(condition)
+
+
+def _of(condition: Condition) -> str:
+    match condition:
+        case All(()):
+            return f"!{_NO_TERM}"
+        case AnyOf(()):
+            return _NO_TERM
+        case All(parts):
+            return f"({' & '.join(map(_of, parts))})"
+        case AnyOf(parts):
+            return f"({' | '.join(map(_of, parts))})"
+        case Not(part):
+            return f"!{_of(part)}"
+        case _:
+            return _leaf(condition)
+
+
+def _leaf(leaf: Leaf) -> str:
+    match leaf:
+        case Clause():
+            return _clause(leaf)
+        case OneOf(terms, idents):
+            return _any([*map(quoted, terms), *map(_ident, idents)])
+        case Places(places) if not all(places):
+            return _NO_TERM
+        case Places(places):
+            return f"({' <-> '.join(_any([*map(quoted, one)]) for one in places)})"
+        case Passes(number, filters):
+            return _terms_of(filters) or quoted(mark(number))
+
+
+def _clause(clause: Clause) -> str:
+    phrases = (clause.lexemes, *clause.also)
+    parts = [" <-> ".join(map(quoted, phrase)) for phrase in phrases]
+    parts = [f"({part})" if " <-> " in part else part for part in parts if part]
+    return _any([*parts, *map(_ident, clause.idents)])
+
+
+def _any(parts: list[str]) -> str:
+    if not parts:
+        return _NO_TERM
+    return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+
+
+def _ident(ident: str) -> str:
+    return quoted(IDENT_PREFIX + ident)
+
+
+def _terms_of(filters: Filters) -> str | None:
+    """Return filters by facts alone, which are terms of an entry; else None."""
+    if replace(filters, facts=()):
+        return None
+    wanted = filters.params["only_facts"]
+    return f"({wanted})" if wanted else f"!{_NO_TERM}"

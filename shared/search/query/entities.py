@@ -1,0 +1,183 @@
+"""What a question names: devices, people, sources, quantities, entries; no I/O.
+
+Read by the patterns and lists by which texts are read, and never by what entries hold:
+whoever asks is told of nothing but what they wrote, and of the facility's own lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from shared.search.query import name_query
+from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language.tree import And, Field, Node, Or, Pattern
+from shared.search.query.plan import Plan
+from shared.text import facts
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import Facility
+from shared.text.reading import quantities
+from shared.text.reading.quantities import UNIT_OF, Quantity
+from shared.text.words.identifiers import hyphenated
+from shared.vocabulary.expand import UNSTEMMED
+
+ENTRY, PERSON, QUANTITY = "entry", "person", "quantity"
+SOURCE, THREAD = "source", "thread"
+# Of more words is nobody's name.
+_NAME_WORDS = 4
+_WORD = re.compile(r"[^\s,;:!?()]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One thing, as it is written and as it is compared."""
+
+    kind: str
+    name: str
+    canonical: str
+    # Where in the question; None: in a field or a filter.
+    start: int | None = None
+    end: int | None = None
+
+
+def told(plan: Plan, facility: Facility) -> list[dict[str, object]]:
+    """Return what the question of a plan names, each thing once in a place."""
+    found = [*said(plan, facility), *_numbered(plan), *_filtered(plan)]
+    return [asdict(one) for one in dict.fromkeys(found)]
+
+
+def named(plan: Plan, facility: Facility) -> Iterator[Entity]:
+    """Yield what its words name, and what its fields and filters ask for."""
+    yield from said(plan, facility)
+    yield from _filtered(plan)
+
+
+def said(plan: Plan, facility: Facility) -> Iterator[Entity]:
+    """Yield what stands in the words themselves; what is excluded is not meant."""
+    query = hyphenated(plan.query)
+    for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
+        if isinstance(node, Pattern):
+            # What it stands for is looked up, and only where it is searched for.
+            continue
+        for begin, _, one in sorted(_in_text(node.text, facility)):
+            # Where several blanks stand, the tree has one.
+            at = query.find(one.name, node.start + begin)
+            place = (at, at + len(one.name)) if at >= 0 else (None, None)
+            yield Entity(one.kind, one.name, one.canonical, *place)
+
+
+def in_text(text: str, facility: Facility) -> list[Entity]:
+    """Return what a text that is no question names."""
+    return [one for _, _, one in sorted(_in_text(text, facility))]
+
+
+def _in_text(text: str, facility: Facility) -> list[_Placed]:
+    """Return what a text names; in one place what stands in a list comes first."""
+    found: list[_Placed] = []
+    for ways in (
+        _things(text, facility),
+        _people(text, facility),
+        _quantities(text),
+        _names(text, facility),
+    ):
+        found += [one for one in ways if not _is_within(one, found)]
+    return found
+
+
+# From where to where in a text, and what.
+_Placed = tuple[int, int, Entity]
+
+
+def _is_within(one: _Placed, found: Sequence[_Placed]) -> bool:
+    return any(one[0] < end and start < one[1] for start, end, _ in found)
+
+
+def _things(text: str, facility: Facility) -> Iterator[_Placed]:
+    for fact in facility.things.found(text):
+        # The system of a device is not named by it.
+        if fact.start is not None and fact.end is not None:
+            name = text[fact.start : fact.end]
+            yield fact.start, fact.end, Entity(fact.field, name, fact.value)
+
+
+def _people(text: str, facility: Facility) -> Iterator[_Placed]:
+    """Yield those of the facility's list, by any form of their names."""
+    places = [match.span() for match in _WORD.finditer(text)] if facility.people else []
+    after = 0
+    for first, (start, _) in enumerate(places):
+        if start < after:
+            continue
+        for _, end in reversed(places[first : first + _NAME_WORDS]):
+            person = facility.people.listed(text[start:end])
+            if person is not None:
+                yield start, end, Entity(PERSON, text[start:end], person.name)
+                after = end
+                break
+
+
+def _quantities(text: str) -> Iterator[_Placed]:
+    for one in quantities.found(text):
+        entity = Entity(QUANTITY, text[one.start : one.end], _size(one))
+        yield one.start, one.end, entity
+
+
+def _names(text: str, facility: Facility) -> Iterator[_Placed]:
+    for token in scan(text, UNSTEMMED, facility):
+        if token.kind is not None and token.is_name:
+            name = text[token.start : token.end]
+            yield token.start, token.end, Entity(token.kind, name, token.term)
+
+
+def _numbered(plan: Plan) -> Iterator[Entity]:
+    """Yield the entry that one token alone may be the number of."""
+    called = name_query.numbers(plan.tree)
+    if called:
+        at = hyphenated(plan.query).find(called[0])
+        place = (at, at + len(called[0])) if at >= 0 else (None, None)
+        yield Entity(ENTRY, called[0], called[-1], *place)
+
+
+def _filtered(plan: Plan) -> Iterator[Entity]:
+    """Yield what fields and filters name, and do not exclude."""
+    for one in (plan.filters, *([] if plan.tree is None else _fields(plan.tree))):
+        yield from _of_filters(one)
+
+
+def _fields(node: Node) -> Iterator[Filters]:
+    match node:
+        case Field(filters):
+            yield filters
+        case And(parts=parts) | Or(parts=parts):
+            for part in parts:
+                yield from _fields(part)
+
+
+def _of_filters(filters: Filters) -> Iterator[Entity]:
+    for kind, names in (
+        (SOURCE, filters.sources),
+        (PERSON, filters.people),
+        (ENTRY, filters.ids),
+        (THREAD, filters.threads),
+    ):
+        for name in names or ():
+            yield Entity(kind, name, name)
+    for fact in filters.facts:
+        if fact.field in facts.THINGS:
+            for name in fact.any_of:
+                yield Entity(fact.field, name, facts.key(fact.field, name))
+    if filters.quantity is not None:
+        said = _bounds(filters.quantity)
+        yield Entity(QUANTITY, said, said)
+
+
+def _size(one: Quantity) -> str:
+    return f"{one.dimension} {one.value:g} {UNIT_OF[one.dimension]}".rstrip()
+
+
+def _bounds(one: Bounds) -> str:
+    ends = ((">=", one.least), ("<=", one.most))
+    said = [f"{sign} {size:g}" for sign, size in ends if size is not None]
+    parts = (one.name, one.dimension, *said, UNIT_OF.get(one.dimension))
+    return " ".join(part for part in parts if part)

@@ -1,0 +1,1 @@
+"""Hard filters of a search: parsed once, compiled by each engine."""

@@ -1,0 +1,158 @@
+"""What a filter is given, read: one value, or what is said of several of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from uuid import UUID
+
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.search.query.filters import quantity_syntax, time_range
+from shared.search.query.filters.fact_filters import Bounds, Wanted
+from shared.text import facts
+from shared.text.reading import quantities
+from shared.times.calendar import Clock
+
+_SAID_SO = {"true": True, "false": False}
+_OPERATORS = frozenset({"in", "not", "gte", "lte", "contains"})
+# Said of a name or of a word: one of these, none of these, and a part of it.
+SAID = frozenset({"in", "not", "contains"})
+LISTED = frozenset({"in", "not"})
+
+
+def ends_and_rest(value: object) -> tuple[dict[str, object], object]:
+    """Return the bounds of a filter, and what else it says; {}: nothing else."""
+    if not isinstance(value, Mapping) or not {"gte", "lte"} & set(value):
+        return {}, value
+    ends = {name: value[name] for name in ("gte", "lte") if name in value}
+    return ends, {name: one for name, one in value.items() if name not in ends}
+
+
+def between(path: str, field: str, ends: Mapping[str, object], clock: Clock) -> Bounds:
+    """Return the bounds of a number, or of a date."""
+    texts = {
+        end: "" if isinstance(one, bool) else str(one) for end, one in ends.items()
+    }
+    numbers = {end: facts.size(one) for end, one in texts.items()}
+    if None not in numbers.values():
+        return Bounds(field, numbers.get("gte"), numbers.get("lte"))
+    moments = time_range.stamps(texts, clock)
+    if moments is None:
+        end = next(end for end, number in numbers.items() if number is None)
+        message = "It is a number or a date, as the other end is."
+        raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
+    return Bounds(facts.dated(field), moments.get("gte"), moments.get("lte"))
+
+
+def as_texts(value: object) -> object:
+    """Return the value of a filter with its numbers, true and false as texts."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, list):
+        return [as_texts(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: as_texts(one) for name, one in value.items()}
+    return value
+
+
+def said(
+    path: str, value: object, most: int, takes: frozenset[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the values by operator; a text is `in` with itself alone."""
+    if isinstance(value, str):
+        return {"in": (value,)}
+    shape = f"A filter takes a text, or {{{', '.join(sorted(takes))}: ...}}."
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    later = (_OPERATORS - takes) & set(value)
+    if later:
+        raise ModuleNotEnabledError(
+            f"The operator {min(later)!r} of {path} is not built in yet.",
+            available=sorted(takes),
+        )
+    if not set(value) <= takes:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    return dict(_lists(path, value, most))
+
+
+def _lists(
+    path: str, value: Mapping[str, object], most: int
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for operator, listed in value.items():
+        place = f"{path}.{operator}"
+        if operator == "contains":
+            if not isinstance(listed, str) or not listed.strip() or "in" in value:
+                message = "`contains` takes a text, and stands beside `not` alone."
+                raise InvalidRequestError.field(place, "filter_value", message)
+            yield operator, (listed,)
+            continue
+        if not isinstance(listed, list) or not all(isinstance(v, str) for v in listed):
+            message = f"`{operator}` takes a list of texts."
+            raise InvalidRequestError.field(place, "filter_value", message)
+        if not 1 <= len(listed) <= most:
+            message = f"`{operator}` takes 1 to {most} values."
+            raise InvalidRequestError.field(place, "length", message)
+        yield operator, tuple(dict.fromkeys(listed))
+
+
+def part(path: str, text: str) -> str:
+    """Return a part of a name or word as it is compared."""
+    found = facts.comparable(text)
+    if not found:
+        message = "A part of a name has a letter at least."
+        raise InvalidRequestError.field(path, "length", message)
+    return found
+
+
+def uuids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
+    """Return ids as they are kept."""
+    try:
+        return tuple(str(UUID(one)) for one in listed)
+    except ValueError:
+        message = "Ids of entries and of threads are UUIDs."
+        raise InvalidRequestError.field(path, "filter_value", message) from None
+
+
+def attached(path: str, value: object) -> Wanted:
+    """Return the fact that an entry has a file, or that it has none."""
+    # In a terminal everything is a text.
+    said = _SAID_SO.get(value, value) if isinstance(value, str) else value
+    if not isinstance(said, bool):
+        message = "It takes true or false."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    listed = (facts.ATTACHMENT,)
+    return Wanted(facts.HAS, listed) if said else Wanted(facts.HAS, (), listed)
+
+
+def bounds(path: str, value: object) -> Bounds:
+    """Return a quantity in the unit of its dimension."""
+    shape = (
+        "A quantity is written as `vacuum > 1e-7 Torr`, or takes"
+        " {unit, gte, lte, name}: a unit, and a number or two."
+    )
+    written = quantity_syntax.read(value) if isinstance(value, str) else None
+    if written is not None:
+        return written
+    if not isinstance(value, Mapping) or set(value) - {"unit", "gte", "lte", "name"}:
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    unit, name = value.get("unit"), value.get("name")
+    ends = {end: value[end] for end in ("gte", "lte") if value.get(end) is not None}
+    if not isinstance(unit, str) or not ends or not isinstance(name, str | None):
+        raise InvalidRequestError.field(path, "filter_value", shape)
+    sizes: dict[str, float] = {}
+    dimension = ""
+    for end, number in ends.items():
+        is_number = isinstance(number, int | float) and not isinstance(number, bool)
+        if not is_number or not math.isfinite(number):
+            place = f"{path}.{end}"
+            raise InvalidRequestError.field(place, "filter_value", "It is a number.")
+        size = quantities.converted(Decimal(str(number)), unit)
+        if size is None:
+            message = f"{unit[:20]!r} is no unit that is known here."
+            raise InvalidRequestError.field(f"{path}.unit", "unknown_unit", message)
+        dimension, sizes[end] = size
+    named = " ".join(word for word, _, _ in facts.words(name)) if name else None
+    return Bounds(dimension, sizes.get("gte"), sizes.get("lte"), named)

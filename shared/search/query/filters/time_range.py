@@ -1,0 +1,85 @@
+"""When entries were written: the request's interval, and how it was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shared.errors import InvalidRequestError
+from shared.times import date_expressions
+from shared.times.calendar import Clock, Span
+from shared.times.rfc3339 import read_time
+
+FROM, TO, RANGE = "date_from", "date_to", "time_range"
+NAMES = frozenset({FROM, TO, RANGE})
+# When it happened, which may be long before it was written.
+EVENT_FROM, EVENT_TO = "event_from", "event_to"
+# What each is called among the filters.
+_ENDS = {
+    FROM: "since",
+    TO: "until",
+    EVENT_FROM: "happened_since",
+    EVENT_TO: "happened_until",
+}
+_TWO = 2
+_FINEST = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An interval that every hit lies in, and the words that it was read from."""
+
+    since: str | None
+    until: str | None
+    zone: str
+    expression: str
+    confidence: float = 1.0
+
+
+def read(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+    """Return the ends as filters call them, or refuse no time; an end counts in."""
+    if name != RANGE:
+        return _end(path, name, value, clock)
+    if not isinstance(value, list) or len(value) != _TWO:
+        message = "`time_range` takes two times: the first and the last."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    found: dict[str, str] = {}
+    for end, one in zip((FROM, TO), value, strict=True):
+        if one is not None:
+            found |= _end(path, end, one, clock)
+    return found
+
+
+def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
+    """Return dates as seconds since 1970, an end counting in; None: not all are."""
+    found: dict[str, float] = {}
+    for end, given in ends.items():
+        span = date_expressions.read(given, clock) if isinstance(given, str) else None
+        if span is None:
+            return None
+        moment = span.since if end == "gte" else span.until
+        if moment is None:
+            return None
+        # An interval ends before its end, and engines count no finer.
+        found[end] = moment.timestamp() - (_FINEST if end == "lte" else 0.0)
+    return found
+
+
+def written(end: Span, *, is_first: bool) -> str | None:
+    """Return the beginning or the end of an interval as filters keep it."""
+    moment = end.since if is_first else end.until
+    # No finer than the index counts, so that both engines draw the line at one place.
+    return None if moment is None else moment.isoformat(timespec="milliseconds")
+
+
+def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+    if not isinstance(value, str):
+        message = "A time is a text such as 2024-06-10 or 2024-06-10T04:12:00Z."
+        raise InvalidRequestError.field(path, "filter_value", message)
+    span = date_expressions.read(value, clock)
+    if span is None:
+        # It says what is wrong: no time at all, or one outside of what is known.
+        at, _ = read_time(value, path, zone=clock.zone)
+        span = Span(at, at)
+    moment = written(span, is_first=name in {FROM, EVENT_FROM})
+    return {_ENDS[name]: moment} if moment else {}

@@ -1,0 +1,56 @@
+"""What a facility's people have approved, and what of it a question asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.glossary import synonyms
+from shared.glossary.synonyms import Pairs
+from shared.search.query.language import tree
+from shared.search.query.language.tree import Node
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import PLAIN, Facility
+from shared.vocabulary.expand import LANGUAGES
+
+
+class Approved:
+    """Made anew when something was decided; a plan takes what its question needs."""
+
+    def __init__(self, pairs: Pairs = (), facility: Facility = PLAIN) -> None:
+        self.pairs = pairs
+        self._facility = facility
+        self._beginnings = {
+            language: synonyms.beginnings(language, facility, pairs)
+            for language in LANGUAGES
+            if pairs
+        }
+
+    def asked(self, node: Node | None) -> Pairs:
+        """Return what may be meant by words of the question, in any language.
+
+        It may be more than is meant: a word may begin a term that goes on otherwise.
+        """
+        if not self.pairs or node is None:
+            return ()
+        found = {
+            pair
+            for text in _words(node)
+            for language, beginnings in self._beginnings.items()
+            for token in scan(text, language, self._facility)
+            for pair in beginnings.get(token.term, ())
+        }
+        return tuple(sorted(found))
+
+
+NOTHING_APPROVED = Approved()
+
+
+def _words(node: Node) -> Iterator[str]:
+    match node:
+        case tree.Words(text):
+            yield text
+        case tree.Not(part):
+            yield from _words(part)
+        case tree.And(parts) | tree.Or(parts):
+            for part in parts:
+                yield from _words(part)

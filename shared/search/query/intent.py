@@ -1,0 +1,167 @@
+"""What a question is for, and whether it has several parts: told from its words alone.
+
+A rule that is not sure says nothing: most of what is typed is a few words to be found.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from shared.search.query.language.tree import And, Node, Pattern, Phrase, Words
+from shared.search.query.modes import Later
+from shared.text.words import function_words
+
+_ASKING = frozenset(
+    (
+        *("what", "how", "which", "where", "when", "why", "who", "whose", "whom"),
+        *("was", "wie", "welche", "welcher", "welches", "welchen", "welchem", "wo"),
+        *("wann", "warum", "wieso", "weshalb", "weswegen", "wer", "wem", "wen"),
+        *("wessen", "wohin", "woher", "wodurch", "womit", "woran", "wozu"),
+    )
+)
+# What may stand before the word that asks: `since when`, `in welchem Sektor`.
+_BEFORE = frozenset(
+    (
+        *("and", "at", "but", "by", "for", "from", "in", "of", "on", "since", "to"),
+        *("with", "an", "auf", "aus", "bei", "bis", "durch", "mit", "nach", "seit"),
+        *("um", "und", "von", "vor", "zu"),
+    )
+)
+_AND = frozenset({"and", "or", "und", "oder"})
+_COMMAS = (",", ";")
+_JOINING = function_words.WORDS["en"] | function_words.WORDS["de"]
+_AS_WELL = re.compile(r"\bas well as\b|\bsowie\b")
+# Of two sides, a word each at least.
+_AGAINST = re.compile(
+    r"\S (?:vs\.?|versus|(?:as )?compared (?:to|with)|in comparison (?:to|with)"
+    r"|in contrast to|verglichen mit|im vergleich (?:zu|zum|zur|mit)"
+    r"|im gegensatz (?:zu|zum|zur)) \S"
+)
+_COMPARES = re.compile(
+    r"\b(?:compar(?:e|es|ing|ison of|ison between)|differences? between"
+    r"|vergleich(?:e|en)?|unterschiede?s? zwischen) \S"
+)
+_TO = re.compile(r" (?:to|with|and|mit|und|von|zu) \S")
+# Of one thing after another.
+_THEN = re.compile(r"\S,? (?:(?:and|und) )?(?:then|danach|anschlie\u00dfend) \S")
+Intent = Literal[
+    "lookup",
+    "exact",
+    "question",
+    "compare",
+    "troubleshoot",
+    "timeline",
+    "recent",
+    "count",
+]
+# In this order: who asks why something happened asks for more than what happened.
+_FOR: dict[Intent, re.Pattern[str]] = {
+    "count": re.compile(
+        r"\bhow (?:many|often|frequently)\b|\bnumber of times\b|\bcount of\b"
+        r"|^count (?:the|all|how)\b|\bwie (?:viele?[nr]?|oft|h\u00e4ufig)\b"
+        r"|\banzahl (?:der|von|aller)\b"
+    ),
+    "compare": re.compile(f"{_AGAINST.pattern}|{_COMPARES.pattern}"),
+    "troubleshoot": re.compile(
+        r"\b(?:why|warum|wieso|weshalb|weswegen)\b|\btroubleshoot|\bfehlersuche\b"
+        r"|\bcauses? (?:of|for)\b|\bcaused(?: by)?\b|\breasons? (?:for|of|why)\b"
+        r"|\bursachen?\b|\bverursacht|\bgrund f\u00fcr\b|\bwodurch\b"
+        r"|\bhow\b.{1,80}\b(?:fix|repair|solve|resolve|clear|recover|handle|reset)"
+        r"|\bwie\b.{1,80}\b(?:behoben|beheben|repariert|gel\u00f6st|l\u00f6sen)"
+    ),
+    "timeline": re.compile(
+        r"\bwhat (?:has )?happened\b|\bhistory of\b|\btimeline\b|\bchronolog"
+        r"|\bsequence of events\b|\bled (?:up )?to\b|\bwas geschah\b|\bverlauf\b"
+        r"|\bwas (?:ist|war)\b.{0,80}\b(?:passiert|geschehen)\b|\bvorgeschichte\b"
+    ),
+    "recent": re.compile(
+        r"\b(?:latest|newest|most recent|recent|recently|last time|zuletzt)\b"
+        r"|\bk\u00fcrzlich\b|\bneue?ste[mnrs]?\b|^(?:the )?last\b"
+        r"|^(?:d(?:er|ie|as) )?letzte[mnrs]?\b"
+        r"|\bwhen\b.{1,80}\blast\b|\bwann\b.{1,80}\bletzte"
+    ),
+}
+# A part has so many words: `search and rescue` is one thing.
+_WORDS_OF_A_PART = 2
+_ENDS = "?\uff1f"
+_SIGNS = ",.:;\u00bf"
+
+
+def calls_for(node: Node | None, text: str) -> Later | None:
+    """Return the mode that a question is for: of several parts, or one that asks."""
+    words = " ".join(_typed(node)).casefold()
+    if _has_parts(words):
+        return "agentic"
+    if _asks_at(words.split(), 0) or _ends_asking(node, text):
+        return "rag"
+    return None
+
+
+def of(node: Node | None, text: str, *, is_exact: bool) -> Intent:
+    """Return what a question is for; names and phrases alone are what they say."""
+    if is_exact:
+        return "exact"
+    words = " ".join(_typed(node)).casefold()
+    for intent, said in _FOR.items():
+        if said.search(words):
+            return intent
+    asks = _asks_at(words.split(), 0) or _ends_asking(node, text)
+    return "question" if asks else "lookup"
+
+
+def _typed(node: Node | None) -> list[str]:
+    """Return what was typed side by side; what is in quotes is one word.
+
+    What AND, OR and NOT join is as exact as it gets: it has no parts.
+    """
+    match node:
+        case Words(text):
+            return [text]
+        case Phrase(text) | Pattern(text):
+            return ["_".join(text.replace(",", " ").split())]
+        case And(parts, is_written=False):
+            return [word for part in parts for word in _typed(part)]
+        case _:
+            return []
+
+
+def _has_parts(words: str) -> bool:
+    if _AGAINST.search(words) or _THEN.search(words):
+        return True
+    compares = _COMPARES.search(words)
+    if compares and _TO.search(words, compares.end()):
+        return True
+    return _is_list(_AS_WELL.sub("and", words).split())
+
+
+def _is_list(words: list[str]) -> bool:
+    """Whether two parts are joined that could be asked for by themselves."""
+    sizes, size = [], 0
+    for place, word in enumerate(words):
+        if word in _AND:
+            # `what happened and why`: of what asks, one word is enough.
+            if size and _asks_at(words, place + 1) and _asks_at(words, 0):
+                return True
+            sizes.append(size)
+            size = 0
+            continue
+        size += word.strip(_SIGNS) not in _JOINING
+        if word.endswith(_COMMAS):
+            sizes.append(size)
+            size = 0
+    sizes = [one for one in (*sizes, size) if one]
+    return len(sizes) > 1 and min(sizes) >= _WORDS_OF_A_PART
+
+
+def _asks_at(words: list[str], place: int) -> bool:
+    """Whether what begins at a word is a question."""
+    first, second, *_ = (*(one.strip(_SIGNS) for one in words[place:][:2]), "", "")
+    return first in _ASKING or (first in _BEFORE and second in _ASKING)
+
+
+def _ends_asking(node: Node | None, text: str) -> bool:
+    """Whether a `?` at the end asks, and stands for no character of a name."""
+    last = node.parts[-1] if isinstance(node, And) else node
+    is_wild = isinstance(last, Pattern) and last.text.endswith(_ENDS[0])
+    return text.rstrip().endswith(tuple(_ENDS)) and not is_wild

@@ -1,0 +1,1 @@
+"""The language of questions: scanned, parsed to a tree, written again."""

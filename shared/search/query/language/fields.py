@@ -1,0 +1,83 @@
+"""What a field of a question asks for, as the filters that its entries pass."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from shared.errors import InvalidRequestError
+from shared.search.query.filters import filters, time_range
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language import ranges
+from shared.text import facts
+from shared.times import date_expressions
+from shared.times.calendar import Clock, Span
+
+# These take a date; written without quotes, it may go on in the next words.
+_CALLED = {"start_date": "since", "end_date": "until"}
+DATES = frozenset({"after", "before", "date", "from", "since", "until", *_CALLED})
+_MORE_WORDS, _MORE_OF_A_SIZE = 3, 5
+ID, THREAD = "id", "thread"
+_FILES = filters.parse({filters.HAS_ATTACHMENT: True}, max_values=1)
+
+
+def counts(name: str) -> range:
+    """Return how many of the next words may belong to a value, as they are tried.
+
+    Of a date the most that can be read, of a quantity what is enough.
+    """
+    if name == filters.QUANTITY:
+        return range(_MORE_OF_A_SIZE + 1)
+    goes_on = name in DATES or name.startswith(facts.METADATA)
+    return range(_MORE_WORDS if goes_on else 0, -1, -1)
+
+
+def read(
+    name: str, value: str, clock: Clock, *, goes_on: bool = False
+) -> Filters | None:
+    """Return the filters, or None where the value cannot be read; never raises.
+
+    `goes_on`: the value has the next words in it, as only what is measured may.
+    """
+    if name in DATES:
+        span = date_expressions.read(value, clock)
+        known_as = _CALLED.get(name, name)
+        return (
+            None if span is None else _of_span(date_expressions.bounded(known_as, span))
+        )
+    if not value.strip():
+        return None
+    if name == facts.HAS:
+        known = value.strip().lower() in {facts.ATTACHMENT, f"{facts.ATTACHMENT}s"}
+        return _FILES if known else None
+    if name == ID:
+        return Filters(ids=_entry_ids(value.strip()))
+    if name.startswith(facts.METADATA):
+        field = facts.metadata_field(name.removeprefix(facts.METADATA))
+        bounds = ranges.read(field, value, clock)
+        if bounds is not None:
+            return Filters(ranges=(bounds,))
+        if goes_on or ranges.is_meant(value):
+            return None
+    asked = filters.THREAD if name == THREAD else name
+    try:
+        return filters.parse({asked: value}, max_values=1)
+    except InvalidRequestError:
+        return None
+
+
+def _entry_ids(written: str) -> tuple[str, ...]:
+    """Return what it may be: the id of a source as it is, and our own as it is kept."""
+    try:
+        return tuple(dict.fromkeys((written, str(UUID(written)))))
+    except ValueError:
+        return (written,)
+
+
+def _of_span(span: Span) -> Filters | None:
+    if span.since is None and span.until is None:
+        # `since:..2024`: nothing is left of it.
+        return None
+    return Filters(
+        since=time_range.written(span, is_first=True),
+        until=time_range.written(span, is_first=False),
+    )

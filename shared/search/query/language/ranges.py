@@ -1,0 +1,93 @@
+"""A range of what metadata have under a name: `>42`, `40..50`, `<=2024-06`, `..3.5`.
+
+Its ends are numbers or dates, and mean what `gte` and `lte` of a filter mean.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+
+from shared.errors import InvalidRequestError
+from shared.search.query.filters import filter_operators
+from shared.search.query.filters.fact_filters import Bounds
+from shared.text import facts
+from shared.text.reading import quantities
+from shared.times.calendar import Clock
+
+_DOTS = ".."
+_PUNCTUATION = ",.;!?"
+# What stands between both is a value that is written so: `<none>`.
+_SIGN = re.compile("(?P<sign><=|>=|[<>=\u2264\u2265])(?!.*>$)")
+_SAID_OF = {
+    **dict.fromkeys((">=", "\u2265", "<"), ("gte",)),
+    **dict.fromkeys(("<=", "\u2264", ">"), ("lte",)),
+    "=": ("gte", "lte"),
+}
+# `40..`, `..2024-06`, `5mA..`: names of files have dots, too, and no such ends.
+_END = re.compile(r"[-+]?\.?\d", re.ASCII)
+
+
+def is_meant(value: str) -> bool:
+    """Whether a range is asked for, if only one that cannot be read."""
+    plain = value.strip()
+    if _SIGN.match(plain):
+        return True
+    ends = plain.split(_DOTS)
+    return len(ends) > 1 and any(_END.match(one.strip()) for one in ends)
+
+
+def read(field: str, value: str, clock: Clock) -> Bounds | None:
+    """Return the bounds of a range, or None where it is none; never raises."""
+    plain = value.strip()
+    sign = _SIGN.match(plain)
+    if sign is not None:
+        end = plain[sign.end() :].strip()
+        found = _between(field, dict.fromkeys(_SAID_OF[sign[0]], end), clock)
+        return _beyond(found) if found and sign[0] in {"<", ">"} else found
+    first, dots, last = plain.partition(_DOTS)
+    ends = {"gte": first.strip(), "lte": last.strip()}
+    given = {said: end for said, end in ends.items() if end}
+    found = _between(field, given, clock) if dots and given else None
+    return found if found and _is_range(found) else None
+
+
+def is_cut(found: Sequence[Bounds], following: Sequence[str]) -> bool:
+    """Whether the unit of a number comes behind it: no number of metadata has one."""
+    has_number = any(one.dimension == facts.undated(one.dimension) for one in found)
+    if not has_number or not following:
+        return False
+    unit = following[0].rstrip(_PUNCTUATION)
+    return quantities.converted(Decimal(1), unit) is not None
+
+
+def _between(field: str, ends: dict[str, str], clock: Clock) -> Bounds | None:
+    if any(_DOTS in end or _SIGN.match(end) for end in ends.values()):
+        # Of dates each is a range by itself.
+        return None
+    try:
+        return filter_operators.between(field, field, ends, clock)
+    except InvalidRequestError:
+        return None
+
+
+def _beyond(bounds: Bounds) -> Bounds | None:
+    """Return what is past an end: nothing is on both of its sides, or on none.
+
+    Past the last number that there is lies none.
+    """
+    end, way = bounds.most, math.inf
+    if end is None:
+        end, way = bounds.least, -math.inf
+    past = None if end is None else math.nextafter(end, way)
+    if past is None or math.isinf(past):
+        return None
+    ends = (past, None) if bounds.least is None else (None, past)
+    return Bounds(bounds.dimension, *ends)
+
+
+def _is_range(bounds: Bounds) -> bool:
+    least, most = bounds.least, bounds.most
+    return least is None or most is None or least <= most

@@ -1,0 +1,160 @@
+"""A question cut into its pieces, each with its place; total over any text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from shared.search.query.filters import filters
+from shared.text.facts import METADATA
+
+Kind = Literal[
+    "word", "phrase", "pattern", "field", "and", "or", "not", "open", "close", "stray"
+]
+
+FIELDS = frozenset(
+    (
+        *("after", "author", "before", "category", "date", "device", "from", "has"),
+        *("id", "kind", "language", "level", "logbook", "origin", "quantity", "shift"),
+        *("since", "source", "system", "tag", "thread", "until"),
+        # As requests call some of them.
+        *filters.ALIASES,
+    )
+)
+# A phone or a word processor makes these of `"`, `-`, `(` and `)`.
+_QUOTES = '"\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02'
+_MINUS = "-\u2212\u2013\uff0d"
+_OPEN, _CLOSE = "(\uff08", ")\uff09"
+_ENDS = rf"\s{_QUOTES}{_OPEN}{_CLOSE}"
+
+_QUOTE = re.compile(f"[{_QUOTES}]")
+_BLANK = re.compile(r"\s++")
+_DASHES = re.compile(f"[{_MINUS}]++")
+_WORD = re.compile(f"[^{_ENDS}]++")
+_NAME = rf"metadata\.[^:{_ENDS}]++|[a-z_]++"
+_FIELD = re.compile(rf"(?P<name>{_NAME}):(?:(?P<quote>[{_QUOTES}])|(?=[^{_ENDS}]))")
+_OPERATORS: dict[str, Kind] = {"AND": "and", "OR": "or", "NOT": "not"}
+_NAMED = re.compile(r"[\d:_.\-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A word, an operator or a bracket; of a field its value, of quotes what is in."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    # Of a field.
+    name: str = ""
+    # A value in quotes stands alone; one without may go on in the next words.
+    is_quoted: bool = False
+    # A `*` or `?` in it stands for nothing here.
+    is_refused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """The pieces of a question, and where a quote stood that has no other."""
+
+    pieces: tuple[Piece, ...]
+    odd_quote: int | None
+
+
+def scan(text: str) -> Scanned:
+    """Return the pieces; the last of an odd number of quotes counts as a blank."""
+    quotes = [match.start() for match in _QUOTE.finditer(text)]
+    odd = quotes.pop() if len(quotes) % 2 else None
+    closing = dict(zip(quotes[::2], quotes[1::2], strict=True))
+    return Scanned(tuple(_pieces(text, closing)), odd)
+
+
+def _pieces(text: str, closing: dict[int, int]) -> Iterator[Piece]:
+    last = max((n for n, sign in enumerate(text) if sign.isalnum()), default=0)
+    ends = len(text) - len(text.lstrip()), last
+    place = 0
+    while place < len(text):
+        piece = _piece(text, place, closing)
+        if piece is None:
+            blank = _BLANK.match(text, place)
+            place = blank.end() if blank else place + 1
+            continue
+        if piece.kind == "word":
+            piece = _of_word(piece, ends)
+        if piece.kind != "word" or piece.text or piece.is_refused:
+            yield piece
+        place = piece.end
+
+
+def _piece(text: str, place: int, closing: dict[int, int]) -> Piece | None:
+    """Return what begins here, or None where it is nothing."""
+    first = text[place]
+    if place in closing:
+        end = closing[place]
+        return Piece("phrase", text[place + 1 : end], place, end + 1)
+    if first in _OPEN or first in _CLOSE:
+        kind: Kind = "open" if first in _OPEN else "close"
+        return Piece(kind, first, place, place + 1)
+    word = _WORD.match(text, place)
+    if word is None:
+        return None
+    if first in _MINUS:
+        if _is_minus(text, place):
+            return Piece("not", first, place, place + 1)
+        dashes = _DASHES.match(text, place)
+        if dashes is None or len(dashes[0]) == 1:
+            # One alone is a dash between words; several were meant for something.
+            return None
+        return Piece("stray", dashes[0], place, dashes.end())
+    field = _field(text, place, closing)
+    return field or Piece("word", word[0], place, word.end())
+
+
+def _is_minus(text: str, place: int) -> bool:
+    """Whether a minus stands before a thing and not between two."""
+    if place + 1 == len(text):
+        return False
+    before, after = text[place - 1 : place], text[place + 1]
+    if before and not (before.isspace() or before in _OPEN):
+        return False
+    return after.isalnum() or after in f"_{_QUOTES}{_OPEN}"
+
+
+def _field(text: str, place: int, closing: dict[int, int]) -> Piece | None:
+    match = _FIELD.match(text, place)
+    if match is None or not _is_field(match["name"]):
+        return None
+    name, begins = match["name"], match.end()
+    end = closing.get(begins - 1) if match["quote"] else None
+    if end is not None:
+        return Piece("field", text[begins:end], place, end + 1, name, is_quoted=True)
+    value = _WORD.match(text, begins)
+    return Piece("field", value[0], place, value.end(), name) if value else None
+
+
+def _is_field(name: str) -> bool:
+    return name in FIELDS or name.startswith(METADATA)
+
+
+def _of_word(piece: Piece, ends: tuple[int, int]) -> Piece:
+    """Return the operator or pattern that a word is, or the word without its `?`.
+
+    `ends` are where the question begins, and its last letter or digit.
+    """
+    word = piece.text
+    bare = word.rstrip("?")
+    if bare in _OPERATORS:
+        return replace(piece, kind=_OPERATORS[bare])
+    asks = len(word) - len(bare)
+    is_alone = piece.start <= ends[0] and ends[1] < piece.end
+    is_asked = asks == 1 and ends[1] < piece.end and not is_alone
+    has_wild = "?" in bare or (asks and not is_asked)
+    tells = any(sign.isalnum() for sign in word)
+    if "*" in word or (has_wild and _NAMED.search(bare)):
+        if tells:
+            return replace(piece, kind="pattern")
+        return replace(piece, text="", is_refused="*" in word)
+    # Within a word, where only a name may have one; at its end it asks.
+    return replace(piece, text=bare, is_refused=tells and "?" in bare)

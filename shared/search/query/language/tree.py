@@ -1,0 +1,149 @@
+"""What a question asks for, as a tree that travels as JSON with its plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
+
+from shared.search.jobs.outcome import Diagnostic
+from shared.search.query.filters.filters import Filters
+
+_OF_NAMES = re.compile(r"[\d:_.]")
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Neighbouring plain words, analysed together: `HCM 03` is one name."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """What stood in quotes."""
+
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The beginning of a word, or a name with `*` and `?` in it."""
+
+    text: str
+    start: int
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is written as names are: words have no such signs in them."""
+        return _OF_NAMES.search(self.text) is not None
+
+    @property
+    def is_beginning(self) -> bool:
+        """Whether it is a word as far as it goes, which has a meaning by itself."""
+        return self.text.rstrip("*").isalpha()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an entry, as the filters that it must pass."""
+
+    filters: Filters
+    start: int
+    name: str
+    # The whole of it, `author:smith`.
+    written: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """What no hit may match."""
+
+    part: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of these, two at least."""
+
+    parts: tuple[Node, ...]
+    # AND was written: no part may be given up so that more is found.
+    is_written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of these, two at least."""
+
+    parts: tuple[Node, ...]
+
+
+Node: TypeAlias = Words | Phrase | Pattern | Field | Not | And | Or
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A question as it was understood; None: nothing was asked for."""
+
+    tree: Node | None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def fields(node: Node) -> Iterator[Filters]:
+    """Yield the filters of every field, negated or not, in the order of the text."""
+    match node:
+        case Field(filters):
+            yield filters
+        case Not(part):
+            yield from fields(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from fields(part)
+        case Words() | Phrase() | Pattern():
+            return
+
+
+def to_values(node: Node) -> dict[str, Any]:
+    """Return a tree as the values of JSON."""
+    match node:
+        case Words(text, start):
+            return {"words": text, "start": start}
+        case Phrase(text, start):
+            return {"phrase": text, "start": start}
+        case Pattern(text, start):
+            return {"pattern": text, "start": start}
+        case Field(filters, start, name, written):
+            said = {"field": name, "start": start, "written": written}
+            return {**said, "filters": asdict(filters)}
+        case Not(part):
+            return {"not": to_values(part)}
+        case And(parts, is_written):
+            listed = [to_values(part) for part in parts]
+            return {"and": listed, "is_written": is_written}
+        case Or(parts):
+            return {"or": [to_values(part) for part in parts]}
+
+
+def from_values(values: Mapping[str, Any]) -> Node:
+    """Read a tree back."""
+    match values:
+        case {"words": text, "start": start}:
+            return Words(text, start)
+        case {"phrase": text, "start": start}:
+            return Phrase(text, start)
+        case {"pattern": text, "start": start}:
+            return Pattern(text, start)
+        case {"field": name, "start": start, "written": written, "filters": filters}:
+            return Field(Filters.from_values(filters), start, name, written)
+        case {"not": part}:
+            return Not(from_values(part))
+        case {"and": parts, "is_written": is_written}:
+            return And(tuple(map(from_values, parts)), is_written)
+        case {"or": parts}:
+            return Or(tuple(map(from_values, parts)))
+        case _:
+            message = f"no part of a question: {sorted(values)}"
+            raise ValueError(message)

@@ -1,0 +1,93 @@
+"""A tree as text again: as it could be typed, or what of it has a meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.search.query.language import fields
+from shared.search.query.language.tree import (
+    And,
+    Field,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Words,
+)
+
+
+def text_of(node: Node | None) -> str:
+    """Return a question that is understood as this tree."""
+    match node:
+        case None:
+            return ""
+        case Phrase(text):
+            return f'"{text}"'
+        case Field(filters, name=name, written=written) if (
+            name in fields.DATES or filters.ranges
+        ):
+            # In quotes, so that no word behind it is taken for a part of the date.
+            value = written.removeprefix(f"{name}:").strip('"')
+            return f'{name}:"{value}"'
+        case Field(written=written):
+            return written
+        case Not(part):
+            return f"NOT {_grouped(part, alone=True)}"
+        case And(parts, is_written):
+            between = " AND " if is_written else " "
+            return between.join(_all(parts, is_written=is_written))
+        case Or(parts):
+            return " OR ".join(text_of(part) for part in parts)
+        case _:
+            return node.text
+
+
+def wanted_text(node: Node | None) -> str:
+    """Return the words asked for; what is excluded has no meaning to compare.
+
+    Nor has a name with gaps in it: `SR:C??-RF*` stands for many, and is like none.
+    """
+    texts = (
+        one.text.replace("*", "")
+        for one in _wanted(node)
+        if not isinstance(one, Pattern) or one.is_beginning
+    )
+    return " ".join(text for text in texts if text)
+
+
+def wants(node: Node | None) -> bool:
+    """Whether anything is to be found, by its meaning or only as it is written."""
+    return any(one.text.replace("*", "") for one in _wanted(node))
+
+
+def _all(parts: tuple[Node, ...], *, is_written: bool) -> Iterator[str]:
+    before: Node | None = None
+    for part in parts:
+        # Side by side, words would be one name.
+        touch = isinstance(before, Words) and isinstance(part, Words)
+        text = text_of(part)
+        yield f"({text})" if touch and not is_written else _grouped(part)
+        before = part
+
+
+def _grouped(node: Node, *, alone: bool = False) -> str:
+    text = text_of(node)
+    is_group = isinstance(node, And | Or)
+    is_group |= alone and isinstance(node, Words) and " " in node.text
+    return f"({text})" if is_group else text
+
+
+def _wanted(
+    node: Node | None, *, is_wanted: bool = True
+) -> Iterator[Words | Phrase | Pattern]:
+    match node:
+        case None | Field():
+            return
+        case Not(part):
+            yield from _wanted(part, is_wanted=not is_wanted)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _wanted(part, is_wanted=is_wanted)
+        case _ if is_wanted:
+            yield node

@@ -1,0 +1,78 @@
+"""Answers that are lists by time: of all that match, or of what passes the filters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from shared.errors import InvalidRequestError
+from shared.search.jobs.outcome import Diagnostic
+
+if TYPE_CHECKING:
+    from shared.search.query.plan import Limits, Plan, Question
+
+LISTING_MODULE = "newest"
+
+# By time, hits are all that match, however many: no score leaves any of them out.
+Sort = Literal["relevance", "newest", "oldest"]
+
+# `true` is what is done without a word: said of a list it is no mistake to refuse.
+_UNRANKED = Diagnostic(
+    level="info",
+    source="rank",
+    code="rerank_skipped",
+    message="Results stand by time: nothing is reranked.",
+    category="search",
+)
+# What chooses or ranks: nothing of a list by time is chosen or ranked.
+_RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
+
+
+def listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
+    """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
+    first: Sort = "oldest" if question.sort == "oldest" else "newest"
+    if plan.asks_for_words:
+        if question.sort == "relevance" and not question.exhaustive:
+            return None
+        if plan.method == "semantic":
+            message = "By meaning nothing matches or not: this takes words."
+            path = "exhaustive" if question.exhaustive else "sort"
+            raise InvalidRequestError.field(path, "not_in_this_mode", message)
+        reasoning = f"all that match by words are listed, {first} first"
+    elif plan.filters or plan.tree is not None:
+        reasoning = (
+            f"there is nothing to find: what passes the filters is listed, {first}"
+            " first"
+        )
+    else:
+        reasoning = "a blank query without filters finds nothing"
+        return replace(plan, method="keyword", branches=(), reasoning=reasoning)
+    _refuse_unheard(question, limits, by_words=plan.asks_for_words)
+    notes = (*plan.diagnostics, _UNRANKED) if question.asks_rerank else plan.diagnostics
+    return replace(
+        plan,
+        method="keyword",
+        branches=(LISTING_MODULE,),
+        reasoning=reasoning,
+        diagnostics=notes,
+        sort=first,
+        exhaustive=question.exhaustive,
+        any_word=False,
+    )
+
+
+def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> None:
+    """Refuse what a list by time would not heed, by its name."""
+    if question.by_thread:
+        message = "A list by time, or of all that match, has every entry of a thread."
+        raise InvalidRequestError.field("collapse", "not_by_time", message)
+    if not by_words:
+        return
+    said = {name: question.ordering.get(name) for name in _RANKING}
+    said["modules"] = question.modules
+    others = {*limits.outside, *(one.name for one in limits.pipelines)}
+    said["mode"] = question.mode if question.mode in others else None
+    for name, value in said.items():
+        if value is not None and value is not False:
+            message = f"{name}: a list by time, or of all that match, heeds words only."
+            raise InvalidRequestError.field(name, "not_by_time", message)

@@ -1,0 +1,81 @@
+"""What a question says of names alone: whether it asks for nothing else, or for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shared.search.query.filters.filters import Filters
+from shared.search.query.language.tree import (
+    And,
+    Field,
+    Node,
+    Not,
+    Or,
+    Pattern,
+    Phrase,
+    Words,
+)
+from shared.text.analysis.tokens import scan
+from shared.text.facility.facility import Facility
+from shared.text.facts import METADATA
+from shared.vocabulary.expand import UNSTEMMED
+
+# Whoever writes more describes something, and reading it would hold up others.
+MAX_CHARACTERS = 200
+# Longer names has no entry.
+MAX_NUMBER_CHARACTERS = 255
+_SIGN = "#"
+# The facts that name something; others, as a level, tell of which sort an entry is.
+_NAMES = frozenset({"device", "system", "tag"})
+
+
+def names_all(node: Node | None, facility: Facility) -> bool:
+    """Whether nothing else is wanted; what is excluded or a filter does not count."""
+    found = [] if node is None else [*wanted_words(node)]
+    if sum(len(one.text) for one in found) > MAX_CHARACTERS:
+        return False
+    return bool(found) and all(_is_exact(one, facility) for one in found)
+
+
+def numbers(node: Node | None) -> tuple[str, ...]:
+    """Return what an entry may be called where one token is all that is asked for.
+
+    A token without a digit is a word. What is excluded or a filter does not count.
+    """
+    parts = node.parts if isinstance(node, And) else (node,)
+    wanted = [one for one in parts if not isinstance(one, Not | Field)]
+    if len(wanted) != 1 or not isinstance(wanted[0], Words):
+        return ()
+    text = wanted[0].text
+    has_digit = any(sign.isdecimal() for sign in text)
+    if not has_digit or len(text) > MAX_NUMBER_CHARACTERS or len(text.split()) > 1:
+        return ()
+    return tuple(dict.fromkeys((text, text.removeprefix(_SIGN))))
+
+
+def is_named(filters: Filters) -> bool:
+    """Whether what passes is what was named: a thing, a person, an entry or a value."""
+    named = (filters.people, filters.ids, filters.threads)
+    return any(one is not None for one in named) or any(
+        fact.any_of and (fact.field in _NAMES or fact.field.startswith(METADATA))
+        for fact in filters.facts
+    )
+
+
+def wanted_words(node: Node) -> Iterator[Words | Phrase | Pattern]:
+    """Yield what is asked for in words; nothing that is excluded, and no field."""
+    match node:
+        case Words() | Phrase() | Pattern():
+            yield node
+        case And(parts=parts) | Or(parts=parts):
+            for part in parts:
+                yield from wanted_words(part)
+
+
+def _is_exact(wanted: Words | Phrase | Pattern, facility: Facility) -> bool:
+    if isinstance(wanted, Pattern):
+        # `inject*` stands for words, `SR:C??-RF*` for names.
+        return wanted.is_name
+    tokens = [*scan(wanted.text, UNSTEMMED, facility)]
+    is_phrase = isinstance(wanted, Phrase)
+    return bool(tokens) and all(is_phrase or token.is_name for token in tokens)

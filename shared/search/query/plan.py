@@ -1,0 +1,394 @@
+"""From a question to a plan: what is searched, for whom, until when; no I/O."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from shared.access.scope import Scope
+from shared.errors import InvalidRequestError, ModuleNotEnabledError
+from shared.glossary.synonyms import Pairs
+from shared.search.jobs.compatibility import known, told
+from shared.search.jobs.outcome import FACETS, Diagnostic
+from shared.search.query import (
+    branch_choice,
+    facet_request,
+    intent,
+    list_by_time,
+    modes,
+    name_query,
+)
+from shared.search.query.facet_request import Counting
+from shared.search.query.fault import Fault
+from shared.search.query.filters import filters
+from shared.search.query.filters.filters import Filters
+from shared.search.query.filters.time_range import Applied
+from shared.search.query.intent import Intent
+from shared.search.query.language import grammar, required_fields, tree, tree_text
+from shared.search.query.language.tree import Node
+from shared.search.query.list_by_time import LISTING_MODULE, Sort
+from shared.search.query.ordering import SHIPPED, Ordering
+from shared.search.query.result_detail import WHOLE, Amount
+from shared.search.query.times import resolve_times
+from shared.search.query.times.without_times import Elsewhen
+from shared.text.facility.facility import PLAIN, Facility
+from shared.times.calendar import NO_CLOCK, Clock
+from shared.vocabulary.expand import ALIKE
+
+MIN_WINDOW = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search as it was asked, aliases resolved and texts admitted."""
+
+    query: str
+    mode: str = "auto"
+    # None: the setting's.
+    limit: int | None = None
+    filters: Mapping[str, object] | None = None
+    deadline_ms: int | None = None
+    fault: Fault | None = None
+    # Fields of `Ordering` that this request sets itself.
+    ordering: Mapping[str, object] = field(default_factory=dict)
+    # Where it is asked, what was done there last, and what it goes on from.
+    ambient: Mapping[str, Any] = field(default_factory=dict)
+    session_id: str | None = None
+    # How alike a word must be to one that nobody has written; None: the setting's.
+    fuzzy_threshold: float | None = None
+    debug: bool = False
+    sort: Sort = "relevance"
+    # By what all that match are counted, too.
+    facets: Sequence[str] = ()
+    # All that match by words and nothing else, counted; no window, no fallback.
+    exhaustive: bool = False
+    # The search modules that are asked; None: the mode's.
+    modules: Sequence[str] | None = None
+    # Of a thread its best entry alone.
+    by_thread: bool = False
+    # For modules of other packages, by name.
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    # Whether it says that what is done anyway is to be done: `rerank: true`.
+    asks_rerank: bool = False
+    # How much the answer tells of its results.
+    amount: Amount = WHOLE
+    any_word: bool = False  # is enough, although no other branch asks besides
+    read_by_model: bool = False  # if one is installed, although one branch finds all
+    request: Mapping[str, object] | None = None  # as it was given
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Which settings bound a plan, and what is there to search with."""
+
+    opensearch: bool = True
+    enabled: frozenset[str] = frozenset({"keyword", "semantic"})
+    # Search modules of other packages that are switched on.
+    outside: frozenset[str] = frozenset()
+    # Pipelines that are switched on, each a mode of its own name.
+    pipelines: tuple[modes.Mode, ...] = ()
+    max_query_chars: int = 1000
+    max_query_chars_hard: int = 10_000
+    max_window: int = 500
+    default_limit: int = 10
+    max_limit: int = 100
+    max_filter_values: int = 100
+    max_terms: int = 64
+    any_word: bool = False
+    rrf_k: int = 60
+    ordering: Ordering = SHIPPED
+    facet_max_matches: int = facet_request.MAX_MATCHES
+    facet_budget_ms: int = facet_request.BUDGET_MS
+    acl_honesty: bool = False
+    fuzzy_threshold: float | None = ALIKE
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a worker needs to know of a search."""
+
+    query: str
+    asked: str
+    method: str
+    reasoning: str
+    # Names of search modules, one branch each; none when there is nothing to ask.
+    branches: tuple[str, ...]
+    limit: int
+    window: int
+    filters: Filters
+    scope: Scope
+    deadline_ms: int
+    rrf_k: int = 60
+    max_terms: int = 64
+    ordering: Ordering = SHIPPED
+    fault: Fault | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    # The question as it was understood, but for the fields that became filters.
+    tree: Node | None = None
+    intent: Intent = "lookup"
+    # Whether the answer tells how it came about.
+    debug: bool = False
+    # When hits were written, and by which words; when they happened; whether words of
+    # the question said so; what to ask where they may mean two times.
+    times: tuple[Applied, ...] = ()
+    happened: tuple[Applied, ...] = ()
+    is_inferred: bool = False
+    asks: tuple[str, ...] = ()
+    # What those words keep out is found by this.
+    elsewhen: Elsewhen | None = None
+    # Of the facility's clocks, for what is said of times.
+    zone: str = "UTC"
+    # Of the settings that an order depends on.
+    config_hash: str = ""
+    # The job that is asked again.
+    replay_of: str | None = None
+    # Of a listing: which end it begins with.
+    sort: Sort = "relevance"
+    # What a branch of its own counts, if anything.
+    counting: Counting | None = None
+    # Whether the hits are all that match as it is asked, and are counted.
+    exhaustive: bool = False
+    # Of a thread its best entry alone is shown.
+    by_thread: bool = False
+    # How much the answer tells of its results.
+    amount: Amount = WHOLE
+    # What modules of other packages are given, checked against what they say they take.
+    parameters: Mapping[str, float | str | bool | None] = field(default_factory=dict)
+    # Whether words are searched in Postgres because OpenSearch is switched off.
+    without_opensearch: bool = False
+    # Whether the answer says how many match that the caller may not see.
+    acl_honesty: bool = False
+    # How alike a word must be to the one that nobody has written; None: none stands in.
+    fuzzy_threshold: float | None = ALIKE
+    any_word: bool = False  # is enough from the first, not only where all find none
+    by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
+    request: Mapping[str, object] | None = None  # as it was given
+    # What its words are searched as by the glossary that was approved by then.
+    glossary: Pairs = ()
+
+    @property
+    def searching(self) -> tuple[str, ...]:
+        """Return the branches that find hits."""
+        return tuple(name for name in self.branches if name != FACETS)
+
+    def instead_of(self, branch: str) -> str | None:
+        """Return the module in whose place a branch searches from the start, if any."""
+        first, second = branch_choice.KEYWORD_MODULES
+        return first if self.without_opensearch and branch == second else None
+
+    @property
+    def is_listing(self) -> bool:
+        """Whether hits stand by time, and none of all that match is left out."""
+        return LISTING_MODULE in self.branches
+
+    @property
+    def asks_for_words(self) -> bool:
+        """Whether there is anything to find, and not only to filter or exclude."""
+        return tree_text.wants(self.tree)
+
+    def to_json(self) -> str:
+        """Return the plan as it travels and is stored."""
+        values = told(self)
+        values["tree"] = None if self.tree is None else tree.to_values(self.tree)
+        values["elsewhen"] = self.elsewhen and self.elsewhen.to_values()
+        return json.dumps(values, separators=(",", ":"), default=told)
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Read a plan back."""
+        return cls.from_values(json.loads(text))
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Plan:
+        """Read a plan that was parsed already."""
+        raw = dict(values)
+        narrowed, fault = raw.pop("filters"), raw.pop("fault")
+        counted, elsewhen = raw.pop("counting", None), raw.pop("elsewhen", None)
+        # A job planned by the release before has none.
+        asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
+        return cls(
+            tree=None if asked is None else tree.from_values(asked),
+            times=tuple(Applied(**one) for one in raw.pop("times", ())),
+            happened=tuple(Applied(**one) for one in raw.pop("happened", ())),
+            asks=tuple(raw.pop("asks", ())),
+            scope=_scope(raw.pop("scope")),
+            filters=Filters.from_values(narrowed),
+            ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
+            fault=Fault(**fault) if fault else None,
+            counting=Counting.from_values(counted) if counted else None,
+            elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
+            amount=Amount.from_values(raw.pop("amount", {})),
+            branches=tuple(raw.pop("branches")),
+            glossary=tuple((term, form) for term, form in raw.pop("glossary", ())),
+            diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
+            **known(cls, raw),
+        )
+
+
+def make_plan(
+    question: Question,
+    scope: Scope,
+    limits: Limits,
+    clock: Clock = NO_CLOCK,
+    facility: Facility = PLAIN,
+) -> Plan:
+    """Return what is to be done, or refuse what cannot be; the same every time."""
+    chosen = modes.choose(
+        question.mode, limits.enabled, limits.outside, limits.pipelines
+    )
+    text, diagnostics = _bounded(question.query, limits)
+    given = question.filters or {}
+    narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
+    parsed = grammar.parse(text, clock)
+    lifted = required_fields.lift(parsed.tree, narrowed)
+    timed = resolve_times.take(lifted, given, text, clock)
+    asked = timed.tree
+    deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
+    is_exact = name_query.names_all(asked, facility)
+    if is_exact and _is_open(question, chosen):
+        chosen = modes.by_words(chosen)
+        # What is asked for in time is taken whatever the question's words are.
+        if question.deadline_ms is None:
+            deadline_ms = chosen.mode.deadline_ms
+    else:
+        chosen = modes.short_of(chosen, intent.calls_for(asked, text))
+    limit = limits.default_limit if question.limit is None else question.limit
+    if limit > limits.max_limit:
+        message = f"limit: at most {limits.max_limit} results are returned."
+        raise InvalidRequestError.field("limit", "less_than_equal", message)
+    window = max(MIN_WINDOW, min(2 * limit, limits.max_window))
+    branches = branch_choice.branches(
+        chosen, limits.outside, question.modules, opensearch=limits.opensearch
+    )
+    plan = Plan(
+        query=text,
+        asked=chosen.asked,
+        method=chosen.mode.name,
+        reasoning=chosen.reasoning,
+        branches=branches,
+        limit=limit,
+        window=window,
+        filters=timed.filters,
+        scope=scope,
+        deadline_ms=deadline_ms,
+        rrf_k=limits.rrf_k,
+        max_terms=limits.max_terms,
+        ordering=_ordering(question, limits, len(branches)),
+        fault=question.fault,
+        diagnostics=(*diagnostics, *parsed.diagnostics),
+        tree=asked,
+        intent=intent.of(asked, text, is_exact=is_exact),
+        debug=question.debug,
+        times=timed.applied,
+        happened=timed.happened,
+        is_inferred=timed.inferred,
+        asks=timed.questions,
+        elsewhen=timed.elsewhen,
+        zone=clock.zone,
+        by_thread=question.by_thread,
+        amount=question.amount,
+        without_opensearch=not limits.opensearch,
+        acl_honesty=limits.acl_honesty,
+        fuzzy_threshold=_alike(question, limits),
+        any_word=limits.any_word
+        and (question.any_word or branch_choice.is_leg(chosen, branches)),
+        by_field=any(name_query.is_named(one.filters) for one in lifted.fields),
+    )
+    facet_request.check(question.facets)
+    return _counted(
+        list_by_time.listed(plan, question, limits) or plan, question, limits, clock
+    )
+
+
+def _is_open(question: Question, chosen: modes.Chosen) -> bool:
+    """Whether nothing in the request needs the branches of a hybrid search."""
+    named = question.ordering.keys() & {"similarity_threshold", "by_model"}
+    return modes.is_open(chosen) and question.modules is None and not named
+
+
+def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Plan:
+    """Return the plan with a branch for its facets, if any are asked for."""
+    if not question.facets or not plan.branches:
+        return plan
+    asked = Counting(
+        tuple(question.facets),
+        clock.zone,
+        clock.day_starts.isoformat(),
+        limits.facet_max_matches,
+        limits.facet_budget_ms,
+    )
+    return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
+
+
+def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
+    asked, ours = dict(question.ordering), limits.ordering
+    if asked.get("rerank") and not ours.rerank:
+        message = "Reranking is switched off here (`reranking.enabled`)."
+        raise ModuleNotEnabledError(message, module_name="rerank")
+    if asked.get("by_model") and not ours.reads(asked.get("late")):
+        message = "No such model is installed here (`reranking.model`)."
+        raise ModuleNotEnabledError(message, module_name="rerank", available=ours.legal)
+    # Unasked, a model reads what several branches have found.
+    by_model = ours.by_model and (branches > 1 or question.read_by_model)
+    if asked.get("rerank") is False:
+        by_model = False
+    ordering = replace(ours, by_model=by_model)
+    return replace(ordering, **asked)  # type: ignore[arg-type]
+
+
+def _alike(question: Question, limits: Limits) -> float | None:
+    """Return how alike a word must be to stand in for another; None: none does."""
+    asked = question.fuzzy_threshold
+    if asked is None:
+        return limits.fuzzy_threshold
+    if limits.fuzzy_threshold is None:
+        message = "Misspelt words are not looked up here (`keyword.fuzzy`)."
+        raise ModuleNotEnabledError(message, module_name="fuzzy_threshold")
+    if question.exhaustive:
+        message = "fuzzy_threshold: all that match is never widened to other words."
+        raise InvalidRequestError.field("fuzzy_threshold", "not_exhaustive", message)
+    return asked
+
+
+def _planned_before(query: str) -> Mapping[str, Any] | None:
+    parsed = grammar.parse(query).tree
+    return None if parsed is None else tree.to_values(parsed)
+
+
+def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:
+    if len(query) > limits.max_query_chars_hard:
+        message = f"A query has at most {limits.max_query_chars_hard} characters."
+        raise InvalidRequestError.field(
+            "query", "query_too_long", message, top_code="query_too_long"
+        )
+    if len(query) <= limits.max_query_chars:
+        return query, ()
+    note = Diagnostic(
+        level="warning",
+        source="query",
+        code="query_truncated",
+        message=f"Only the first {limits.max_query_chars} characters are searched for.",
+        category="query",
+    )
+    return query[: limits.max_query_chars], (note,)
+
+
+def _deadline_ms(asked: int | None, mode: modes.Mode) -> int:
+    if asked is None:
+        return mode.deadline_ms
+    most = 2 * mode.deadline_ms
+    if not modes.MIN_DEADLINE_MS <= asked <= most:
+        message = f"{mode.name} takes {modes.MIN_DEADLINE_MS} to {most}."
+        raise InvalidRequestError.field("deadline_ms", "range", message)
+    return asked
+
+
+def _scope(values: Mapping[str, Any]) -> Scope:
+    listed = {name: _tuple(values[name]) for name in ("groups", "logbooks")}
+    return Scope(**{**values, **listed, "allowed": frozenset(values["allowed"])})
+
+
+def _tuple(listed: list[str] | None) -> tuple[str, ...] | None:
+    return None if listed is None else tuple(listed)

@@ -1,0 +1,107 @@
+"""What bears on the order of a question's hits: the things that it names, and the day.
+
+Beside them where it is asked, what was done there last, and what the session asked
+before. Known before anything is searched, and kept in the plan: whoever ranks, and
+ranks again, counts alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shared.search.query import branch_choice, entities, page_context
+from shared.search.query.entities import Entity
+from shared.search.query.filters.fact_filters import Wanted
+from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
+from shared.search.query.plan import Plan
+from shared.text import facts
+from shared.text.analysis.analyser import IDENT_PREFIX
+from shared.text.facility.devices import DEVICE
+from shared.text.facility.facility import Facility
+from shared.text.facts import MARK, THINGS
+from shared.times.calendar import Clock
+
+# What is named in other ways than by a name: a size, a person, a place.
+_NO_NAMES = frozenset(
+    {
+        *(entities.PERSON, entities.QUANTITY, entities.ENTRY),
+        *(entities.SOURCE, entities.THREAD),
+    }
+)
+# Of a question that names more, each of them says little.
+MAX_TERMS = 64
+
+
+def ordered(
+    plan: Plan, facility: Facility, clock: Clock, ambient: Mapping[str, Any]
+) -> Ordering:
+    """Return how a plan's hits are put in order, with all that bears on it."""
+    ordering = plan.ordering
+    if plan.is_listing or not plan.branches:
+        return ordering
+    if ordering.half_lives and clock.today is not None:
+        ordering = replace(ordering, day=clock.today.isoformat())
+    near = {SCOPED: _devices(ordering.scope.get("devices", ()))}
+    # Of what words alone find, all has the names that are asked for.
+    by_words = set(plan.searching) <= {*branch_choice.KEYWORD_MODULES}
+    if not by_words and ordering.entity_factor != 1.0:
+        near |= _near(plan, facility)
+    if ambient and ordering.session_factor != 1.0:
+        around = page_context.around(ambient, clock.now, facility)
+        near[CARRIED] = _terms(around.named)
+        ordering = replace(ordering, places=around.places)
+    return replace(ordering, near=_bounded(near))
+
+
+def carried(ordering: Ordering, terms: Sequence[str]) -> Ordering:
+    """Return an ordering in which what a session asked before counts, too."""
+    known = ordering.near.get(CARRIED, ())
+    near = {**ordering.near, CARRIED: [*dict.fromkeys((*known, *terms))]}
+    return replace(ordering, near=_bounded(near))
+
+
+def carries(plan: Plan, facility: Facility) -> list[str]:
+    """Return what the next question of a session takes with it from this one."""
+    return _terms(entities.named(plan, facility))[:MAX_TERMS]
+
+
+def _near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
+    said = [*entities.said(plan, facility)]
+    devices = (
+        other
+        for one in said
+        if one.kind == DEVICE
+        for other in facility.things.next_to(one.canonical)
+    )
+    return {NAMED: _terms(said), BESIDE: _devices(devices)}
+
+
+def _bounded(near: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Return so many terms of each way, each of them in the nearest one alone."""
+    named = near.get(NAMED, ())
+    found = {
+        how: [one for one in terms if how in {NAMED, SCOPED} or one not in named]
+        for how, terms in near.items()
+    }
+    return {how: terms[:MAX_TERMS] for how, terms in found.items() if terms}
+
+
+def _devices(names: Iterable[str]) -> list[str]:
+    found = (Entity(DEVICE, one, facts.key(DEVICE, one)) for one in names)
+    return _terms(found)
+
+
+def _terms(found: Iterable[Entity]) -> list[str]:
+    """Return the terms that an entry has which names one of these."""
+    terms: list[str] = []
+    for one in found:
+        if one.kind in _NO_NAMES:
+            continue
+        if one.kind in THINGS:
+            found_by = Wanted.terms(one.kind, (one.canonical,))
+            terms += (MARK + term for term in found_by)
+        else:
+            terms += (one.canonical, IDENT_PREFIX + one.canonical)
+    return list(dict.fromkeys(terms))

@@ -1,0 +1,188 @@
+"""Times taken out of the words of a question, so that only the rest is searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.search.query.language.tree import And, Node, Not, Words
+from shared.text.words import function_words
+from shared.times import time_ambiguity, time_phrases
+from shared.times.calendar import Clock
+from shared.times.time_ambiguity import Stretch
+from shared.times.time_phrases import Reading
+
+# A question says its time in a few words: of a long text no more is looked at.
+MAX_LOOKS = 64
+_HAPPENED = ("happened", "occurred")
+# What only asks: beside a time and nothing else it is no word to be found.
+_ASKING = frozenset(
+    (
+        *("what", "which", "who", "when", "where", "did", "do", "does", *_HAPPENED),
+        *("any", "anything", "everything", "show", "list", "find", "give"),
+        *("me", "us", "entry", "entries", "there", "all"),
+    )
+)
+_SIGNS = ",;.:!?()[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Words that were a time, where they stood, and what they mean."""
+
+    words: str
+    start: int
+    reading: Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What is left of a question, and the times that stood in it."""
+
+    tree: Node | None
+    times: tuple[Taken, ...] = ()
+
+
+def take(tree: Node | None, text: str, clock: Clock) -> Heard:
+    """Return a question without its times; below OR and NOT words stay as they are."""
+    if clock.now is None:
+        return Heard(tree)
+    taken: list[Taken] = []
+    match tree:
+        case Words():
+            left = joined([*_rest(tree, text, clock, taken)])
+        case And(parts, is_written):
+            some: list[Node] = []
+            for place, part in enumerate(parts):
+                if isinstance(part, Words):
+                    before = parts[place - 1] if place else None
+                    some += _rest(
+                        part,
+                        text,
+                        clock,
+                        taken,
+                        is_refused=_is_begun(before, clock),
+                        is_end=place + 1 == len(parts),
+                    )
+                else:
+                    some.append(part)
+            left = joined(some, is_written=is_written)
+        case _:
+            return Heard(tree)
+    if not taken:
+        return Heard(tree)
+    return Heard(None if _only_asks(left) else left, tuple(taken))
+
+
+def joined(parts: Sequence[Node], *, is_written: bool = False) -> Node | None:
+    """Return all of these as one node; None where there are none."""
+    if len(parts) > 1:
+        return And(tuple(parts), is_written)
+    return parts[0] if parts else None
+
+
+def _rest(
+    node: Words,
+    text: str,
+    clock: Clock,
+    taken: list[Taken],
+    *,
+    is_refused: bool = False,
+    is_end: bool = True,
+) -> Iterator[Words]:
+    """Yield the words between times: what a time stood between is not one name."""
+    words = node.text.split()
+    places = [*_places(words, text, node.start)]
+    found = [*_stretches(words, clock, is_end=is_end)]
+    refused = 0 if is_refused else None
+    for one in found:
+        if text[: places[one.first]].rstrip().endswith(("-", "\u2212")):
+            refused = one.first
+    first = 0
+    for one in time_ambiguity.sure(words, found, refused, clock):
+        said = " ".join(words[one.first : one.after]).rstrip(_SIGNS)
+        taken.append(Taken(said, places[one.first], one.reading))
+        # What joins two times is no word to be found.
+        if first < one.first and (first == 0 or not _joins(words[first : one.first])):
+            yield Words(" ".join(words[first : one.first]), places[first])
+        first = one.after
+    if first == 0:
+        yield node
+    elif first < len(words):
+        yield Words(" ".join(words[first:]), places[first])
+
+
+def _joins(words: list[str]) -> bool:
+    return len(words) == 1 and words[0].lower().strip(_SIGNS) in time_ambiguity.JOINS
+
+
+def _stretches(words: list[str], clock: Clock, *, is_end: bool) -> Iterator[Stretch]:
+    """Yield every stretch of words that may be a time, the longest at each place."""
+    begins = time_phrases.first_words(clock)
+    looks = place = 0
+    while place < len(words) and looks < MAX_LOOKS:
+        found = None
+        if _may_begin(words, place, begins):
+            looks += 1
+            found = _longest(words, place, clock, is_end=is_end)
+        if found is not None:
+            yield found
+        place = found.after if found else place + 1
+
+
+def _is_begun(before: Node | None, clock: Clock) -> bool:
+    """Whether what is negated is the beginning of a time: `-last night`."""
+    match before:
+        case Not(Words(text)):
+            words = text.split()
+            return _may_begin(words, len(words) - 1, time_phrases.first_words(clock))
+        case _:
+            return False
+
+
+def _may_begin(words: list[str], place: int, begins: frozenset[str]) -> bool:
+    plain = time_phrases.plain(words[place : place + 1])
+    if plain in _HAPPENED and place and words[place - 1].lower() in _ASKING:
+        # `what happened yesterday` asks for all that was written, not for its time.
+        return False
+    # In English a word may be several: `Nachtschicht`.
+    first = plain.partition(" ")[0]
+    return first in begins or first.isdigit()
+
+
+def _longest(
+    words: list[str], place: int, clock: Clock, *, is_end: bool
+) -> Stretch | None:
+    for after in range(min(len(words), place + time_phrases.MAX_WORDS), place, -1):
+        said = time_phrases.plain(words[place:after])
+        reading = time_phrases.read(said, clock, is_end=is_end and after == len(words))
+        if reading is not None:
+            return Stretch(place, after, reading)
+    return None
+
+
+def _places(words: list[str], text: str, start: int) -> Iterator[int]:
+    """Yield where each word stands in the question."""
+    place = start
+    for word in words:
+        found = text.find(word, place)
+        place = place if found < 0 else found
+        yield place
+        place += len(word)
+
+
+def _only_asks(node: Node | None) -> bool:
+    match node:
+        case None:
+            return True
+        case Words(text):
+            plain = [time_phrases.plain([word]).strip(_SIGNS) for word in text.split()]
+            return all(
+                word in _ASKING or function_words.joins(word, "en")
+                for word in plain
+                if word
+            )
+        case And(parts):
+            return all(_only_asks(part) for part in parts)
+        case _:
+            return False

@@ -1,0 +1,248 @@
+"""When hits were written or happened: what filters, fields and words say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TypeAlias
+from zoneinfo import ZoneInfo
+
+from shared.search.query.filters import filters, time_range
+from shared.search.query.filters.filters import Filters
+from shared.search.query.filters.time_range import NAMES, Applied
+from shared.search.query.language import fields, tree_text
+from shared.search.query.language.required_fields import Lifted
+from shared.search.query.language.tree import And, Field, Node, Or
+from shared.search.query.times import extract_times
+from shared.search.query.times.extract_times import Heard, Taken
+from shared.search.query.times.without_times import Elsewhen
+from shared.times import date_expressions, time_phrases
+from shared.times.calendar import Clock, Span
+
+_MAX_QUESTIONS = 2
+
+# One interval, or several of which a hit lies in any.
+_Window: TypeAlias = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A question without the words of its time, and what that time is."""
+
+    tree: Node | None
+    filters: Filters
+    applied: tuple[Applied, ...] = ()
+    # In which it happened or was written: most entries do not say when it happened.
+    happened: tuple[Applied, ...] = ()
+    # Whether words were read as a time.
+    inferred: bool = False
+    # What to ask back where a wall time is two moments.
+    questions: tuple[str, ...] = ()
+    # What is asked for without those words; None: there are none, or nothing else.
+    elsewhen: Elsewhen | None = None
+
+
+def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -> Timed:
+    """Return what is left to be found, and the intervals that hits lie in."""
+    found = extract_times.take(lifted.tree, text, clock)
+    spans = [one.reading.span for one in found.times if not one.reading.is_event]
+    windows = _windows(spans)
+    is_dated = lifted.filters.since or lifted.filters.until or any(_given(given, clock))
+    if windows is None or _is_doubtful(found.times, is_dated=bool(is_dated)):
+        found, windows = Heard(lifted.tree), []
+    written = [one for one in found.times if not one.reading.is_event]
+    happened = [one for one in found.times if one.reading.is_event]
+    typed = [
+        (one.written, span)
+        for one in lifted.fields
+        if (span := _typed(one, clock)) is not None and span.again
+    ]
+    said = " ".join([*_said(lifted, given), *(one.words for one in written)])
+    # What is typed holds whatever was read beside it.
+    given_ones = [span.each for _, span in typed]
+    tree, narrowed = _narrowed(found.tree, lifted.filters, given_ones, said)
+    elsewhen = None
+    if tree is not None and found.times and tree_text.wants(tree):
+        elsewhen = Elsewhen(tree, narrowed)
+    tree, narrowed = _narrowed(tree, narrowed, windows, said)
+    several = [one for one in (*given_ones, *windows) if len(one) > 1]
+    for one in happened:
+        tree = _beside(tree, _event(one))
+    sure = [one.reading.confidence for one in written]
+    sure += [time_phrases.UNSURE for _ in typed]
+    asked = [(one.words, one.reading.span) for one in found.times]
+    asked += [*typed, *_given(given, clock)]
+    return Timed(
+        tree,
+        narrowed,
+        tuple(_applied(narrowed, several, clock.zone, said, min(sure, default=1.0))),
+        tuple(_events(happened, clock.zone)),
+        bool(found.times),
+        tuple(_question(*one, clock.zone) for one in asked if one[1].again)[
+            :_MAX_QUESTIONS
+        ],
+        elsewhen,
+    )
+
+
+def _narrowed(
+    tree: Node | None, narrowed: Filters, windows: Sequence[_Window], said: str
+) -> tuple[Node | None, Filters]:
+    """Return what is to be found in all of these, and what else a hit must be."""
+    for window in windows:
+        narrowed = narrowed.both(_all_of(window)) or narrowed
+        if len(window) > 1:
+            tree = _beside(tree, [_field(span, said) for span in window])
+    return tree, narrowed
+
+
+def _is_doubtful(times: Sequence[Taken], *, is_dated: bool) -> bool:
+    """Whether of several times one may be of any day, or two say when it happened.
+
+    Dates of fields and filters are times, too.
+    """
+    happened = [one for one in times if one.reading.is_event]
+    floating = any(one.reading.is_floating for one in times)
+    return len(happened) > 1 or (floating and len(times) + is_dated > 1)
+
+
+def _windows(spans: Sequence[Span]) -> list[_Window] | None:
+    """Return what must hold: every bound, and any of the others; None: nothing can."""
+    bounds = [one for one in spans if one.since is None or one.until is None]
+    others = [one for one in spans if one not in bounds]
+    since = max((one.since for one in bounds if one.since), default=None)
+    until = min((one.until for one in bounds if one.until), default=None)
+    if since and until and since >= until:
+        return None
+    each = dict.fromkeys(part for one in others for part in one.each)
+    within = tuple(
+        part
+        for part in each
+        if (part.until is None or since is None or since < part.until)
+        and (part.since is None or until is None or part.since < until)
+    )
+    if others and not within:
+        return None
+    return [(one,) for one in bounds] + ([within] if within else [])
+
+
+def _all_of(window: _Window) -> Filters:
+    """Return the filters of the interval from the first to the last of a window."""
+    since = [one.since for one in window if one.since]
+    until = [one.until for one in window if one.until]
+    return _filters(
+        Span(
+            min(since) if len(since) == len(window) else None,
+            max(until) if len(until) == len(window) else None,
+        )
+    )
+
+
+def _filters(span: Span) -> Filters:
+    return Filters(
+        since=time_range.written(span, is_first=True),
+        until=time_range.written(span, is_first=False),
+    )
+
+
+def _said(lifted: Lifted, given: Mapping[str, object]) -> Iterator[str]:
+    """Yield what the request says of the time: its filters, then its fields."""
+    for name, value in given.items():
+        if filters.ALIASES.get(name, name) in NAMES:
+            yield f"{name}={value}"
+    yield from (one.written for one in lifted.fields if one.name in fields.DATES)
+
+
+def _typed(one: Field, clock: Clock) -> Span | None:
+    """Return the interval of a field that is a date; None: it is another field."""
+    if one.name not in fields.DATES:
+        return None
+    value = one.written.removeprefix(f"{one.name}:").strip('"')
+    span = date_expressions.read(value, clock)
+    return span and date_expressions.bounded(one.name, span)
+
+
+def _given(given: Mapping[str, object], clock: Clock) -> Iterator[tuple[str, Span]]:
+    for name, value in given.items():
+        if filters.ALIASES.get(name, name) in NAMES:
+            for one in value if isinstance(value, list) else [value]:
+                span = (
+                    date_expressions.read(one, clock) if isinstance(one, str) else None
+                )
+                if span is not None:
+                    yield f"{name}={one}", span
+
+
+def _beside(left: Node | None, options: Sequence[Node]) -> Node:
+    """Return what is left with one more thing that every hit passes."""
+    more = Or(tuple(options))
+    if left is None:
+        return more
+    if isinstance(left, And):
+        return And((*left.parts, more), left.is_written)
+    return And((left, more))
+
+
+def _field(span: Span, said: str) -> Field:
+    words = said.removeprefix("date:").strip('"')
+    return Field(_filters(span), 0, "date", f"date:{words}")
+
+
+def _event(one: Taken) -> list[Node]:
+    """Return what happened then or was written then: most say only this."""
+    options: list[Node] = []
+    for span in one.reading.span.each:
+        was = _filters(span)
+        then = Filters(happened_since=was.since, happened_until=was.until)
+        options += [
+            Field(some, one.start, "date", f"date:{one.words}") for some in (then, was)
+        ]
+    return options
+
+
+def _applied(
+    narrowed: Filters, several: list[_Window], zone: str, said: str, sure: float
+) -> Iterator[Applied]:
+    """Yield the one interval that is left of all, or each of those it may be."""
+    if (narrowed.since, narrowed.until) == (None, None):
+        return
+    parts = [narrowed]
+    for window in several:
+        parts = [
+            both
+            for part in parts
+            for span in window
+            if (both := part.both(_filters(span))) is not None
+        ]
+    # Where nothing is left of any, that is what was searched.
+    left = [one for one in parts if _has_moment(one)] or [narrowed]
+    for one in left:
+        yield Applied(one.since, one.until, zone, said, sure)
+
+
+def _has_moment(one: Filters) -> bool:
+    return one.since is None or one.until is None or one.since < one.until
+
+
+def _events(happened: Sequence[Taken], zone: str) -> Iterator[Applied]:
+    for one in happened:
+        for span in one.reading.span.each:
+            some, sure = _filters(span), one.reading.confidence
+            yield Applied(some.since, some.until, zone, one.words, sure)
+
+
+def _question(words: str, span: Span, zone: str) -> str:
+    """Return what to ask of a wall time that comes twice."""
+    # A bound keeps the first as its beginning, and the second as its end.
+    begins = span.since or (span.until and span.until - span.again)
+    if begins is None:
+        return f"{words!r} comes twice: which is meant?"
+    there = ZoneInfo(zone)
+    first, second = (
+        f"{one.astimezone(there):%Y-%m-%d %H:%M %Z} ({one.astimezone(UTC):%H:%M} UTC)"
+        for one in (begins, begins + span.again)
+    )
+    return (
+        f"Clocks went back, and {words!r} comes twice: from {first}, or from {second}?"
+    )

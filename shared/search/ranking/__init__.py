@@ -1,0 +1,1 @@
+"""Pure ranking: fusion, factors, folding; no text and no I/O."""

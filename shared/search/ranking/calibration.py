@@ -1,0 +1,99 @@
+"""Raw scores to 0..1, each by a map named beside it, and how far to trust them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp
+from typing import Literal
+
+from shared.search.query.ordering import Ordering
+
+Calibration = Literal[
+    "rerank_sigmoid",
+    "linear_map",
+    "cosine_map",
+    "bm25_saturating",
+    "fused_minmax",
+    "none",
+]
+Confidence = Literal["high", "medium", "low", "none"]
+
+# What half of the best is worth half: the median top score, until it is measured.
+SATURATION = {"bm25": 10.0, "ts_rank": 0.1}
+MAP_OF_UNIT: dict[str, Calibration] = {
+    "bm25": "bm25_saturating",
+    "ts_rank": "bm25_saturating",
+    "cosine": "cosine_map",
+}
+
+
+# Of what was judged relevant in two collections, alike in both, 95 % lie above the
+# first cosine, three quarters above the second and one quarter above the third.
+COSINE_MAPS = {
+    "all-MiniLM-L6-v2-int8": ((0.235, 0.25), (0.395, 0.5), (0.595, 0.8)),
+}
+# The same of the linear score: one of meaning alone is 0.7 of its cosine at most.
+LINEAR_MAPS = {
+    "all-MiniLM-L6-v2-int8": ((0.18, 0.25), (0.33, 0.5), (0.585, 0.8)),
+}
+
+
+def clamped(score: float) -> float:
+    """Return a score within 0..1."""
+    return min(1.0, max(0.0, score))
+
+
+def sigmoid(logit: float, temperature: float) -> float:
+    """Return 1 / (1 + e^(-logit / T)): a half at 0, monotone."""
+    # Beyond, it is 0 or 1 anyway, and e^x has no number.
+    scaled = min(700.0, max(-700.0, logit / temperature))
+    return 1.0 / (1.0 + exp(-scaled))
+
+
+def saturating(score: float, half: float) -> float:
+    """Return s / (s + c): a half at c, always below 1, monotone."""
+    return score / (score + half) if score > 0 else 0.0
+
+
+def between(score: float, points: Sequence[tuple[float, float]]) -> float:
+    """Return the score on the line from (0, 0) through the points to (1, 1)."""
+    left, low = 0.0, 0.0
+    for right, high in (*points, (1.0, 1.0)):
+        if score < right:
+            return low + (high - low) * (max(score, 0.0) - left) / (right - left)
+        left, low = right, high
+    return 1.0
+
+
+def of_branch(score: float, unit: str, model: str | None = None) -> float:
+    """Return the calibrated score of one branch alone; an unknown unit stands as is."""
+    if unit in SATURATION:
+        return saturating(score, SATURATION[unit])
+    if unit != "cosine":
+        return clamped(score)
+    # What was not fitted stays as it is.
+    return between(score, COSINE_MAPS.get(model or "", ()))
+
+
+def of_linear(score: float, model: str | None) -> float:
+    """Return the calibrated linear score; monotone, so that the order stays."""
+    return between(score, LINEAR_MAPS.get(model or "", ()))
+
+
+def minmax(scores: Sequence[float], ceiling: float) -> list[float]:
+    """Return scores spread from 0 to the ceiling; equal ones all get the ceiling."""
+    if not scores:
+        return []
+    least, most = min(scores), max(scores)
+    if most == least:
+        return [ceiling] * len(scores)
+    return [ceiling * (score - least) / (most - least) for score in scores]
+
+
+def confidence(score: float, ordering: Ordering, *, exact: bool) -> Confidence:
+    """Return how far a hit is to be trusted; what was named exactly, fully."""
+    if exact or score >= ordering.high:
+        return "high"
+    if score >= ordering.medium:
+        return "medium"
+    return "low" if score >= ordering.low else "none"

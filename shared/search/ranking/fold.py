@@ -1,0 +1,67 @@
+"""Copies behind their best, and no source everywhere: the window as it is shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import chain, groupby
+from math import ceil
+
+from shared.search.ranking.ranked_hits import Ranked
+
+# So many of a series or group stay in the window: should the best be gone when a page
+# is read, the next stands for them all.
+SPARE_COPIES = 10
+
+# One hit, and those that stand behind it.
+Run = tuple[Ranked, ...]
+
+
+def arranged(
+    items: Sequence[Ranked], window: int, limit: int, source_share: float
+) -> tuple[Ranked, ...]:
+    """Return the first runs of a window, page by page.
+
+    While more than one source has hits, none has more than its share of a page; what
+    that left out comes back where the page stays short, and else on the next.
+    """
+    together: dict[str, list[Ranked]] = {}
+    for item in items:
+        together.setdefault(_key(item), []).append(item)
+    left: list[Run] = [tuple(alike[:SPARE_COPIES]) for alike in together.values()]
+    shown: list[Run] = []
+    while left and len(shown) < window:
+        if len({run[0].source for run in left}) == 1:
+            # Nobody is left for whom to make room.
+            shown += left
+            break
+        page = _page(left, limit, source_share)
+        shown += [left[number] for number in page]
+        taken = set(page)
+        left = [run for number, run in enumerate(left) if number not in taken]
+    return tuple(chain.from_iterable(shown[:window]))
+
+
+def runs(items: Sequence[Ranked]) -> list[Run]:
+    """Return the runs of a window: of each, the first that is left is shown."""
+    return [tuple(run) for _, run in groupby(items, _key)]
+
+
+def _page(left: Sequence[Run], limit: int, source_share: float) -> list[int]:
+    sources = [run[0].source for run in left]
+    most = ceil(source_share * limit) if len(set(sources)) > 1 else limit
+    chosen: list[int] = []
+    capped: list[int] = []
+    of_source: Counter[str] = Counter()
+    for number, source in enumerate(sources):
+        if len(chosen) == limit:
+            break
+        within = of_source[source] < most
+        (chosen if within else capped).append(number)
+        of_source[source] += within
+    return sorted([*chosen, *capped[: limit - len(chosen)]])
+
+
+def _key(item: Ranked) -> str:
+    # Of the last two the series: all of it says the same, and only some has copies.
+    return item.thread_id or item.series_id or item.group_id or item.entry_id

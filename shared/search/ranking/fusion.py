@@ -1,0 +1,84 @@
+"""Reciprocal rank fusion over entries, each by every branch's best chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import NamedTuple
+
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.ordering import Ordering
+from shared.search.ranking import calibration
+
+
+class Fused(NamedTuple):
+    """One entry, with its place and its best chunk in each branch."""
+
+    # By branch name, in the order of the plan.
+    hits: Mapping[str, Candidate]
+    ranks: dict[str, int]
+    contrib: dict[str, float]
+    # By unit: bm25, ts_rank, cosine.
+    scores: dict[str, float]
+    rrf: float
+    # A branch that knows the passage names the chunk; lexical hits rank as chunk 0.
+    shown: Candidate
+
+
+def rrf_contrib(place: int, k: int = 60, weight: float = 1.0) -> float:
+    """Return what the place in one list is worth; the first place is 1."""
+    return weight / (k + place)
+
+
+def weights(branches: Sequence[Outcome], ordering: Ordering) -> dict[str, float]:
+    """Return what each list weighs; where it is asked for, what its best hit is worth.
+
+    As it stands, never as a share of the others': so none loses by what another finds.
+    """
+    given = {one.name: ordering.branch_weights.get(one.name, 1.0) for one in branches}
+    if not ordering.weigh_by_best or len(branches) == 1:
+        return given
+    return {one.name: given[one.name] * _best(one) for one in branches}
+
+
+def fuse(
+    branches: Sequence[Outcome], k: int, weights: Mapping[str, float]
+) -> list[Fused]:
+    """Return every entry that was found, once; in no order."""
+    found: dict[str, dict[str, tuple[int, Candidate]]] = {}
+    units = {outcome.name: outcome.unit for outcome in branches}
+    # By name: in which order branches arrived must not show.
+    for outcome in sorted(branches, key=lambda outcome: outcome.name):
+        for place, hit in enumerate(best_chunks(outcome.hits), start=1):
+            found.setdefault(hit.entry_id, {})[outcome.name] = (place, hit)
+    fused = []
+    for places in found.values():
+        hits: dict[str, Candidate] = {}
+        ranks: dict[str, int] = {}
+        contrib: dict[str, float] = {}
+        scores: dict[str, float] = {}
+        _, shown = next(iter(places.values()))
+        for name, (place, hit) in places.items():
+            hits[name], ranks[name] = hit, place
+            contrib[name] = rrf_contrib(place, k, weights.get(name, 1.0))
+            scores[units[name]] = hit.score
+            if hit.span and not shown.span:
+                shown = hit
+        # Equal places are equal worth, in whichever lists they are.
+        rrf = fsum(contrib.values())
+        fused.append(Fused(hits, ranks, contrib, scores, rrf, shown))
+    return fused
+
+
+def _best(branch: Outcome) -> float:
+    scores = (hit.score for hit in branch.hits)
+    most = max(scores, default=0.0)
+    return calibration.of_branch(most, branch.unit, branch.model)
+
+
+def best_chunks(hits: Iterable[Candidate]) -> list[Candidate]:
+    """Return one hit an entry, its best, in the total order."""
+    best: dict[str, Candidate] = {}
+    for hit in sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id)):
+        best.setdefault(hit.entry_id, hit)
+    return list(best.values())

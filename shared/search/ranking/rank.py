@@ -1,0 +1,284 @@
+"""Rank what the branches found: pure, the same wherever and whenever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
+from shared.search.query.plan import Plan
+from shared.search.ranking import calibration, factors, fold, fusion
+from shared.search.ranking.calibration import Calibration, Confidence
+from shared.search.ranking.candidate_facts import Facts, Kin
+from shared.search.ranking.fusion import Fused
+from shared.search.ranking.linear_rerank import COSINE, MOVED, anchored, linear
+from shared.search.ranking.outside_window import beyond
+from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
+
+SCORE_DECIMALS = 12
+# What a model says of a hit that it has read: a cross-encoder; piece by piece.
+LOGIT, LIKENESS = "rerank_logit", "late_interaction"
+# Scores from 0 to 1, which can be halved with a likeness; sums of places cannot.
+SHARED_SCALES = frozenset({"linear_map", "cosine_map", "bm25_saturating"})
+# Of what scores too low, so many are remembered.
+MISSED = 3
+_ALONE = Kin()
+
+
+class _Scored(NamedTuple):
+    """Every hit's score before factors and after them, by the named map."""
+
+    before: list[float]
+    # Not clamped yet: of two beyond 1 the better one still comes first.
+    after: list[float]
+    map: Calibration
+    factors: list[dict[str, float]]
+    # By entry, where the question was moved.
+    moved: Mapping[str, float] = {}
+    # Whose cosines these are, which is whose map.
+    model: str | None = None
+
+    def shown(self, number: int, *, by_model: bool) -> float:
+        """Return one score from 0 to 1; none is above that of what stands before it."""
+        # As far as it decides the order.
+        after = round(self.after[number], SCORE_DECIMALS)
+        if self.map == "linear_map" and not by_model:
+            return calibration.of_linear(after, self.model)
+        return calibration.clamped(after)
+
+
+def rank(branches: Sequence[Outcome], facts: Facts, plan: Plan) -> Order:
+    """Fuse, rerank, calibrate and cut; never sees text, never does I/O."""
+    searched = [
+        outcome
+        for outcome in branches
+        if outcome.status in {"ok", "empty"} and outcome.name != FACETS
+    ]
+    ordering = plan.ordering
+    fused = fusion.fuse(searched, plan.rrf_k, fusion.weights(searched, ordering))
+    wanted = ordering.rerank and len(plan.searching) > 1
+    reranked = wanted and facts.in_time and any(one.vector for one in searched)
+    scored = _scored(fused, searched, facts, plan, reranked=reranked)
+    if ordering.late and scored.map not in SHARED_SCALES:
+        facts = replace(facts, logits={})
+    read = [hit.shown.entry_id in facts.logits for hit in fused]
+    if any(read) and ordering.late:
+        scored = _by_pieces(scored, fused, facts)
+    elif any(read):
+        scored = _by_model(scored, fused, facts, ordering.temperature)
+    exact = {one.name for one in searched if one.exact}
+    meant = {entry_id for one in searched for entry_id in one.meant}
+    shown = [hit.shown for hit in fused]
+    places = sorted(
+        range(len(fused)),
+        key=lambda n: (
+            # Who asks for an entry by its number wants that one.
+            shown[n].entry_id not in meant,
+            # What a model has read stands before what it has not.
+            not read[n],
+            -round(scored.after[n], SCORE_DECIMALS),
+            shown[n].kind,
+            shown[n].chunk_id,
+        ),
+    )
+    # Behind them the order of before stands, and no score above the least of theirs.
+    by_model = any(read) and not ordering.late
+    most = (scored.shown(n, by_model=by_model) for n in places if read[n])
+    lowest = min(most, default=1.0)
+    items = [
+        _ranked(fused[n], scored, n, facts, plan, exact=exact, most=lowest)
+        for n in places
+    ]
+    items = [_first(one) if one.entry_id in meant else one for one in items]
+    kept, left_out, suppressed = _cut(items, plan, by_model=by_model)
+    notes = _notes(facts, reranked=reranked, wanted=wanted) if fused else ()
+    # A list by time leaves nobody's entries for later.
+    share = 1.0 if plan.is_listing else ordering.source_share
+    runs = fold.runs(fold.arranged(kept, len(kept), plan.limit, share))
+    window = tuple(chain.from_iterable(runs[: plan.window]))
+    behind: tuple[Beyond, ...] = ()
+    if not plan.is_listing and len(window) < len(items):
+        behind = beyond(items, left_out, runs, plan.window, facts.logits.keys())
+    by_any = reranked or any(read)
+    return Order(window, by_any, suppressed, notes, tuple(left_out[:MISSED]), behind)
+
+
+def _scored(
+    fused: Sequence[Fused],
+    searched: Sequence[Outcome],
+    facts: Facts,
+    plan: Plan,
+    *,
+    reranked: bool,
+) -> _Scored:
+    if plan.is_listing:
+        # A list by time: nothing is weighed.
+        places = [hit.rrf * (plan.rrf_k + 1) for hit in fused]
+        return _Scored(places, places, "none", [{} for _ in fused])
+    named: Calibration
+    model = next((one.model for one in searched if one.model), None)
+    moved: Mapping[str, float] = {}
+    if reranked:
+        moved = anchored(fused, facts.cosines, facts.moved)
+        before, named = linear(fused, facts.cosines, moved), "linear_map"
+    elif len(plan.searching) == 1 and searched:
+        named = calibration.MAP_OF_UNIT.get(searched[-1].unit, "none")
+        before = _alone(fused, model)
+    else:
+        before, named = [hit.rrf for hit in fused], "fused_minmax"
+    found = factors.of_all(fused, before, facts, plan.ordering)
+    after = [
+        score * factors.product(one) for score, one in zip(before, found, strict=True)
+    ]
+    if named == "fused_minmax":
+        tops = (
+            calibration.of_branch(s, u, model)
+            for hit in fused
+            for u, s in hit.scores.items()
+        )
+        after = calibration.minmax(after, max(tops, default=0.0))
+    return _Scored(before, after, named, found, moved, model)
+
+
+def _by_model(
+    scored: _Scored, fused: Sequence[Fused], facts: Facts, temperature: float
+) -> _Scored:
+    """Return the scores with those of the hits that a model has read in their place."""
+    before, after = list(scored.before), list(scored.after)
+    for number, hit in enumerate(fused):
+        logit = facts.logits.get(hit.shown.entry_id)
+        if logit is not None:
+            before[number] = calibration.sigmoid(logit, temperature)
+            after[number] = before[number] * factors.product(scored.factors[number])
+    return scored._replace(before=before, after=after)
+
+
+def _by_pieces(scored: _Scored, fused: Sequence[Fused], facts: Facts) -> _Scored:
+    """Return the scores, half of them by how like each text is, piece by piece.
+
+    Any two texts are somewhat alike: the likest counts as much as the best score.
+    """
+    before, after = list(scored.before), list(scored.after)
+    read = {
+        number: facts.logits[hit.shown.entry_id]
+        for number, hit in enumerate(fused)
+        if hit.shown.entry_id in facts.logits
+    }
+    shift = max(read.values()) - max(before[number] for number in read)
+    for number, likeness in read.items():
+        half = (before[number] + likeness - shift) / 2
+        weight = factors.product(scored.factors[number])
+        before[number] = half
+        # What counts less is further down below 0, too, where the unlikest are.
+        after[number] = half * weight if half > 0 else half / weight
+    return scored._replace(before=before, after=after)
+
+
+def _alone(fused: Sequence[Fused], model: str | None) -> list[float]:
+    """Return the calibrated scores of the one branch that was planned."""
+    return [
+        max(calibration.of_branch(s, unit, model) for unit, s in hit.scores.items())
+        for hit in fused
+    ]
+
+
+def _ranked(
+    hit: Fused,
+    scored: _Scored,
+    number: int,
+    facts: Facts,
+    plan: Plan,
+    *,
+    exact: set[str],
+    most: float,
+) -> Ranked:
+    shown = hit.shown
+    logit = facts.logits.get(shown.entry_id)
+    late = plan.ordering.late
+    score = scored.shown(number, by_model=logit is not None and not late)
+    score = round(score if logit is not None else min(score, most), SCORE_DECIMALS)
+    kin = facts.kin.get(shown.entry_id, _ALONE)
+    cosine = facts.cosines.get(shown.entry_id)
+    scores = hit.scores if cosine is None else {COSINE: cosine, **hit.scores}
+    if shown.entry_id in scored.moved:
+        scores = {**scores, MOVED: scored.moved[shown.entry_id]}
+    if logit is not None:
+        scores = {**scores, LIKENESS if late else LOGIT: logit}
+    trusted: Confidence = "none"
+    listed = plan.is_listing
+    if not listed:
+        named = not exact.isdisjoint(hit.hits)
+        trusted = calibration.confidence(score, plan.ordering, exact=named)
+    return Ranked(
+        entry_id=shown.entry_id,
+        chunk_id=shown.chunk_id,
+        kind=shown.kind,
+        revision=shown.revision,
+        relevance_score=score,
+        rrf=hit.rrf,
+        ranks=hit.ranks,
+        contrib=hit.contrib,
+        scores=scores,
+        span=shown.span,
+        source=shown.source,
+        calibration=scored.map if logit is None or late else "rerank_sigmoid",
+        confidence=trusted,
+        factors=scored.factors[number],
+        fused=scored.before[number],
+        # A list by time leaves out no copies.
+        group_id=None if listed else kin.group_id,
+        series_id=None if listed else kin.series_id,
+        thread_id=kin.thread_id if plan.by_thread else None,
+    )
+
+
+def _first(item: Ranked) -> Ranked:
+    """Return what was asked for by its number: no score says more than that."""
+    return replace(item, relevance_score=1.0, calibration="none", confidence="high")
+
+
+def _cut(
+    items: Sequence[Ranked], plan: Plan, *, by_model: bool
+) -> tuple[list[Ranked], list[Ranked], Suppressed]:
+    """Leave out what scores too low, and what strictness does not trust enough."""
+    ordering = plan.ordering
+    least = ordering.min_relevance_score
+    if by_model and least is None:
+        least = ordering.least_by_model
+    if plan.is_listing or (least is None and not ordering.strict):
+        return list(items), [], Suppressed()
+    kept: list[Ranked] = []
+    left_out: list[Ranked] = []
+    for item in items:
+        too_low = least is not None and item.relevance_score < least
+        doubtful = ordering.strict and item.confidence in {"low", "none"}
+        (left_out if too_low or doubtful else kept).append(item)
+    strict_at = ordering.medium if ordering.strict else 0.0
+    suppressed = Suppressed(
+        len(left_out),
+        max((item.relevance_score for item in left_out), default=None),
+        max(least or 0.0, strict_at),
+    )
+    return kept, left_out, suppressed
+
+
+def _notes(facts: Facts, *, reranked: bool, wanted: bool) -> tuple[Diagnostic, ...]:
+    """Say what this order lacks, and why; equal questions may differ by that alone."""
+    if facts.unread_because:
+        said = f"No model has read the results: {facts.unread_because}."
+        code = "rerank_skipped"
+    elif wanted and not reranked:
+        why = (
+            "the question has no vector"
+            if facts.in_time
+            else "what it takes could not be read in time"
+        )
+        code, said = "rerank_skipped", f"Results stand in fused order: {why}."
+    elif not facts.in_time:
+        code = "facts_skipped"
+        said = "Threads, copies and series could not be read in time: none are weighed."
+    else:
+        return ()
+    return (Diagnostic("info", "rank", code, said, category="search"),)

@@ -1,0 +1,1 @@
+"""The response to a search: finished, worded, stored and read again."""

@@ -1,0 +1,193 @@
+"""What a search asks of its engines: told with `debug`, and before it is asked.
+
+Compiled once more of what was looked up, without the words that no hit has which the
+caller may see: these are named to nobody. Before anything is searched nothing was
+looked up, so that what patterns stand for is not told.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from shared.errors import LogchordError
+from shared.glossary import synonyms
+from shared.log import get_logger
+from shared.search.jobs.outcome import Diagnostic
+from shared.search.query import branch_choice, entities
+from shared.search.query.compiled import expandable_words, tsquery
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.conditions import Clause, Leaf, OneOf, Places, leaves
+from shared.search.query.compiled.word_clauses import Known
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import Plan
+from shared.search.results.conclude import Conclusion
+from shared.search.retrieval.engines import branch_query, thread_filter
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.modules import os_bm25
+from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.text.facility.facility import Facility
+from shared.vocabulary.expand import LANGUAGES
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+# Of what is left, for the little that it asks.
+_MOST_MS = 200
+_BEFORE_SECONDS = 2.0
+_BY_INDEX = branch_choice.KEYWORD_MODULES[0]
+# Branches that say which words were left out.
+_COMPARE_WORDS = frozenset({*branch_choice.KEYWORD_MODULES, LISTING_MODULE})
+
+
+def read(
+    pool: Pool,
+    plan: Plan,
+    conclusion: Conclusion,
+    known: Known,
+    facility: Facility,
+    left_ms: int,
+) -> Mapping[str, object]:
+    """Return names, terms, phrases and what both engines were given.
+
+    If it is too late, names alone.
+    """
+    ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
+    named = {"entities": entities.told(plan, facility)}
+    compiled = _compiled(ask, Ground(pool, facility), known)
+    if compiled is None:
+        return named
+    ask, asked = compiled
+    codes = {note.code for one in conclusion.branches for note in one.diagnostics}
+    ways = {code: way for code, way in branch_query.wider(ask, asked) if code in codes}
+    question = next(iter(ways.values()), asked.question)
+    by_index = any(
+        one.name == _BY_INDEX and one.status != "skipped" for one in conclusion.branches
+    )
+    return {**named, **_queries(ask, question, known, facility, by_index=by_index)}
+
+
+def before(
+    pool: Pool, plan: Plan, facility: Facility
+) -> tuple[Mapping[str, object], tuple[Diagnostic, ...]]:
+    """Return what will be asked first, and what is left out of it; nobody searches."""
+    ask = Ask.lasting(plan, _BEFORE_SECONDS)
+    told: dict[str, object] = {"entities": entities.told(plan, facility)}
+    compiled = _compiled(ask, Ground(pool, facility), {})
+    if compiled is None:
+        return told, ()
+    ask, asked = compiled
+    by_index = _BY_INDEX in plan.branches and asked.question.finds
+    told |= _queries(ask, asked.question, {}, facility, by_index=by_index)
+    patterns = expandable_words.patterns(plan.tree)
+    if patterns:
+        told |= _without_patterns(told, is_in_phrase=any(p.in_phrase for p in patterns))
+    notes = (
+        branch_query.left_out(name, asked.question)
+        for name in plan.searching
+        if name in _COMPARE_WORDS
+    )
+    return told, tuple(note for note in notes if note is not None)
+
+
+def _compiled(ask: Ask, ground: Ground, known: Known) -> tuple[Ask, Asked] | None:
+    """Return the question of a branch by words; None: it is not to be had in time."""
+    try:
+        languages = WrittenIn().of(ground.pool, ask.plan.scope.tenant, ask.budget_ms)
+        ask = replace(ask, plan=thread_filter.resolved(ask, ground))
+    except LogchordError as exc:
+        log.warning("plan_not_compiled", code=exc.error_code)
+        return None
+    return ask, branch_query.of_known(ask, ground, known, languages)
+
+
+def _without_patterns(
+    told: Mapping[str, Any], *, is_in_phrase: bool
+) -> dict[str, object]:
+    """Return what holds the words that patterns stand for, without these."""
+    unknown = {"terms": None, "idents": None}
+    terms = [
+        {**one, **unknown} if one["how"] == "pattern" else one for one in told["terms"]
+    ]
+    phrases = None if is_in_phrase else told["phrases"]
+    queries = {"tsquery": None, "opensearch_query": None}
+    return {"terms": terms, "phrases": phrases, **queries}
+
+
+def _queries(
+    ask: Ask, question: Question, known: Known, facility: Facility, *, by_index: bool
+) -> dict[str, object]:
+    return {
+        **_parts(question, known, synonyms.widened(facility, ask.plan.glossary)),
+        "tsquery": [
+            {
+                "languages": list(guard.languages),
+                "query": tsquery.written(guard.condition),
+            }
+            for guard in question.guards
+        ],
+        "opensearch_query": _body(ask, question) if by_index else None,
+    }
+
+
+def _body(ask: Ask, question: Question) -> dict[str, Any]:
+    body = os_bm25.body(ask, question)
+    # Of this moment, and not of the branch.
+    del body["timeout"]
+    found: dict[str, Any] = json.loads(json.dumps(body, default=str))
+    return found
+
+
+def _parts(question: Question, known: Known, facility: Facility) -> dict[str, object]:
+    """Return what is asked for and excluded, language by language."""
+    spelt = {
+        spelling: want.text
+        for want, found in known.items()
+        for spelling in found.spellings
+    }
+    told: dict[str, list[dict[str, object]]] = {"terms": [], "phrases": []}
+    for guard in question.guards:
+        language = next(one for one in LANGUAGES if one in guard.languages)
+        forms = synonyms.forms(language, facility)
+        for leaf, is_wanted in dict.fromkeys(leaves(guard.condition)):
+            for kind, one in _part(leaf, spelt, forms):
+                beside = {"negated": not is_wanted, "languages": list(guard.languages)}
+                told[kind].append({**one, **beside})
+    return dict(told)
+
+
+def _part(
+    leaf: Leaf, spelt: Mapping[str, str], forms: synonyms.Forms
+) -> Iterator[tuple[str, dict[str, object]]]:
+    match leaf:
+        case Clause(lexemes, is_exact=True) if len(lexemes) > 1:
+            yield "phrases", {"places": [[one] for one in lexemes]}
+        case Places(places):
+            yield "phrases", {"places": [list(one) for one in places]}
+        case OneOf(terms, idents, pattern):
+            yield "terms", _term(pattern, "pattern", terms, idents)
+        case Clause(lexemes, idents):
+            typed = next((spelt[one] for one in idents if one in spelt), None)
+            how = "name" if leaf.is_exact else "word"
+            if typed is not None and leaf.word is None:
+                how = "spelling"
+            elif any(set(form.others) <= {*leaf.also} for form in _begun(leaf, forms)):
+                how = "glossary"
+            word = typed if how == "spelling" else leaf.word
+            phrases = tuple(" ".join(one) for one in (lexemes, *leaf.also))
+            yield "terms", _term(word or phrases[0], how, phrases, idents)
+
+
+def _begun(leaf: Clause, forms: synonyms.Forms) -> tuple[synonyms.Form, ...]:
+    return tuple(forms.get(leaf.lexemes[0], ()))
+
+
+def _term(
+    word: str | None, how: str, terms: tuple[str, ...], idents: tuple[str, ...]
+) -> dict[str, object]:
+    return {"word": word, "how": how, "terms": list(terms), "idents": list(idents)}

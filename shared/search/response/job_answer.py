@@ -1,0 +1,274 @@
+"""Answers of jobs that ended: their entries are read again, with today's rights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from shared.access.scope import Scope
+from shared.entries.reading.read_entries import Place
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.search.jobs import outcome, verdict
+from shared.search.jobs.compatibility import known
+from shared.search.jobs.job import StoredJob
+from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
+from shared.search.jobs.verdict import State
+from shared.search.query import result_detail
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.query.plan import Plan
+from shared.search.ranking import fold
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.fusion import rrf_contrib
+from shared.search.ranking.rank import SCORE_DECIMALS, rank
+from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
+from shared.search.response import response_parts
+from shared.search.response.response_body import hits, is_cut, render, timestamp, under
+from shared.search.results import highlights, paging, ranking_features
+from shared.search.results.conclude import Conclusion
+from shared.search.results.result_page import Page, read_page
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.modules import facets, newest
+from shared.text.facility.facility import PLAIN, Facility
+
+if TYPE_CHECKING:
+    from shared.access.cursors import Signer
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+READ_MS = 2000
+_ANSWERED = ("done", "partial")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who reads a stored job, and by what."""
+
+    pool: Callable[[], Pool]
+    scope: Scope
+    signer: Callable[[], Signer]
+    # Whose words texts are read by.
+    facility: Facility = PLAIN
+    # Whether they may know that there is what they may not see.
+    acl_honesty: bool = False
+
+    def plan_of(self, stored: StoredJob) -> Plan:
+        """Return a job's plan for them: who asks now decides what is seen."""
+        plan = Plan.from_values(stored.plan)
+        return replace(plan, scope=self.scope, acl_honesty=self.acl_honesty)
+
+
+def job_body(
+    reader: Reader, stored: StoredJob, running: Sequence[Outcome]
+) -> dict[str, Any]:
+    """Return a job as its owner sees it, with its answer once it has one."""
+    branches = branches_of(stored) if stored.ended_at else list(running)
+    return {
+        **job_line(stored, is_running=bool(running)),
+        "branches": [
+            {**branch.summary(), "sub_query": stored.plan["query"]}
+            for branch in branches
+        ],
+        "response": response(reader, stored),
+        "replay": None,
+    }
+
+
+def job_line(stored: StoredJob, *, is_running: bool = False) -> dict[str, Any]:
+    """Return how a job fares, without what it found."""
+    waits = "running" if is_running else "queued"
+    return {
+        "job_id": str(stored.id),
+        "state": stored.state if stored.ended_at else waits,
+        "cancelled": stored.cancelled,
+        "queue_position": None,
+        "created_at": timestamp(stored.created_at),
+        "deadline_at": timestamp(stored.deadline_at),
+        "ended_at": timestamp(stored.ended_at),
+        "request": stored.request,
+        "branches": [],
+        "response": None,
+        "error": stored.error,
+    }
+
+
+def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
+    """Return the answer to a job, or None where it has none."""
+    if stored.state not in _ANSWERED:
+        return None
+    plan = reader.plan_of(stored)
+    branches = _counted_again(reader, plan, branches_of(stored))
+    order = order_of(reader, stored, plan, branches)
+    conclusion = Conclusion(
+        cast("State", stored.state),
+        tuple(branches),
+        order,
+        degraded=verdict.is_degraded(branches),
+    )
+    runs = fold.runs(order.items)
+    page = read_page(reader.pool, plan, runs, READ_MS)
+    ended = stored.ended_at or stored.deadline_at
+    took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
+    following = paging.following(reader.signer, plan, stored.id, runs, page)
+    said = response_parts.read(
+        reader.pool, plan, conclusion, page, reader.facility, READ_MS
+    )
+    return render(plan, stored.id, conclusion, page, took, following, said)
+
+
+def _counted_again(
+    reader: Reader, plan: Plan, branches: Sequence[Outcome]
+) -> list[Outcome]:
+    """Return the branches with today's facets; without, if they take too long."""
+    if not any(one.name == FACETS and not one.failed for one in branches):
+        return list(branches)
+    ask = Ask.lasting(plan, READ_MS / 1000)
+    try:
+        counts = facets.again(ask, Ground(reader.pool(), reader.facility))
+    except LogchordError as exc:
+        log.warning("facets_not_counted_again", code=exc.error_code)
+        counts = None
+    return [
+        replace(one, counts=counts) if one.name == FACETS else one for one in branches
+    ]
+
+
+def results(
+    reader: Reader, stored: StoredJob, after: Sequence[Any], limit: int | None
+) -> dict[str, Any]:
+    """Return a page of a job's window from a place on, its entries read again.
+
+    Of a job that has not ended there is none yet; its cursor begins the window.
+    """
+    plan = reader.plan_of(stored)
+    if limit is not None:
+        # A page by time is cut to the window, however long it may be.
+        plan = replace(plan, limit=limit, window=max(plan.window, limit))
+    branches = branches_of(stored)
+    if plan.is_listing and stored.state in _ANSWERED:
+        return _listed(reader, stored, plan, after)
+    place = int(after[0])
+    runs, at, page = [], place, []
+    if stored.state in _ANSWERED:
+        runs = fold.runs(order_of(reader, stored, plan, branches).items)
+        page = read_page(reader.pool, plan, runs[place:], READ_MS)
+        at = paging.place_after(runs, page)
+    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    more = stored.ended_at is None or at < len(runs)
+    owned = paging.binding(reader.scope, stored.id, plan.limit)
+    items, cut = result_detail.told(hits(plan, page, texts, place + 1), plan.amount)
+    return {
+        "job_id": str(stored.id),
+        "state": stored.state if stored.ended_at else "running",
+        "items": items,
+        "cut": cut,
+        # What the caller could see then, and not any more.
+        "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
+        "next_cursor": reader.signer().make([at], owned) if more else None,
+        "error": stored.error,
+    }
+
+
+def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
+    """Return all of a job's window, read again, and whether it holds all there was."""
+    plan = reader.plan_of(stored)
+    if stored.state not in _ANSWERED:
+        return plan, [], False
+    branches = branches_of(stored)
+    runs = fold.runs(order_of(reader, stored, plan, branches).items)
+    whole = replace(plan, limit=len(runs))
+    # No file says which of its values are the newest.
+    page = read_page(reader.pool, whole, runs, READ_MS, with_values=False)
+    found_all = under(plan, branches) and not is_cut(plan, branches)
+    return plan, page, stored.state == "done" and found_all
+
+
+def _listed(
+    reader: Reader, stored: StoredJob, plan: Plan, after: Sequence[Any]
+) -> dict[str, Any]:
+    """Return a page by time, found now: there may be more than any window holds."""
+    first, *behind = after
+    place = (
+        Place(datetime.fromisoformat(behind[0]), UUID(behind[1])) if behind else None
+    )
+    ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
+    ground = Ground(reader.pool(), reader.facility)
+    rows = newest.following(ask, ground, place or Place())
+    shown = rows[: plan.limit]
+    found = Outcome(
+        name=LISTING_MODULE,
+        status="ok",
+        unit=module(LISTING_MODULE).unit,
+        hits=tuple(newest.hit(plan, row, n) for n, row in enumerate(shown, first + 1)),
+    )
+    items = rank([found], Facts(), plan).items
+    further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
+    page = read_page(reader.pool, plan, fold.runs(further), READ_MS)
+    branches = branches_of(stored)
+    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    following = None
+    if len(rows) > len(shown):
+        behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
+        owned = paging.binding(reader.scope, stored.id, plan.limit)
+        following = reader.signer().make([first + len(shown), *behind_last], owned)
+    told, cut = result_detail.told(hits(plan, page, texts, first + 1), plan.amount)
+    return {
+        "job_id": str(stored.id),
+        "state": stored.state,
+        "items": told,
+        "cut": cut,
+        "removed": len(shown) - len(page),
+        "next_cursor": following,
+        "error": stored.error,
+    }
+
+
+def _further(item: Ranked, place: int, plan: Plan) -> Ranked:
+    """Return a hit of a later page, worth what its place in the whole list is."""
+    worth = rrf_contrib(place, plan.rrf_k)
+    return replace(
+        item,
+        ranks={LISTING_MODULE: place},
+        contrib={LISTING_MODULE: worth},
+        rrf=worth,
+        relevance_score=round(worth * (plan.rrf_k + 1), SCORE_DECIMALS),
+    )
+
+
+def branches_of(stored: StoredJob) -> list[Outcome]:
+    """Return what the branches of a job came to."""
+    return outcome.from_json(json.dumps(stored.branches or []))
+
+
+def order_of(
+    reader: Reader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
+) -> Order:
+    """Return the order that a job ended with."""
+    if stored.ranked is None:
+        return rank(
+            branches, ranking_features.read(reader.pool, plan, branches, READ_MS), plan
+        )
+    return read_order(stored.ranked)
+
+
+def read_order(values: Mapping[str, Any]) -> Order:
+    """Return an order as a job keeps it; what an older release left out is nothing."""
+    return Order(
+        items=tuple(_ranked(item) for item in values["window"]),
+        reranked=values.get("reranked", False),
+        suppressed=Suppressed(**values.get("suppressed", {})),
+        notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
+        missed=tuple(_ranked(item) for item in values.get("missed", ())),
+        beyond=tuple(Beyond(**known(Beyond, one)) for one in values.get("beyond", ())),
+    )
+
+
+def _ranked(values: Mapping[str, Any]) -> Ranked:
+    span = values["span"]
+    return Ranked(**{**known(Ranked, values), "span": tuple(span) if span else None})

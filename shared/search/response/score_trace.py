@@ -1,0 +1,107 @@
+"""How an answer came about, for whoever asks with `debug`: its plan, its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from shared.search.query.ordering import CARRIED, NAMED, Ordering
+from shared.search.query.plan import Plan
+from shared.search.ranking.linear_rerank import COSINE, MOVED
+from shared.search.ranking.rank import LOGIT
+from shared.search.results.conclude import Conclusion
+from shared.search.results.result_page import Page, Shown
+
+
+def told(
+    plan: Plan, conclusion: Conclusion, page: Page, sent: Mapping[str, object]
+) -> dict[str, Any]:
+    """Return the plan with what was sent, and the steps that each hit's score took."""
+    return {
+        "plan": {**planned(plan), **sent},
+        "score_trace": [
+            _trace(shown, place, conclusion, plan)
+            for place, shown in enumerate(page, 1)
+        ],
+    }
+
+
+def planned(plan: Plan) -> dict[str, Any]:
+    """Return what a plan says of itself, whether it is carried out or not."""
+    ordering = plan.ordering
+    return {
+        "query": plan.query,
+        "intent": plan.intent,
+        "mode": plan.method,
+        "reasoning": plan.reasoning,
+        "branches": list(plan.branches),
+        "sub_queries": [plan.query],
+        "limit": plan.limit,
+        "window": plan.window,
+        "deadline_ms": plan.deadline_ms,
+        "rrf_k": plan.rrf_k,
+        "rerank": _rerank(ordering),
+        "feedback": ordering.feedback,
+        "domain_weights": dict(ordering.domain_weights),
+        "branch_weights": dict(ordering.branch_weights),
+        "weigh_by_best": ordering.weigh_by_best,
+        "context_boosts": {
+            "origin": ordering.machine_factor,
+            "graph_gravity": ordering.gravity_factor,
+            **_boosts(ordering),
+        },
+    }
+
+
+def _boosts(ordering: Ordering) -> dict[str, float]:
+    """Return what counts for hits of this question alone, each by its factor."""
+    applies = {
+        "entity_proximity": (NAMED in ordering.near, ordering.entity_factor),
+        "scope": (any(ordering.scope.values()), ordering.scope_factor),
+        "session": (
+            CARRIED in ordering.near or bool(ordering.places),
+            ordering.session_factor,
+        ),
+    }
+    return {name: factor for name, (is_so, factor) in applies.items() if is_so}
+
+
+def _rerank(ordering: Ordering) -> str:
+    if ordering.by_model:
+        return "late" if ordering.late else "model"
+    return "linear" if ordering.rerank else "none"
+
+
+def _trace(
+    shown: Shown, place: int, conclusion: Conclusion, plan: Plan
+) -> dict[str, Any]:
+    item = shown.item
+    score = f"{item.calibration} {item.relevance_score:.6f}"
+    ranks = ", ".join(f"{name} {rank}" for name, rank in item.ranks.items())
+    factors = ", ".join(f"{name} {one:g}" for name, one in item.factors.items())
+    reranked = (
+        f"{item.fused:.6f} before factors" if conclusion.order.reranked else "none"
+    )
+    if MOVED in item.scores:
+        own = item.scores.get(COSINE)
+        was = "" if own is None else f", {own:.6f} before"
+        reranked += f"; question moved, cosine {item.scores[MOVED]:.6f}{was}"
+    return {
+        "entry_id": item.entry_id,
+        "chunk_id": item.chunk_id,
+        "contrib": item.contrib,
+        "factors": item.factors,
+        "fused": item.fused,
+        "rerank_logit": item.scores.get(LOGIT),
+        "calibrated": item.relevance_score,
+        # In the order in which a search goes through them.
+        "steps": [
+            f"Query Analysis: {plan.method}",
+            f"Parallel Search: {ranks}",
+            f"Result Fusion: {item.rrf:.6f}",
+            f"Reranking: {reranked}; factors {factors or 'none'}",
+            f"Filtering: {score}, {item.confidence}",
+            f"Limiting: place {place}, {shown.similar} alike behind it",
+            "Synthesis: none",
+        ],
+    }

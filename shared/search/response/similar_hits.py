@@ -1,0 +1,61 @@
+"""What happened like an entry before, as an answer shows hits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from shared.entries.reading import read_entries
+from shared.postgres.pool import connection
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.ranking import fold
+from shared.search.ranking.rank import rank
+from shared.search.response.response_body import hits
+from shared.search.results import ranking_features
+from shared.search.results.highlights import Reader
+from shared.search.results.result_page import read_page
+from shared.search.retrieval.engines import candidate_rows
+from shared.search.retrieval.modules import similar_entries
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from shared.postgres.pool import Pool
+    from shared.search.query.plan import Plan
+    from shared.text.facility.facility import Facility
+
+# What each step may take.
+STEP_MS = 2000
+
+
+def read(
+    pool: Callable[[], Pool], facility: Facility, plan: Plan, entry_id: UUID
+) -> dict[str, Any]:
+    """Return the entries most like one that the caller may see, best first."""
+    with connection(pool()) as conn:
+        entry = read_entries.present(read_entries.current(conn, plan.scope, entry_id))
+        candidate_rows.limit_time(conn, STEP_MS)
+        found = similar_entries.find(conn, plan, entry)
+    # Nothing was asked in words, so nothing is too weak: the nearest are told, and how
+    # near they are.
+    ordering = replace(
+        plan.ordering,
+        rerank=False,
+        by_model=False,
+        min_relevance_score=None,
+        strict=False,
+        source_share=1.0,
+    )
+    plan = replace(plan, branches=tuple(one.name for one in found), ordering=ordering)
+    known = ranking_features.read(pool, plan, found, STEP_MS)
+    order = rank(found, known, plan)
+    page = read_page(pool, plan, fold.runs(order.items), STEP_MS)
+    texts = Reader(compiled(plan.tree, facility, max_terms=plan.max_terms), facility)
+    results = hits(plan, page, texts)
+    return {
+        "entry_id": str(entry_id),
+        "results": results,
+        "total_results": len(results),
+        "branches": [one.summary() for one in found],
+    }

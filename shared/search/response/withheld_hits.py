@@ -1,0 +1,158 @@
+"""A job read by another key of its owner: no more than that key could have found.
+
+A key that is kept to a logbook must not learn how many entries match elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.postgres.pool import connection
+from shared.search.jobs.progress import Told
+from shared.search.query.plan import Plan
+from shared.search.retrieval.engines import candidate_rows
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.search.jobs.job import StoredJob
+
+_LOOK_UP_MS = 2000
+# As many as all branches of a search may find.
+_MOST = 20_000
+_SEEN: LiteralString = (
+    """
+    SELECT e.id::text
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
+     LIMIT %(most)s"""
+)
+_UNCOUNTED: Mapping[str, Any] = {"candidates": None, "kept": None}
+
+_Rows = Sequence[dict[str, Any]]
+
+
+def is_anothers(stored: StoredJob, reader: Scope) -> bool:
+    """Tell whether who reads may see other entries than whoever asked."""
+    return is_another(Plan.from_values(stored.plan).scope, reader)
+
+
+def is_another(asked: Scope, reader: Scope) -> bool:
+    """Tell whether one of two scopes may show what the other does not."""
+    return _sight(asked) != _sight(reader)
+
+
+def _sight(scope: Scope) -> tuple[str, frozenset[str] | None, frozenset[str]]:
+    given = scope.params
+    books = given["logbooks"]
+    own = None if books is None else frozenset(books)
+    return given["tenant"], own, frozenset(given["principals"])
+
+
+def for_reader(pool: Pool, reader: Scope, stored: StoredJob) -> StoredJob:
+    """Return a job as if what its reader cannot see had never been found."""
+    if not is_anothers(stored, reader):
+        return stored
+    lists = [(stored.ranked or {}).get(name, ()) for name in _LISTS]
+    lists += [one["hits"] for one in stored.branches or ()]
+    ids = sorted({one["entry_id"] for rows in lists for one in rows})
+    seen: set[str] = set()
+    if ids:
+        given = {**reader.params, "ids": ids[:_MOST], "most": _MOST}
+        with connection(pool) as conn:
+            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            seen = {row[0] for row in conn.execute(_SEEN, given)}
+    plan = stored.plan
+    return replace(
+        stored,
+        ranked=stored.ranked and _ranked(stored.ranked, plan, seen),
+        branches=stored.branches and [_branch(b, plan, seen) for b in stored.branches],
+    )
+
+
+_LISTS = ("window", "missed", "beyond")
+
+
+def _ranked(
+    ranked: Mapping[str, Any], plan: Mapping[str, Any], seen: set[str]
+) -> dict[str, Any]:
+    window, missed, beyond = (
+        [one for one in ranked.get(name, ()) if one["entry_id"] in seen]
+        for name in _LISTS
+    )
+    return {
+        **ranked,
+        "window": _in_their_places(window, plan["rrf_k"]),
+        "missed": missed,
+        "beyond": _behind(beyond, plan["window"]),
+        "suppressed": {},
+    }
+
+
+def _branch(
+    branch: Mapping[str, Any], plan: Mapping[str, Any], seen: set[str]
+) -> dict[str, Any]:
+    # Not all that match is here: there may be more for them behind what is not theirs.
+    amount = {"candidates": 0, "kept": plan["window"], "counted": False}
+    hits = [one for one in branch["hits"] if one["entry_id"] in seen]
+    return {**branch, **amount, "hits": hits}
+
+
+def _in_their_places(items: _Rows, rrf_k: int) -> list[dict[str, Any]]:
+    """Return hits whose ranks count those that are left, and none that stood between.
+
+    Scores stay: they say how well an entry fits, not how many fit better.
+    """
+    names = {name for one in items for name in one["ranks"]}
+    places = {
+        name: {old: new for new, old in enumerate(_ranks(items, name), 1)}
+        for name in names
+    }
+    found = []
+    for one in items:
+        ranks = {name: places[name][old] for name, old in one["ranks"].items()}
+        contrib = {
+            name: worth * (rrf_k + one["ranks"][name]) / (rrf_k + ranks[name])
+            for name, worth in one["contrib"].items()
+        }
+        rrf = sum(contrib.values())
+        found.append({**one, "ranks": ranks, "contrib": contrib, "rrf": rrf})
+    return found
+
+
+def _ranks(items: _Rows, name: str) -> list[int]:
+    return sorted({one["ranks"][name] for one in items if name in one["ranks"]})
+
+
+def _behind(beyond: _Rows, window: int) -> list[dict[str, Any]]:
+    """Return what stood in no window, at places that count nobody else."""
+    behind = sorted(one["place"] for one in beyond if one["place"] is not None)
+    places = {old: window + n for n, old in enumerate(behind, 1)}
+    return [{**one, "place": places.get(one["place"])} for one in beyond]
+
+
+def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a job as it is told, without how much its branches have found."""
+    told = {**body, "branches": [_without(one) for one in body["branches"]]}
+    if told["response"] is not None:
+        branches = [_without(one) for one in told["response"]["branches"]]
+        told["response"] = {**told["response"], "branches": branches}
+    return told
+
+
+def progress(told: Told) -> Told:
+    """Return what is told of a job while it runs, without its counts."""
+    counts = "candidates" in told.says
+    return told._replace(says=_without(told.says)) if counts else told
+
+
+def _without(branch: Mapping[str, Any]) -> dict[str, Any]:
+    # That nothing was found is a count, too.
+    status = "ok" if branch["status"] == "empty" else branch["status"]
+    return {**branch, **_UNCOUNTED, "status": status}

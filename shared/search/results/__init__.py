@@ -1,0 +1,1 @@
+"""The hits of a page: ranked, read with today's rights, marked."""

@@ -1,0 +1,79 @@
+"""What a search came to: pure, whoever concludes it and however late it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from shared.errors import LogchordError
+from shared.search.jobs import verdict
+from shared.search.jobs.outcome import Outcome, overdue
+from shared.search.jobs.verdict import Asked, State
+from shared.search.query.plan import Plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import rank
+from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
+from shared.search.retrieval.installed_modules import unit_of
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """The end of a search, without the text of its page."""
+
+    state: State
+    branches: tuple[Outcome, ...]
+    order: Order
+    degraded: bool
+    error: LogchordError | None = None
+
+    @property
+    def ranked(self) -> tuple[Ranked, ...]:
+        """Return the hits, best first."""
+        return self.order.items
+
+    @property
+    def window(self) -> dict[str, Any]:
+        """Return the order as a stored job keeps it: ids and scores."""
+        # By hand: `asdict` would copy each hit field by field, a millisecond a search.
+        order = self.order
+        return {
+            "window": _plain(order.items),
+            "missed": _plain(order.missed),
+            "beyond": _plain(order.beyond),
+            "reranked": order.reranked,
+            "suppressed": asdict(order.suppressed),
+            "notes": [asdict(note) for note in order.notes],
+        }
+
+
+def _plain(items: Sequence[Ranked | Beyond]) -> list[dict[str, Any]]:
+    return [{name: getattr(one, name) for name in one.__slots__} for one in items]
+
+
+NOTHING_KNOWN = Facts()
+
+
+def conclude(
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    facts: Facts = NOTHING_KNOWN,
+) -> Conclusion:
+    """Rank what has arrived; what has not is named as a branch that was late."""
+    told = [
+        arrived.get(number) or [_missing(plan, name)]
+        for number, name in enumerate(plan.branches)
+    ]
+    asked = Asked(plan.query, plan.method, plan.deadline_ms)
+    state, error = verdict.judge(told, asked)
+    branches = tuple(outcome for branch in told for outcome in branch)
+    if facts.unread is not None:
+        branches += (facts.unread,)
+    order = Order() if error else rank(branches, facts, plan)
+    degraded = verdict.is_degraded(branches)
+    return Conclusion(state, branches, order, degraded, error)
+
+
+def _missing(plan: Plan, name: str) -> Outcome:
+    late = overdue(name, unit_of(name))
+    return replace(late, fallback_for=plan.instead_of(name))

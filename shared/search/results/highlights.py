@@ -1,0 +1,208 @@
+"""What of an entry answers a question: its best passage, and marked parts of it.
+
+Made for one page alone, by the analyser over the text as it is read. Either engine
+may have found them: the marks are the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.glossary import synonyms
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.compiled import expandable_words
+from shared.search.query.compiled.compiled_question import Question, compiled
+from shared.search.query.compiled.word_clauses import Known
+from shared.search.query.plan import Plan
+from shared.search.results.hydrate import Row
+from shared.search.results.passage import PASSAGE_CHARACTERS, by_words, passage
+from shared.search.results.term_marks import MAX_CHARACTERS, Mark, Wanted, merged
+from shared.search.retrieval.engines import candidate_rows
+from shared.text.facility.facility import PLAIN, Facility
+from shared.vocabulary import expand
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+MOST_PARTS = 3
+PART_CHARACTERS = 200
+# A text hardly longer than two parts is shown whole.
+WHOLE_CHARACTERS = 400
+# Of work for a whole page: of what comes too late the passage alone is marked, which is
+# found by looking for the words. Time that the machine gave to others is no work.
+SECONDS_A_PAGE = 0.2
+_LOOK_UP_MS = 100
+_BLANK = re.compile(r"\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
+
+
+class Told(NamedTuple):
+    """What a result shows of its text: a passage, and parts as escaped HTML."""
+
+    content: str
+    highlights: list[str]
+
+
+class Reader:
+    """Reads the texts of one page for one question; languages are prepared once."""
+
+    def __init__(
+        self,
+        question: Question,
+        facility: Facility = PLAIN,
+        known: Known | None = None,
+    ) -> None:
+        self.question = question
+        # What its patterns and misspelt words stand for, as far as that was asked.
+        self.known: Known = known or {}
+        self._facility = facility
+        self._wanted: dict[str, Wanted] = {}
+        self._until: float | None = None
+
+    def told(self, row: Row, span: tuple[int, int] | None) -> Told:
+        """Return what is shown of an entry whose chunk stands there, if one does."""
+        if self._until is None:
+            self._until = time.thread_time() + SECONDS_A_PAGE
+        marks, is_whole = self._marks(row.text, row.language, span)
+        if span is None and not (marks and is_whole):
+            span = by_words(row.text, marks, self._of(row.language).words)
+            if span is not None and not is_whole:
+                marks, _ = self._marks(row.text, row.language, span)
+        start, end = passage(row.text, marks, span)
+        parts = marked_parts(row.text, marks)
+        if not parts:
+            marks, _ = self._marks(row.title, row.language, None)
+            parts = marked_parts(row.title, marks)
+        return Told(row.text[start:end], parts)
+
+    def _marks(
+        self, text: str, language: str, span: tuple[int, int] | None
+    ) -> tuple[list[Mark], bool]:
+        """Return the marks of a text, and whether all of it was read for them."""
+        is_late = self._until is None or time.thread_time() > self._until
+        most = PASSAGE_CHARACTERS if is_late else MAX_CHARACTERS
+        start, end = 0, len(text)
+        if end > most:
+            start, end = span or (0, most)
+            end = min(end, start + most)
+        found = self._of(language).marks(text[start:end], self._facility)
+        marks = [Mark(a + start, b + start, part) for a, b, part in found]
+        return marks, end - start == len(text)
+
+    def _of(self, language: str) -> Wanted:
+        wanted = self._wanted.get(language)
+        if wanted is None:
+            wanted = self._wanted[language] = Wanted(self.question, language)
+        return wanted
+
+
+def reader(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    branches: Sequence[Outcome],
+    facility: Facility = PLAIN,
+    languages: Collection[str] = (),
+) -> Reader:
+    """Return who reads the page, with what patterns and misspelt words stand for.
+
+    Texts of these languages; without any, of every one.
+    """
+    listed = sorted(languages)
+    facility = synonyms.widened(facility, plan.glossary)
+    make = functools.partial(
+        compiled, plan.tree, facility, max_terms=plan.max_terms, languages=listed
+    )
+    asked = make()
+    wanted = expandable_words.patterns(plan.tree)
+    codes = {note.code for one in branches for note in one.diagnostics}
+    if "fuzzy_fallback" in codes:
+        wanted += expandable_words.words([guard.condition for guard in asked.guards])
+    if not wanted:
+        return Reader(asked, facility)
+    try:
+        with connection(pool()) as conn:
+            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            found = expand.expand(
+                conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold
+            )
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # A page without some of its marks is still the page.
+        log.warning("marks_not_looked_up", code=exc.error_code)
+        return Reader(asked, facility)
+    known = dict(zip(wanted, found, strict=True))
+    return Reader(make(known=known), facility, known)
+
+
+def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:
+    """Return the parts that answer most, in the order of the text; of none, none.
+
+    Each is escaped HTML, `<b>` its only tag: without it, it is a part of the text.
+    """
+    if not marks:
+        return []
+    stretches = merged(marks)
+    if len(text) <= WHOLE_CHARACTERS:
+        return [_written(text, 0, len(text), stretches)]
+    parts = sorted(_best(marks))
+    return [_written(text, *_widened(text, *part), stretches) for part in parts]
+
+
+def _best(marks: Sequence[Mark]) -> list[tuple[int, int]]:
+    """Return where the parts are that answer most of the question, and apart."""
+    near: list[tuple[int, int, int]] = []
+    for number, first in enumerate(marks):
+        end, parts = min(first.end, first.start + PART_CHARACTERS), set[int]()
+        for mark in marks[number : number + PART_CHARACTERS]:
+            if mark.start >= first.start + PART_CHARACTERS // 2:
+                break
+            end = max(end, min(mark.end, first.start + PART_CHARACTERS))
+            parts.add(mark.part)
+        near.append((-len(parts), first.start, end))
+    chosen: list[tuple[int, int]] = []
+    for _, start, end in sorted(near):
+        apart = all(abs(start - one) >= PART_CHARACTERS for one, _ in chosen)
+        if apart:
+            chosen.append((start, end))
+        if len(chosen) == MOST_PARTS:
+            break
+    return chosen
+
+
+def _widened(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the part with what stands around it: whole sentences, or else words."""
+    room = max(0, PART_CHARACTERS - (end - start)) // 2
+    left, right = max(0, start - room), min(len(text), end + room)
+    if left > 0:
+        before = _SENTENCE.search(text, left, start) or _BLANK.search(text, left, start)
+        left = before.end() if before else start
+    if right < len(text):
+        ends = [one.start() for one in _SENTENCE.finditer(text, end, right)]
+        ends = ends or [one.start() for one in _BLANK.finditer(text, end, right)]
+        right = ends[-1] if ends else end
+    return left, right
+
+
+def _written(
+    text: str, start: int, end: int, stretches: Sequence[tuple[int, int]]
+) -> str:
+    told: list[str] = []
+    at = start
+    for first, last in stretches:
+        if last <= start or first >= end:
+            continue
+        first, last = max(first, start), min(last, end)  # noqa: PLW2901 - cut to fit
+        told.append(html.escape(text[at:first]))
+        told.append(f"<b>{html.escape(text[first:last])}</b>")
+        at = last
+    told.append(html.escape(text[at:end]))
+    return "".join(told)

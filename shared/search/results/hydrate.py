@@ -1,0 +1,78 @@
+"""Read the rows of a page, applying rights and deletions once more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.postgres.pool import array
+from shared.search.retrieval.engines import candidate_rows
+from shared.text.words.languages import UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a result shows of its entry."""
+
+    entry_id: UUID
+    source: str
+    external_id: str
+    revision: int
+    kind: str
+    origin: str
+    title: str
+    # As it is read: what chunks are parts of.
+    text: str
+    url: str | None
+    authors: list[str]
+    logbooks: list[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+    entry_time: datetime
+    event_time: datetime | None
+    thread_id: UUID | None
+    # In which its words were read; unknown until they are.
+    language: str = UNKNOWN
+    # Whether it says of a device what value something has.
+    states_values: bool = False
+
+
+_ROWS: LiteralString = (
+    """
+    SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
+           r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
+           e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
+           coalesce(t.language, 'unknown') AS language,
+           EXISTS (SELECT FROM entry_quantity q
+                    WHERE q.entry_id = e.id AND q.tenant = %(tenant)s
+                      AND q.device IS NOT NULL) AS states_values
+      FROM entry e
+      JOIN revision r ON r.entry_id = e.id AND r.number = e.revision
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
+     LIMIT 1000"""
+)
+
+
+def hydrate(
+    conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
+) -> dict[UUID, Row]:
+    """Return the rows that the caller may see now, whatever a branch said."""
+    if not ids:
+        return {}
+    candidate_rows.limit_time(conn, max(1, timeout_ms), one_plan=True)
+    given = {"ids": array(ids), **scope.params}
+    with conn.cursor(row_factory=class_row(Row)) as cur:
+        rows = cur.execute(_ROWS, given, prepare=True).fetchall()
+    return {row.entry_id: row for row in rows}

@@ -1,0 +1,169 @@
+"""Read what ranking needs beside the hits, by their ids, in the time that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding.vectors import feedback, vectors
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import array, at_once
+from shared.search.jobs.outcome import Outcome
+from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
+from shared.search.query.plan import Plan
+from shared.search.ranking import fusion, linear_rerank
+from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
+from shared.search.ranking.linear_rerank import COSINE
+from shared.search.retrieval.engines import candidate_rows
+from shared.search.retrieval.query_vectors import unpacked
+from shared.text.analysis.analyser import quoted
+
+if TYPE_CHECKING:
+    from shared.embedding.vectors.vector_tables import EmbeddingModel
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+# So many of the best hits move the question, where it is moved.
+FED_BY = 3
+
+# As text, which is what they are compared with.
+_KIN: LiteralString = """
+    SELECT e.id::text, e.logbooks, e.thread_id::text, s.group_id::text,
+           l.series_id::text
+      FROM entry e
+      LEFT JOIN likeness l ON l.entry_id = e.id AND l.tenant = %(tenant)s
+      LEFT JOIN shape s ON s.id = l.shape_id AND s.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s AND e.id = ANY (%(ids)s::uuid[])
+     LIMIT 5000"""
+_NEAR: LiteralString = """
+    SELECT t.entry_id::text, t.tsv @@ %(named)s::tsquery,
+           t.tsv @@ %(beside)s::tsquery, t.tsv @@ %(scoped)s::tsquery,
+           t.tsv @@ %(carried)s::tsquery
+      FROM entry_text t
+     WHERE t.tenant = %(tenant)s AND t.entry_id = ANY (%(ids)s::uuid[])
+       AND t.tsv @@ %(near)s::tsquery
+     LIMIT 5000"""
+# In the statement's order.
+_WAYS = (NAMED, BESIDE, SCOPED, CARRIED)
+
+
+# Of a model's name: the model, where that is known without asking anybody.
+Named = Callable[[str], "EmbeddingModel | None"]
+
+
+def unknown(_: str) -> None:
+    """Know no model."""
+
+
+def read(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    branches: Sequence[Outcome],
+    timeout_ms: int,
+    named: Named = unknown,
+) -> Facts:
+    """Return what is known of the hits; without the time for it, that it is not."""
+    ids = sorted({hit.entry_id for one in branches for hit in one.hits})
+    if not ids or (plan.is_listing and not plan.by_thread):
+        return Facts()
+    if timeout_ms <= 0:
+        return UNREAD
+    try:
+        with at_once(pool()) as conn:
+            candidate_rows.limit_time(conn, timeout_ms, one_plan=True)
+            given = {"ids": array(ids), "tenant": plan.scope.tenant}
+            kin = conn.execute(_KIN, given, prepare=True)
+            cosines = _cosines(conn, plan, branches, named)
+            near = _near(conn, plan, given)
+        return Facts(*cosines, _kin(kin.fetchall()), near)
+    except DatabaseQueryError as exc:
+        # The fused order stands: late facts are worth no late answer.
+        log.warning("facts_not_read", code=exc.error_code, technical=exc.technical)
+        return UNREAD
+
+
+def _near(
+    conn: Connection[Any], plan: Plan, given: Mapping[str, object]
+) -> dict[str, frozenset[str]]:
+    """Return how each of the hits is near, of those that are."""
+    terms = plan.ordering.near
+    if not any(terms.values()):
+        return {}
+    # A blank is nobody's term.
+    wanted = {way: _any_of(terms.get(way) or (" ",)) for way in _WAYS}
+    wanted["near"] = _any_of([one for way in _WAYS for one in terms.get(way, ())])
+    rows = conn.execute(_NEAR, {**given, **wanted}, prepare=True)
+    return {
+        entry_id: frozenset(compress(_WAYS, ways))
+        for entry_id, *ways in rows.fetchall()
+    }
+
+
+def _any_of(terms: Sequence[str]) -> str:
+    return " | ".join(map(quoted, terms))
+
+
+def _cosines(
+    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], named: Named
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the cosines of what was found by words and not by meaning.
+
+    Beside them, of all hits those to the question moved towards the best, if it is.
+    """
+    asked = next((one for one in branches if one.model and one.vector), None)
+    if asked is None or not plan.ordering.rerank:
+        return {}, {}
+    known = {hit.entry_id for one in branches if one.unit == COSINE for hit in one.hits}
+    found = {hit.entry_id for one in branches for hit in one.hits}
+    moves = _moves(plan, branches)
+    missing = sorted(UUID(entry_id) for entry_id in found - known)
+    wanted = bool(missing) or moves
+    name = asked.model or ""
+    model = (named(name) or vectors.registered(conn, name)) if wanted else None
+    if model is None:
+        return {}, {}
+    vector, table = unpacked(asked.vector or ""), model.table_name
+    cosines: dict[str, float] = {}
+    if missing:
+        read = vectors.cosines(conn, table, plan.scope.tenant, vector, missing)
+        cosines = {str(entry_id): cosine for entry_id, cosine in read.items()}
+    if not moves:
+        return cosines, {}
+    fused = fusion.fuse(branches, plan.rrf_k, {})
+    best = [UUID(one) for one in linear_rerank.best(fused, cosines, FED_BY)]
+    if not best:
+        return cosines, {}
+    near = feedback.cosines(
+        conn,
+        table,
+        plan.scope,
+        vector,
+        sorted(map(UUID, found)),
+        best=best,
+        share=plan.ordering.feedback,
+    )
+    return cosines, {str(entry_id): cosine for entry_id, cosine in near.items()}
+
+
+def _moves(plan: Plan, branches: Sequence[Outcome]) -> bool:
+    """Tell whether the question moves towards its best hits.
+
+    Not where one branch alone was asked, nor where a name or a phrase is required:
+    that is precise, and other words of its hits would blur it.
+    """
+    is_exact = any(one.exact for one in branches)
+    return plan.ordering.feedback > 0 and len(plan.searching) > 1 and not is_exact
+
+
+def _kin(rows: Iterable[TupleRow]) -> dict[str, Kin]:
+    return {
+        entry_id: Kin(thread, group, series, tuple(logbooks))
+        for entry_id, logbooks, thread, group, series in rows
+    }

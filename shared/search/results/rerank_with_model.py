@@ -1,0 +1,147 @@
+"""The best hits read by a model, in the time that is left; never more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from shared.error_codes import Category
+from shared.errors import EmbeddingOutageError, LogchordError, ModuleNotEnabledError
+from shared.log import get_logger
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import CIRCUIT_OPEN, DEADLINE, RERANK, Outcome, failure
+from shared.search.query.language import tree_text
+from shared.search.query.plan import Plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import LIKENESS, LOGIT, SHARED_SCALES
+from shared.search.results import highlights
+from shared.search.results.conclude import conclude
+from shared.search.results.hydrate import hydrate
+
+if TYPE_CHECKING:
+    from shared.embedding.models.cross_encoders import CrossEncoder
+    from shared.postgres.pool import Pool
+    from shared.search.retrieval.circuit import Circuit
+    from shared.text.facility.facility import Facility
+
+log = get_logger()
+
+# Of what is left of the deadline: the page is still to be read.
+SHARE = 0.6
+# A silence of less says that there was little time, and nothing of who is silent.
+_SAYS_SO = 0.5
+# What fails with these is the model; all else is what it was to read.
+_OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What reads, made when it is first asked; left alone once it keeps failing."""
+
+    encoder: Callable[[], CrossEncoder]
+    circuit: Circuit
+
+
+def read(
+    model: Model | None,
+    pool: Callable[[], Pool],
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    known: Facts,
+    left_seconds: float,
+    facility: Facility,
+) -> Facts:
+    """Return the facts with what a model says of the best hits, or why it does not."""
+    if not plan.ordering.by_model or plan.is_listing:
+        return known
+    query = tree_text.wanted_text(plan.tree).strip()
+    if not query:
+        return known
+    unit = LIKENESS if plan.ordering.late else LOGIT
+    seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
+    if model is None or seconds <= 0:
+        why = "there was no time for it"
+        unread = Outcome(RERANK, "skipped", unit, reason=DEADLINE)
+        return replace(known, unread_because=why, unread=unread)
+    began = time.monotonic()
+    ends = began + seconds
+    try:
+        texts = _texts(pool, plan, arrived, known, seconds, facility)
+        if not texts:
+            return known
+        if not model.circuit.allows():
+            why = "it has failed again and again"
+            unread = Outcome(RERANK, "skipped", unit, reason=CIRCUIT_OPEN)
+            return replace(known, unread_because=why, unread=unread)
+        logits = _asked(model, plan, query, list(texts.values()), ends)
+    except LogchordError as exc:
+        # The order of before stands: a better one is worth no failed search.
+        log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
+        late = exc.error_code == "branch_timeout" or time.monotonic() >= ends
+        failed = "no_model" if exc.category in _OF_THE_MODEL else exc.error_code
+        why = "it was late" if late else f"it failed ({exc.error_code})"
+        unread = replace(
+            failure(RERANK, unit, exc),
+            # Nothing is missing from the answer: it stands in another order.
+            status="skipped",
+            reason=DEADLINE if late else failed,
+            took_ms=round((time.monotonic() - began) * 1000, 3),
+        )
+        return replace(known, unread_because=why, unread=unread)
+    return replace(known, logits=dict(zip(texts, logits, strict=True)))
+
+
+def _asked(
+    model: Model, plan: Plan, query: str, texts: Sequence[str], ends: float
+) -> list[float]:
+    reader = model.encoder()
+    if reader.late is not plan.ordering.late:
+        # The setting was changed since: what this one says is on another scale.
+        message = "The model that reads here is not of the kind that was planned."
+        raise ModuleNotEnabledError(message, module_name="rerank")
+    seconds = ends - time.monotonic()
+    try:
+        logits = reader.logits(query, texts, seconds)
+    except EmbeddingOutageError:
+        if seconds * 1000 >= _SAYS_SO * plan.ordering.model_timeout_ms:
+            model.circuit.failed()
+        raise
+    model.circuit.succeeded()
+    return logits
+
+
+def _texts(
+    pool: Callable[[], Pool],
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    known: Facts,
+    seconds: float,
+    facility: Facility,
+) -> dict[str, str]:
+    """Return the passages of the best hits that the caller may see, by entry."""
+    # Not cut yet: what scores low by weight may be what the model finds best.
+    uncut = replace(plan.ordering, min_relevance_score=None, strict=False)
+    wide = max(plan.window, plan.ordering.model_window)
+    order = conclude(replace(plan, ordering=uncut, window=wide), arrived, known).order
+    items = order.items[: plan.ordering.model_window]
+    if not items:
+        return {}
+    if plan.ordering.late and items[0].calibration not in SHARED_SCALES:
+        # A likeness would move nothing there: the time for it is saved.
+        return {}
+    with connection(pool()) as conn:
+        ids = [UUID(item.entry_id) for item in items]
+        rows = hydrate(conn, ids, plan.scope, max(1, int(seconds * 1000)))
+    heard = [outcome for branch in arrived.values() for outcome in branch]
+    languages = {row.language for row in rows.values()}
+    reader = highlights.reader(pool, plan, heard, facility, languages)
+    found = {}
+    for item in items:
+        row = rows.get(UUID(item.entry_id))
+        if row is not None:
+            span = item.span if item.revision == row.revision else None
+            found[item.entry_id] = f"{row.title}\n{reader.told(row, span).content}"
+    return found

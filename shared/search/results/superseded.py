@@ -1,0 +1,156 @@
+"""Which values of a page are not the newest: who states another one since, and before.
+
+A value is of a device and of what of it. The newest is that of the latest entry which
+the caller may see: whatever else there is, they are not told of.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection, Cursor
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.postgres.pool import array
+from shared.search.query.plan import Plan
+from shared.search.results.hydrate import Row
+from shared.search.retrieval.engines import candidate_rows
+
+# Of the page's time: without this, an answer is one too.
+TIMEOUT_MS = 100
+# So many statements of the same are looked through, either way: some report every hour.
+MOST = 200
+
+# Whoever states a value of the same, by now: a wrong clock is not the newest for ever.
+_OF_THE_SAME: LiteralString = """
+           SELECT q.entry_id, q.place, q.value, q.said_at
+             FROM entry_quantity q
+            WHERE q.tenant = %(tenant)s AND q.device = s.device
+              AND q.parameter = s.parameter AND q.dimension = s.dimension
+              AND q.said_at <= now()"""
+_NEWEST_FIRST: LiteralString = """
+            ORDER BY q.said_at DESC, q.entry_id DESC, q.place DESC
+            LIMIT %(most)s"""
+_SINCE: LiteralString = _OF_THE_SAME + " AND q.said_at > s.said_at" + _NEWEST_FIRST
+_BEFORE: LiteralString = _OF_THE_SAME + " AND q.said_at < s.said_at" + _NEWEST_FIRST
+# Who may be seen, and whose newest revision says so.
+_SEEN: LiteralString = (
+    """
+             JOIN entry e ON e.id = c.entry_id
+             JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
+            WHERE e.tenant = %(tenant)s AND m.tenant = %(tenant)s
+              AND e.deleted_at IS NULL"""
+    + rights.SEEN
+)
+# Of several values of the same that an entry states, the last one is what it says.
+# Where nobody of those looked through may be seen, there may be a newer one still:
+# then nothing is said to be replaced.
+_VALUES: LiteralString = (
+    """
+    SELECT s.entry_id, s.device, s.parameter, s.dimension, s.value AS stated,
+           n.id IS NOT NULL AS is_older, o.value, o.said_at, o.id AS other_id, o.source,
+           o.external_id
+      FROM (SELECT DISTINCT ON (q.entry_id, q.device, q.parameter, q.dimension)
+                   q.entry_id, q.device, q.parameter, q.dimension, q.value, q.said_at
+              FROM entry_quantity q
+              JOIN entry e ON e.id = q.entry_id
+              JOIN entry_metadata m ON m.entry_id = e.id AND m.revision = e.revision
+             WHERE q.tenant = %(tenant)s AND q.entry_id = ANY (%(ids)s::uuid[])
+               AND e.tenant = %(tenant)s AND m.tenant = %(tenant)s
+               AND q.device IS NOT NULL AND q.said_at <= now()
+             ORDER BY q.entry_id, q.device, q.parameter, q.dimension, q.place DESC) AS s
+      LEFT JOIN LATERAL (
+           SELECT c.value, c.said_at, e.id, e.source, e.external_id
+             FROM ("""
+    + _SINCE
+    + """) AS c"""
+    + _SEEN
+    + """
+            ORDER BY c.said_at DESC, c.entry_id DESC, c.place DESC
+            LIMIT 1) AS n ON true
+      LEFT JOIN LATERAL (
+           SELECT c.value, c.said_at, e.id, e.source, e.external_id
+             FROM (SELECT DISTINCT ON (l.said_at, l.entry_id)
+                          l.entry_id, l.value, l.said_at
+                     FROM ("""
+    + _BEFORE
+    + """) AS l
+                    ORDER BY l.said_at DESC, l.entry_id DESC, l.place DESC) AS c"""
+    + _SEEN
+    + """
+              AND n.id IS NULL AND c.value <> s.value
+              AND (SELECT count(*) FROM ("""
+    + _SINCE
+    + """) AS since) < %(most)s
+            ORDER BY c.said_at DESC, c.entry_id DESC
+            LIMIT 1) AS p ON true
+     CROSS JOIN LATERAL (
+           SELECT coalesce(n.value, p.value) AS value,
+                  coalesce(n.said_at, p.said_at) AS said_at,
+                  coalesce(n.id, p.id) AS id,
+                  coalesce(n.source, p.source) AS source,
+                  coalesce(n.external_id, p.external_id) AS external_id) AS o
+     WHERE o.value <> s.value
+     ORDER BY s.entry_id, s.device, s.parameter, s.dimension
+     LIMIT 10000"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A value that an entry states, and another one of the same, by another entry."""
+
+    entry_id: UUID
+    device: str
+    parameter: str
+    dimension: str
+    stated: float
+    # Whether the other one holds since; else it is what this one has replaced.
+    is_older: bool
+    value: float
+    said_at: datetime
+    other_id: UUID
+    source: str
+    external_id: str
+
+
+class Values(NamedTuple):
+    """What became of the values of one entry, and what they have replaced."""
+
+    superseded_by: tuple[Other, ...] = ()
+    replaces: tuple[Other, ...] = ()
+
+
+NONE = Values()
+
+
+def asked(
+    conn: Connection[Any], plan: Plan, rows: Sequence[Row]
+) -> Cursor[Other] | None:
+    """Ask for the other values of what these entries state; None: they state none."""
+    ids = [row.entry_id for row in rows if row.states_values]
+    if not ids:
+        return None
+    given = {**plan.scope.params, "ids": array(ids), "most": MOST}
+    candidate_rows.limit_time(conn, TIMEOUT_MS, one_plan=True)
+    cur = conn.cursor(row_factory=class_row(Other))
+    return cur.execute(_VALUES, given, prepare=True)
+
+
+def compared(others: Cursor[Other] | None) -> dict[UUID, Values]:
+    """Return what was found by entry, of those that have any."""
+    found = [] if others is None else others.fetchall()
+    older: dict[UUID, list[Other]] = defaultdict(list)
+    newest: dict[UUID, list[Other]] = defaultdict(list)
+    for one in found:
+        (older if one.is_older else newest)[one.entry_id].append(one)
+    return {
+        entry_id: Values(tuple(older[entry_id]), tuple(newest[entry_id]))
+        for entry_id in {one.entry_id for one in found}
+    }

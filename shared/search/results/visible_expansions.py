@@ -1,0 +1,213 @@
+"""What words of a question were taken for, told only where a hit has it.
+
+A pattern or a misspelt word stands for words of all the tenant's entries: what stands
+in hidden ones alone is named to nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, LiteralString, NamedTuple
+from uuid import UUID
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.glossary import synonyms
+from shared.log import get_logger
+from shared.postgres.pool import array, connection
+from shared.search.jobs.outcome import Diagnostic
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.conditions import Clause, leaves
+from shared.search.query.compiled.word_clauses import Known
+from shared.search.retrieval.engines import candidate_rows
+from shared.text.analysis.analyser import IDENT_PREFIX
+from shared.text.facility.facility import Facility
+from shared.text.words.folding import STEMMED_LANGUAGES, stem
+from shared.vocabulary.expand import LANGUAGES, UNSTEMMED, Expansion, Want
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+
+log = get_logger()
+
+FUZZY = "fuzzy_fallback"
+# Of one word, and of all of them; of a thousand the commonest say enough.
+MOST_NAMED, MOST_WORDS = 10, 10
+_LOOK_UP_MS = 100
+
+How = Literal["pattern", "spelling", "glossary"]
+
+_TERMS: LiteralString = (
+    """
+    SELECT t.language,
+           ARRAY(SELECT term
+                   FROM unnest(tsvector_to_array(t.tsv)) AS term
+                  WHERE term = ANY (%(terms)s::text[])) AS terms
+      FROM entry e
+      JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
+     LIMIT 1000"""
+)
+
+
+class Way(NamedTuple):
+    """One thing that a word was taken for, and by which terms an entry has it."""
+
+    word: str
+    how: How
+    told: str
+    terms: tuple[str, ...]
+    # Of entries in this one alone; empty: in any.
+    language: str = ""
+
+
+class _Hit(NamedTuple):
+    language: str
+    terms: frozenset[str]
+
+    def has(self, way: Way) -> bool:
+        return way.language in {"", self.language} and self.terms.issuperset(way.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What of it occurs in hits that the caller may see."""
+
+    ways: tuple[Way, ...] = ()
+
+    def known(self, looked_up: Known) -> Known:
+        """Return what was looked up without what no such hit has."""
+        told = {(way.word, way.told) for way in self.ways}
+        return {
+            want: replace(
+                found,
+                stems={
+                    language: tuple(x for x in terms if (want.text, x) in told)
+                    for language, terms in found.stems.items()
+                },
+                idents=tuple(x for x in found.idents if (want.text, x) in told),
+                spellings=tuple(x for x in found.spellings if (want.text, x) in told),
+            )
+            for want, found in looked_up.items()
+        }
+
+    def notes(self, given: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the diagnostics with what they name, and one of their own."""
+        notes = [self._named(one) if one.code == FUZZY else one for one in given]
+        said = self._said("pattern", "glossary")
+        if said:
+            message = f"Searched for as well: {said}."
+            one = Diagnostic("info", "query", "terms_expanded", message, "query")
+            notes.append(one)
+        return notes
+
+    def _named(self, note: Diagnostic) -> Diagnostic:
+        said = self._said("spelling")
+        if not said:
+            return note
+        return replace(note, message=f"{note.message.removesuffix('.')}: {said}.")
+
+    def _said(self, *hows: How) -> str:
+        named: dict[str, dict[str, None]] = {}
+        for way in self.ways:
+            if way.how in hows:
+                named.setdefault(way.word, {})[way.told] = None
+        words = [
+            f"`{word}` as {_listed(list(told))}"
+            for word, told in list(named.items())[:MOST_WORDS]
+        ]
+        return "; ".join(words)
+
+
+NOTHING = Became()
+
+
+def ways_of(question: Question, known: Known, facility: Facility) -> list[Way]:
+    """Return all that the words of a question were taken for, seen or not."""
+    found = [way for want in known for way in _looked_up(want, known[want])]
+    return [*found, *_of_glossary(question, facility)]
+
+
+def read(
+    pool: Callable[[], Pool],
+    scope: Scope,
+    ways: Collection[Way],
+    entry_ids: Sequence[str],
+) -> Became:
+    """Return what of it stands in these entries, as far as the caller may see them."""
+    if not ways or not entry_ids:
+        return NOTHING
+    given = {
+        **scope.params,
+        "terms": sorted({term for way in ways for term in way.terms}),
+        "ids": array([UUID(one) for one in entry_ids]),
+    }
+    try:
+        with connection(pool()) as conn:
+            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            # Planned with the terms at hand, which it looks up as a set.
+            rows = conn.execute(_TERMS, given, prepare=False).fetchall()
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # What is not known to be seen is not told.
+        log.warning("expansions_not_looked_up", code=exc.error_code)
+        return NOTHING
+    hits = {_Hit(_named(language), frozenset(terms)) for language, terms in rows}
+    return Became(tuple(way for way in ways if any(one.has(way) for one in hits)))
+
+
+def _looked_up(want: Want, found: Expansion) -> Iterator[Way]:
+    word = want.text
+    for one in found.spellings:
+        yield Way(word, "spelling", one, (IDENT_PREFIX + one,))
+        for language in LANGUAGES:
+            yield Way(word, "spelling", one, (stem(one, language),), language)
+    for language, terms in found.stems.items():
+        for one in terms:
+            yield Way(word, "pattern", one, (one,), language)
+    for one in found.idents:
+        # A whole name is a term as well.
+        yield Way(word, "pattern", one, (IDENT_PREFIX + one,))
+        yield Way(word, "pattern", one, (one,))
+
+
+def _of_glossary(question: Question, facility: Facility) -> Iterator[Way]:
+    if not facility.glossary:
+        return
+    for guard in question.guards:
+        clauses = [
+            leaf
+            for leaf, is_wanted in leaves(guard.condition)
+            if is_wanted and isinstance(leaf, Clause) and leaf.also
+        ]
+        for language in LANGUAGES:
+            if language not in guard.languages:
+                continue
+            forms = synonyms.forms(language, facility)
+            for clause in clauses:
+                for form in forms.get(clause.lexemes[0], ()):
+                    if set(form.others) <= set(clause.also):
+                        yield from _of_form(form, language)
+
+
+def _of_form(form: synonyms.Form, language: str) -> Iterator[Way]:
+    for lexemes, called in zip(form.others, form.called, strict=True):
+        yield Way(form.text, "glossary", called, lexemes, language)
+        if len(lexemes) == 1:
+            # It may be a part of a name.
+            ident = IDENT_PREFIX + lexemes[0]
+            yield Way(form.text, "glossary", called, (ident,), language)
+
+
+def _named(language: str) -> str:
+    return language if language in STEMMED_LANGUAGES else UNSTEMMED
+
+
+def _listed(told: list[str]) -> str:
+    more = len(told) - MOST_NAMED
+    named = ", ".join(told[:MOST_NAMED])
+    return f"{named} and {more} more" if more > 0 else named

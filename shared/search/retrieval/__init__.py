@@ -1,0 +1,1 @@
+"""Search modules and the branches that run them."""

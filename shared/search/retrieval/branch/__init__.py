@@ -1,0 +1,1 @@
+"""One branch of a search: its module, fallback, retry and faults."""

@@ -1,0 +1,176 @@
+"""One branch: its module, its fallback, its faults; what is left is an outcome."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.search.jobs.outcome import CIRCUIT_OPEN, Outcome, Status, failure, overdue
+from shared.search.query.fault import Fault
+from shared.search.query.plan import Plan
+from shared.search.retrieval.branch import (
+    entry_number,
+    human_quota,
+    plugin_module,
+    retry,
+)
+from shared.search.retrieval.branch.retry import Paces
+from shared.search.retrieval.installed_modules import Installed, installed
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+
+log = get_logger()
+
+# A fault's delay ends at the budget, as a slow backend's does.
+_OVER_BUDGET_SECONDS = 0.001
+# What a module leaves to its fallback: at least what full text takes at its p95, beside
+# a backfill too (a quarter of a second was too little there), and never more than it
+# keeps, so that a short deadline is shared.
+FALLBACK_SECONDS = 0.5
+FALLBACK_SHARE = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """What a task needs to carry out one branch."""
+
+    plan: Plan
+    name: str
+    # Epoch seconds by the broker's clock; the branch's own, before the job's deadline.
+    ends_at: float
+    now: Callable[[], float]
+    queued_ms: float = 0.0
+    # How long the modules of this process take, for whoever would try again.
+    paces: Paces = field(default_factory=Paces)
+
+
+def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
+    """Return what the module came to, and its fallback's outcome after a failure."""
+    return outcomes_of(installed(branch.name), branch, tools)
+
+
+def outcomes_of(
+    one: Installed, branch: Branch, tools: Callable[[], Tools]
+) -> list[Outcome]:
+    """Return the same of a module that was found already."""
+    first = one.descriptor
+    if branch.now() >= branch.ends_at:
+        late = overdue(first.name, first.unit, "expired_in_queue")
+        return [replace(late, queued_ms=branch.queued_ms)]
+    outcome = _one(branch, one, tools, keep_back=first.fallback is not None)
+    outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
+    if first.fallback and outcomes[0].unsearched:
+        second = installed(first.fallback)
+        if branch.now() < branch.ends_at:
+            outcome = _one(branch, second, tools, keep_back=False)
+            outcomes.append(replace(outcome, fallback_for=first.name))
+    return outcomes
+
+
+def _one(
+    branch: Branch,
+    one: Installed,
+    tools: Callable[[], Tools],
+    *,
+    keep_back: bool,
+) -> Outcome:
+    began = time.perf_counter()
+    left = branch.ends_at - branch.now()
+    if keep_back:
+        left -= min(FALLBACK_SECONDS, FALLBACK_SHARE * left)
+    outcome = _tried(branch, one, Ask.lasting(branch.plan, left), tools)
+    took = (time.perf_counter() - began) * 1000
+    return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
+
+
+def _tried(
+    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
+) -> Outcome:
+    """Return what it comes to, tried a second time where that may end otherwise."""
+    outcome, error = _once(branch, one, ask, tools)
+    if error is None:
+        return outcome
+    left = ask.ends_at - time.monotonic()
+    wait = retry.wait_for(error, left, branch.paces.p95(one.descriptor.name))
+    if wait is None:
+        return outcome
+    time.sleep(wait)
+    second, _ = _once(branch, one, replace(ask, again=True), tools)
+    if second.reason == CIRCUIT_OPEN:
+        # Nobody was asked a second time.
+        return outcome
+    log.info("branch_tried_again", module=second.name, ended=second.status)
+    return replace(second, attempts=2)
+
+
+def _once(
+    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
+) -> tuple[Outcome, LogchordError | None]:
+    descriptor = one.descriptor
+    began = time.monotonic()
+    try:
+        found = _faulty(branch.plan.fault, descriptor, ask)
+        if found is None:
+            found = _found(one, ask, tools())
+    except LogchordError as exc:
+        return failure(descriptor.name, descriptor.unit, exc), exc
+    if not found.skipped:
+        # Whoever does not search is done at once, and tells nothing of who does.
+        branch.paces.note(descriptor.name, time.monotonic() - began)
+    return _outcome(descriptor, found), None
+
+
+def _found(one: Installed, ask: Ask, tools: Tools) -> Found:
+    if not one.is_ours:
+        return plugin_module.execute(one.descriptor, ask, tools)
+    found: Found = one.descriptor.execute(ask, tools)
+    found = human_quota.beside_machines(found, one.descriptor, ask, tools)
+    return entry_number.put_first(found, one.descriptor, ask, tools)
+
+
+def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
+    as_of = found.as_of.isoformat().replace("+00:00", "Z") if found.as_of else None
+    amount = max(len(found.hits), found.matches)
+    status: Status = "skipped" if found.skipped else "ok" if amount else "empty"
+    return Outcome(
+        name=descriptor.name,
+        status=status,
+        unit=descriptor.unit,
+        reason=found.skipped,
+        candidates=amount,
+        kept=len(found.hits),
+        index_watermark=as_of,
+        as_of=as_of,
+        hits=found.hits,
+        diagnostics=found.diagnostics,
+        model=found.model,
+        vector=found.vector,
+        floor=found.floor,
+        exact=found.exact,
+        meant=found.meant,
+        counts=found.counts,
+        counted=found.counted,
+    )
+
+
+def _faulty(
+    fault: Fault | None, descriptor: SearchToolDescriptor, ask: Ask
+) -> Found | None:
+    """Return what a planned fault makes of this branch; None: nothing planned."""
+    if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):
+        return None
+    if fault.delay_ms:
+        budget = ask.budget_seconds
+        time.sleep(min(fault.delay_ms / 1000, budget))
+        if fault.delay_ms / 1000 >= budget - _OVER_BUDGET_SECONDS:
+            raise LogchordError("The branch was late.", code="branch_timeout")
+    if fault.error:
+        raise LogchordError("A fault was asked for.", code=fault.error)
+    return Found() if fault.empty else None

@@ -1,0 +1,81 @@
+"""The entry that is called what one token of a question says: it stands first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.postgres.pool import array, at_once
+from shared.search.query import branch_choice, name_query
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.candidate_rows import Columns
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+
+# Several sources may each have an entry of one number.
+_CALLED: LiteralString = """
+       AND (e.external_id = ANY (%(names)s::text[]) OR e.id = ANY (%(keys)s::uuid[]))
+     ORDER BY e.source, e.external_id, e.id
+     LIMIT 20"""
+_COLUMNS: LiteralString = """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
+_NARROWED_BY_NUMBER: LiteralString = _COLUMNS + candidate_rows.left() + _CALLED
+_BY_NUMBER: LiteralString = (
+    _COLUMNS
+    + """
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + _CALLED
+)
+
+
+def put_first(
+    found: Found, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
+) -> Found:
+    """Return the hits of words, and before them the entry whose number is all they are.
+
+    Nobody else is asked anything: most questions are no number.
+    """
+    if descriptor.search_mode != branch_choice.KEYWORD or found.skipped:
+        return found
+    names = () if ask.plan.is_listing else name_query.numbers(ask.plan.tree)
+    if not names:
+        return found
+    params = branch_query.kept_of(ask, tools, descriptor.name).params
+    with at_once(tools.pool) as conn:
+        candidate_rows.limit_time(conn, ask.budget_ms)
+        rows = _called(conn, params, names)
+    tenant = ask.plan.scope.tenant
+    known = {hit.entry_id for hit in found.hits}
+    # No word says how well it matches, unless one has found it.
+    missing = [row.candidate(tenant, 0.0) for row in rows if str(row.id) not in known]
+    meant = tuple(str(row.id) for row in rows)
+    return replace(found, hits=(*missing, *found.hits), meant=meant)
+
+
+def _called(
+    conn: Connection[Any], params: dict[str, Any], names: Sequence[str]
+) -> list[Columns]:
+    is_plain = candidate_rows.are_plain(params)
+    statement = _BY_NUMBER if is_plain else _NARROWED_BY_NUMBER
+    given = {"names": list(names), "keys": array(_keys(names)), **params}
+    with conn.cursor(row_factory=class_row(Columns)) as cur:
+        return cur.execute(statement, given, prepare=is_plain).fetchall()
+
+
+def _keys(names: Sequence[str]) -> list[UUID]:
+    try:
+        return [UUID(names[0])]
+    except ValueError:
+        return []

@@ -1,0 +1,129 @@
+"""A search module of another package: run apart, and all that it names looked up.
+
+It hands over ids and scores. Who may see an entry, what filters let pass and what the
+question excludes is found out here, as for every other branch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+import math
+from collections.abc import Awaitable
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import datetime
+from functools import cache
+from uuid import UUID
+
+from shared.errors import ConfigurationError, LogchordError
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import CIRCUIT_OPEN, Diagnostic
+from shared.search.query import deadline_shares, modes
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+
+# What hangs keeps its own threads and nobody else's.
+THREADS = 4
+# Of more, the best are looked up.
+MAX_NAMED = 5000
+
+
+def _enough() -> float:
+    """Return half of the seconds that a module has where no deadline was asked for."""
+    usual_ms = modes.alone("").deadline_ms
+    return deadline_shares.branch_end(usual_ms / 1000, usual_ms) / 2
+
+
+# Who is late within less was hurried by its caller, and the circuit is everybody's.
+ENOUGH_SECONDS = _enough()
+
+
+def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+    """Return what it found, as far as the caller may see it and asked for it."""
+    share = ask.budget_seconds
+    circuit = tools.circuits.of(descriptor.name)
+    if not circuit.allows():
+        # Its threads hang: whoever waits for one waits for nothing.
+        return Found(skipped=CIRCUIT_OPEN)
+    run = contextvars.copy_context().run
+    asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
+    answered, _ = wait([asked], timeout=share)
+    if answered:
+        # By an error too: what errs does not hang.
+        circuit.succeeded()
+    elif share >= ENOUGH_SECONDS:
+        circuit.failed()
+    try:
+        found = asked.result(timeout=0)
+    except TimeoutError as exc:
+        asked.cancel()
+        message = "The branch was late."
+        raise LogchordError(message, code="branch_timeout") from exc
+    best = _best(descriptor, found)
+    question = branch_query.read(ask, tools, descriptor.name)
+    with connection(tools.pool) as conn:
+        candidate_rows.limit_time(conn, ask.budget_ms)
+        shown = candidate_rows.of(conn, question.params, list(best))
+    tenant = ask.plan.scope.tenant
+    hits = [
+        shown[entry_id].candidate(tenant, score)
+        for entry_id, score in best.items()
+        if entry_id in shown
+    ]
+    return Found(
+        tuple(hits[: ask.limit]),
+        as_of=found.as_of,
+        diagnostics=found.diagnostics,
+        skipped=found.skipped,
+        exact=bool(found.exact),
+    )
+
+
+@cache
+def _threads(name: str) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(THREADS, thread_name_prefix=f"module-{name}")
+
+
+def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+    made = descriptor.execute(ask, tools)
+    found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
+    if not isinstance(found, Found) or found.hits:
+        raise _wrong(descriptor, "it returned no Found with what it names")
+    # What is wrong here would fail later, where it costs the whole search.
+    if not all(isinstance(one, Diagnostic) for one in found.diagnostics):
+        raise _wrong(descriptor, "one of its diagnostics is none")
+    if not isinstance(found.skipped, str | None):
+        raise _wrong(descriptor, "why it was skipped is no text")
+    if not isinstance(found.as_of, datetime | None):
+        raise _wrong(descriptor, "`as_of` is no time")
+    return found
+
+
+async def _awaited(made: Awaitable[Found]) -> Found:
+    return await made
+
+
+def _best(descriptor: SearchToolDescriptor, found: Found) -> dict[UUID, float]:
+    """Return the best score of each entry, the best first; a tie goes by the id."""
+    best: dict[UUID, float] = {}
+    for one in found.named:
+        if not isinstance(one.entry_id, UUID):
+            raise _wrong(descriptor, "what it names has no UUID")
+        if not math.isfinite(one.score):
+            raise _wrong(descriptor, "a score is no number")
+        # A number of another library's does not travel.
+        score = float(one.score)
+        best[one.entry_id] = max(score, best.get(one.entry_id, -math.inf))
+    ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+    return dict(ordered[:MAX_NAMED])
+
+
+def _wrong(descriptor: SearchToolDescriptor, why: str) -> ConfigurationError:
+    message = f"The search module {descriptor.name} answered wrongly: {why}."
+    return ConfigurationError(message, config_key=f"search_modules.{descriptor.name}")

@@ -1,0 +1,1 @@
+"""Statements and requests to Postgres and OpenSearch that modules share."""

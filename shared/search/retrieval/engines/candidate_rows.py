@@ -1,0 +1,156 @@
+"""What ranking needs to know of the entries that an engine names by id."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection, Cursor
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.entries import identity
+from shared.entries.reading.filter_sql import MARKS, NARROWED, narrows
+from shared.postgres.pool import array
+from shared.search.jobs.outcome import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One entry that the caller may see and did not exclude."""
+
+    id: UUID
+    source: str
+    external_id: str
+    revision: int
+    kind: str
+    origin: str
+    entry_time: datetime
+
+    def candidate(
+        self,
+        tenant: str,
+        score: float,
+        chunk: int = 0,
+        span: tuple[int, int] | None = None,
+    ) -> Candidate:
+        """Return the entry as a hit of a branch."""
+        key = identity.doc_key(tenant, self.source, self.external_id)
+        return Candidate(
+            entry_id=str(self.id),
+            chunk_id=identity.chunk_id(key, chunk),
+            score=score,
+            kind=self.kind,
+            source=self.source,
+            origin=self.origin,
+            entry_time=self.entry_time.isoformat(),
+            revision=self.revision,
+            span=span,
+        )
+
+
+# What a question leaves over, as far as the caller may see it, or as far as not. An
+# entry that metadata has not reached yet cannot be told apart from what is excluded: a
+# question that keeps to what is not negated does not show it.
+def left(whose: LiteralString = rights.SEEN) -> LiteralString:
+    """Return the part of a statement that names the entries `e` which are left over."""
+    return (
+        """
+      FROM entry e
+      LEFT JOIN entry_text t ON t.entry_id = e.id AND t.tenant = %(tenant)s
+     WHERE e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL"""
+        + whose
+        + NARROWED
+        + """
+       AND (%(kept)s::jsonb = '[]' OR EXISTS (
+            SELECT FROM jsonb_to_recordset(%(kept)s::jsonb)
+                        AS k (languages text[], query text)
+             WHERE (t.language = ANY (k.languages)
+                    OR '*' = ANY (k.languages) AND t.language <> ALL (%(stemmed)s))
+               AND CASE WHEN %(fields)s::jsonb = '[]' THEN t.tsv
+                        ELSE t.tsv || """
+        + MARKS
+        + """ END @@ k.query::tsquery))"""
+    )
+
+
+_OF_THESE: LiteralString = (
+    """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time"""
+    + left()
+    + " AND e.id = ANY (%(ids)s::uuid[]) LIMIT 5000"
+)
+# Of a question without filters, which excludes nothing: most of the other statement is
+# what lets everything through then, and planning that takes longer than reading.
+_PLAINLY_OF_THESE: LiteralString = (
+    """
+    SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin, e.entry_time
+      FROM entry e
+     WHERE e.id = ANY (%(ids)s::uuid[]) AND e.tenant = %(tenant)s
+       AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + """
+     LIMIT 5000"""
+)
+
+
+def of(
+    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
+) -> dict[UUID, Columns]:
+    """Return what may be shown of these entries; rights, filters and NOT applied."""
+    return by_id(asked(conn, params, ids)) if ids else {}
+
+
+def asked(
+    conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
+) -> Cursor[Columns]:
+    """Ask for the same; the rows are read from the cursor, and may be read later."""
+    is_plain = are_plain(params)
+    statement = _PLAINLY_OF_THESE if is_plain else _OF_THESE
+    cur = conn.cursor(row_factory=class_row(Columns))
+    # What filters is planned each time, as far as it narrows.
+    return cur.execute(statement, {"ids": array(ids), **params}, prepare=is_plain)
+
+
+def by_id(rows: Iterable[Columns]) -> dict[UUID, Columns]:
+    """Return what was asked for, by entry."""
+    return {row.id: row for row in rows}
+
+
+def are_plain(params: Mapping[str, Any]) -> bool:
+    """Tell whether a question has no filters, and excludes nothing."""
+    return params["kept"] == "[]" and not narrows(params)
+
+
+_IN_TIME: LiteralString = """
+    SELECT set_config('statement_timeout', %(ms)s, true),
+           set_config('plan_cache_mode', %(plans)s, true)"""
+
+
+def limit_time(
+    conn: Connection[Any], budget_ms: int, *, one_plan: bool = False
+) -> None:
+    """Bound what follows in this transaction by what is left of the budget.
+
+    `one_plan`: what follows reads rows by index whatever it is given, and is planned
+    once a connection: planning would take longer than reading. Never what filters.
+    """
+    plans = "force_generic_plan" if one_plan else "auto"
+    conn.execute(_IN_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
+
+
+def within(conn: Connection[Any], ends_at: float) -> Callable[[float], bool]:
+    """Return what bounds what follows by a share of the time left; false: none is."""
+
+    def bound(share: float) -> bool:
+        left = ends_at - time.monotonic()
+        # Never 0, which means no limit: what has no time left fails at once.
+        limit_time(conn, max(1, int(1000 * share * left)))
+        return left > 0
+
+    return bound

@@ -1,0 +1,97 @@
+"""A condition as OpenSearch compares it: what `tsquery` is for Postgres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shared.search.query.compiled.conditions import (
+    All,
+    AnyOf,
+    Clause,
+    Condition,
+    Leaf,
+    Not,
+    OneOf,
+    Passes,
+    Places,
+)
+from shared.search.retrieval.engines import os_filters
+
+Query = dict[str, Any]
+
+_NOTHING: Query = {"match_none": {}}
+
+
+def written(condition: Condition) -> Query:
+    """Return the query; terms are values in it, nothing is parsed."""
+    match condition:
+        case All(()):
+            return {"match_all": {}}
+        case AnyOf(()):
+            return _NOTHING
+        case All(parts, ranking=ranking):
+            return _all(parts, ranking)
+        case AnyOf(parts):
+            return _any([written(part) for part in parts])
+        case Not(part):
+            return {"bool": {"must_not": [written(part)]}}
+        case _:
+            return _leaf(condition)
+
+
+def _leaf(leaf: Leaf) -> Query:
+    match leaf:
+        case Clause():
+            return _clause(leaf)
+        case OneOf(terms, idents):
+            ways: list[Query] = [{"terms": {"stream": list(terms)}}] if terms else []
+            return _any([*ways, *_named(idents)])
+        case Places(places) if not all(places):
+            return _NOTHING
+        case Places(places):
+            spans = [_span(place) for place in places]
+            if len(spans) == 1:
+                return spans[0]
+            return {"span_near": {"clauses": spans, "slop": 0, "in_order": True}}
+        case Passes(filters=filters):
+            required = os_filters.required(filters)
+            excluded = os_filters.excluded(filters)
+            return {"bool": {"filter": required, "must_not": excluded}}
+
+
+def _all(parts: Sequence[Condition], ranking: Sequence[Condition]) -> Query:
+    return {
+        "bool": {
+            "must": [written(one) for one in parts if not isinstance(one, Not)],
+            "must_not": [written(one.part) for one in parts if isinstance(one, Not)],
+            "should": [written(one) for one in ranking],
+            # What only ranks refuses nothing.
+            "minimum_should_match": 0,
+        }
+    }
+
+
+def _any(ways: list[Query]) -> Query:
+    if not ways:
+        return _NOTHING
+    return {"bool": {"should": ways, "minimum_should_match": 1}}
+
+
+def _clause(clause: Clause) -> Query:
+    ways: list[Query] = []
+    for phrase in (clause.lexemes, *clause.also):
+        if len(phrase) == 1:
+            ways.append({"term": {"stream": {"value": phrase[0]}}})
+        elif phrase:
+            ways.append({"match_phrase": {"stream": {"query": " ".join(phrase)}}})
+    return _any([*ways, *_named(clause.idents)])
+
+
+def _named(idents: Sequence[str]) -> list[Query]:
+    return [{"terms": {"idents": list(idents)}}] if idents else []
+
+
+def _span(terms: Sequence[str]) -> Query:
+    ways: list[Query] = [{"span_term": {"stream": term}} for term in terms]
+    return ways[0] if len(ways) == 1 else {"span_or": {"clauses": ways}}

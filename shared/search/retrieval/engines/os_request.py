@@ -1,0 +1,119 @@
+"""Asking OpenSearch in time: whole answers, every failure told to the circuit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shared.errors import LogchordError, OpenSearchError
+from shared.opensearch import client as opensearch
+from shared.opensearch import mapping
+from shared.search.retrieval.module_contract import Ask, Tools
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+Query = dict[str, Any]
+Answer = dict[str, Any]
+
+T = TypeVar("T")
+
+# Of several copies of a shard the same one answers each time: a word that was deleted
+# may count in one of them yet.
+_SAME_COPY = {"preference": "search"}
+
+# What it takes to read the columns of the hits, and to say that time is over.
+_COLUMNS_SECONDS = 0.02
+# Of the time, what is given to a question that is asked ahead.
+_NEXT_SHARE = 0.5
+
+
+def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
+    """Return what OpenSearch answers; a part of its index is no answer."""
+    index = mapping.read_alias(tools.index)
+
+    def send(client: OpenSearch, seconds: float) -> Answer:
+        given = {"request_timeout": seconds, **_SAME_COPY}
+        answer: Answer = client.search(index=index, body=query, params=given)
+        return answer
+
+    return _whole(ask, tools, lambda: _sent(ask, tools, send))
+
+
+def answered_with_next(
+    ask: Ask, tools: Tools, query: Query, *following: Query
+) -> list[Callable[[], Answer]]:
+    """Return what each answer is once it is needed; what follows fails nobody else.
+
+    Nor is it waited for too long: late, it is asked for anew once it is needed.
+    """
+    index = mapping.read_alias(tools.index)
+    # All are answered when the last one is.
+    limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
+    lines: list[Query] = [_SAME_COPY, query]
+    for one in following:
+        lines += [_SAME_COPY, {**one, "timeout": f"{limit_ms}ms"}]
+
+    def send(client: OpenSearch, seconds: float) -> Answer:
+        given = {"request_timeout": seconds}
+        answer: Answer = client.msearch(index=index, body=lines, params=given)
+        return answer
+
+    told = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
+    answers: list[Callable[[], Answer]] = []
+    for asked, answer in zip((query, *following), told, strict=True):
+        if answers and answer.get("timed_out"):
+            answers.append(partial(answered, ask, tools, asked))
+        else:
+            answers.append(partial(_whole, ask, tools, partial(_one_of, answer)))
+    return answers
+
+
+def _whole(ask: Ask, tools: Tools, answer: Callable[[], Answer]) -> Answer:
+    """Return an answer of the whole index."""
+
+    def checked() -> Answer:
+        found = answer()
+        if found["timed_out"] or found["_shards"]["failed"]:
+            # A part of the index has not answered: its hits are missing, not absent.
+            raise OpenSearchError(
+                "OpenSearch answered for a part of its index only.",
+                technical=str(found["_shards"])[:500],
+                details={"timed_out": found["timed_out"]},
+            )
+        return found
+
+    found = _told(ask, tools, checked)
+    tools.circuit.succeeded()
+    return found
+
+
+def _one_of(answer: Answer) -> Answer:
+    if "error" in answer:
+        raise opensearch.refusal(int(answer["status"]), str(answer["error"]["type"]))
+    return answer
+
+
+def _sent(
+    ask: Ask, tools: Tools, send: Callable[[OpenSearch, float], Answer]
+) -> Answer:
+    client = tools.opensearch()
+    if client is None:
+        raise OpenSearchError("This system runs without OpenSearch.")
+    seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
+    with opensearch.translated_errors():
+        return send(client, seconds)
+
+
+def _told(ask: Ask, tools: Tools, step: Callable[[], T]) -> T:
+    try:
+        return step()
+    except OpenSearchError as exc:
+        if exc.retriable and not ask.again:
+            # A branch counts once, however often it asks.
+            tools.circuit.failed()
+        if exc.details.get("timed_out"):
+            message = "OpenSearch did not answer in time."
+            raise LogchordError(message, code="branch_timeout") from exc
+        raise

@@ -1,0 +1,148 @@
+"""The search modules that are installed, ours and other people's: which, and how.
+
+A module that cannot be loaded costs its own branch alone: the others go on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from pydantic import BaseModel
+
+from shared import plugins
+from shared.errors import ConfigurationError, LogchordError
+from shared.log import get_logger
+from shared.search.jobs.outcome import RERANK
+from shared.search.query import modes
+from shared.search.retrieval.module_contract import SearchToolDescriptor
+from shared.search.retrieval.search_parameters import ParameterDescriptor
+
+log = get_logger()
+
+# What somebody else's module may not be called: a mode has that name, or a step.
+RESERVED = frozenset({RERANK, modes.AUTO, *modes.MODES, *modes.ALIASES, *modes.LATER})
+# Raw scores that ranking knows how to weigh: another module's are never taken for them.
+RESERVED_UNITS = frozenset(
+    {"bm25", "cosine", "entry_time", "rerank_logit", "rrf", "trigram", "ts_rank"}
+)
+# What importing somebody else's module ends in.
+BROKEN = (ImportError, AttributeError, TypeError, ValueError, LookupError, OSError)
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A search module as it was found."""
+
+    descriptor: SearchToolDescriptor
+    parameters: tuple[ParameterDescriptor, ...]
+    # Whether it came with Logchord: another's hits are looked up again.
+    is_ours: bool
+
+
+@plugins.until_extended
+def found() -> Mapping[str, Installed | ConfigurationError]:
+    """Return every installed module by its name, or why it cannot be used."""
+    points = plugins.points(plugins.SEARCH_MODULES)
+    return {name: _load(points[name]) for name in sorted(points)}
+
+
+def modules() -> Mapping[str, Installed]:
+    """Return the modules that can be used, by their names."""
+    return {name: one for name, one in found().items() if isinstance(one, Installed)}
+
+
+def installed(name: str) -> Installed:
+    """Return a module, or raise why it cannot be used; none is not enabled."""
+    return plugins.usable(found(), name, "search module")
+
+
+def module(name: str) -> SearchToolDescriptor:
+    """Return what is known of a module, or raise why it cannot be used."""
+    return installed(name).descriptor
+
+
+def parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
+    """Return what the modules of other packages among these may be given."""
+    known = modules()
+    others = [known[name] for name in names if name in known]
+    return [p for one in others if not one.is_ours for p in one.parameters]
+
+
+def unit_of(name: str) -> str:
+    """Return what a module's scores are called; nothing where it cannot be used."""
+    one = found().get(name)
+    return one.descriptor.unit if isinstance(one, Installed) else ""
+
+
+def family_of(name: str) -> str:
+    """Return the family of a module: its own name where it is not installed here."""
+    one = found().get(name)
+    return one.descriptor.search_mode if isinstance(one, Installed) else name
+
+
+def _load(point: EntryPoint) -> Installed | ConfigurationError:
+    try:
+        provide = point.load()
+        described, parameters = provide(), _parameters(provide)
+    except LogchordError as exc:
+        return _unusable(point.name, str(exc))
+    except BROKEN as exc:
+        log.exception("search_module_not_loaded", module=point.name)
+        return _unusable(
+            point.name, f"loading {point.value} ended in {type(exc).__name__}"
+        )
+    is_ours = plugins.is_ours(point)
+    wrong = next(_flaws(point, described, parameters, is_ours=is_ours), None)
+    if wrong:
+        return _unusable(point.name, wrong)
+    said = plugins.registration(plugins.SEARCH_MODULES, point.name)
+    if said and not described.description:
+        described = replace(described, description=said.description)
+    return Installed(described, parameters, is_ours)
+
+
+def _parameters(provide: Callable[[], Any]) -> tuple[ParameterDescriptor, ...]:
+    """Return what stands beside the descriptor, if anything does."""
+    describe = getattr(inspect.getmodule(provide), "get_parameter_descriptors", None)
+    return tuple(describe()) if describe else ()
+
+
+def _flaws(
+    point: EntryPoint, made: object, parameters: tuple[object, ...], *, is_ours: bool
+) -> Iterator[str]:
+    if not isinstance(made, SearchToolDescriptor) or made.name != point.name:
+        yield f"{point.value} returned no descriptor of that name"
+        return
+    if not all(isinstance(one, ParameterDescriptor) for one in parameters):
+        yield "get_parameter_descriptors returned what is no ParameterDescriptor"
+    if not _is_model(made.args_schema):
+        yield "its args_schema is no model of pydantic's"
+    if not all(map(callable, _functions(made))):
+        yield "execute and format_result are functions"
+    if is_ours:
+        return
+    if not plugins.NAME.fullmatch(made.name) or made.name in RESERVED:
+        yield "a name is of small letters, digits and underscores, and no mode's"
+    if made.search_mode != made.name:
+        yield "its search_mode is its own name"
+    if made.unit in RESERVED_UNITS or not plugins.NAME.fullmatch(made.unit):
+        yield "its unit is a name of its own, of small letters"
+    if made.fallback is not None:
+        yield "only what Logchord brings has a fallback"
+
+
+def _functions(made: SearchToolDescriptor) -> tuple[object, ...]:
+    return made.execute, made.format_result
+
+
+def _is_model(schema: object) -> bool:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
+
+
+def _unusable(name: str, why: str) -> ConfigurationError:
+    message = f"The search module {name} cannot be used: {why}."
+    return ConfigurationError(message, config_key=f"search_modules.{name}")

@@ -1,0 +1,1 @@
+"""The search modules that Logchord brings, and lists of all that match."""

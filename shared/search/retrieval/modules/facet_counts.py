@@ -1,0 +1,86 @@
+"""Facets as they are counted, whichever engine counts them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from shared.search.query.facet_request import DATE, Counting
+from shared.search.query.filters import filters
+from shared.search.query.histogram import Buckets, buckets
+
+# Of one facet the commonest values are told.
+MAX_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many entries match, and of these how many have each value."""
+
+    matches: int
+    # Whether nothing was left uncounted.
+    exact: bool
+    # By what filters call the facet; the commonest values first, one more than is told.
+    values: Mapping[str, Sequence[tuple[str, int]]] = field(default_factory=dict)
+    attached: int = 0
+    times: Buckets | None = None
+    # Of each bucket.
+    written: Sequence[int] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything matches."""
+        return self.matches > 0
+
+    def told(self, counting: Counting) -> dict[str, Any]:
+        """Return the facets in the words of the contract, each as it was called."""
+        return {
+            called: {"exact": self.exact, **self._facet(name, counting)}
+            for name, called in counting.names.items()
+        }
+
+    def _facet(self, name: str, counting: Counting) -> dict[str, Any]:
+        if name == DATE:
+            spans = self.times.spans if self.times else []
+            return {
+                "interval": self.times.interval if self.times else None,
+                "zone": counting.zone,
+                "buckets": [
+                    {"from": _written(since), "to": _written(until), "count": count}
+                    for (since, until), count in zip(spans, self.written, strict=True)
+                ],
+            }
+        found = list(self.values.get(name, ()))
+        if name == filters.HAS_ATTACHMENT:
+            others = self.matches - self.attached
+            found = [("true", self.attached), ("false", others)]
+            found = [one for one in found if one[1]]
+        return {
+            "values": [{"value": v, "count": n} for v, n in found[:MAX_VALUES]],
+            "more": len(found) > MAX_VALUES,
+        }
+
+
+def over_time(
+    moments: Mapping[int, int], counting: Counting
+) -> tuple[Buckets | None, list[int]]:
+    """Return buckets around moments, in milliseconds, and how many lie in each."""
+    if not moments:
+        return None, []
+    found = buckets(at(min(moments)), at(max(moments)), counting.clock)
+    counts = [0] * len(found.spans)
+    edges = [edge.timestamp() * 1000 for edge in found.edges]
+    for moment, number in moments.items():
+        counts[bisect_right(edges, moment) - 1] += number
+    return found, counts
+
+
+def at(milliseconds: float) -> datetime:
+    """Return a moment as the engines count it, in UTC."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+
+def _written(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

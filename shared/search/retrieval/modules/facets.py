@@ -1,0 +1,267 @@
+"""Counts of all that passes the filters and matches by words, beside the hits.
+
+OpenSearch counts fastest. It has not heard of everything: what the caller lost since is
+left out of its counts, and Postgres counts where that is too much, or where an entry
+was set aside on its way to the index.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, LiteralString
+from uuid import UUID
+
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import FACETS, Diagnostic, cuts
+from shared.search.query.branch_choice import KEYWORD_MODULES
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.facet_request import DATE, SAID, Counting
+from shared.search.query.filters import filters
+from shared.search.query.histogram import Buckets, buckets
+from shared.search.query.list_by_time import LISTING_MODULE
+from shared.search.retrieval.engines import (
+    branch_query,
+    candidate_rows,
+    os_request,
+    revoked_entries,
+    thread_filter,
+)
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.os_request import Query
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    Lexicon,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.modules import facet_counts, facet_rows, os_bm25
+from shared.search.retrieval.modules.facet_counts import MAX_VALUES, Counted
+from shared.text import facts
+
+log = get_logger()
+
+_FIELDS = {"author": "authors", "logbook": "logbooks", "source": "source"}
+# Of the budget, what OpenSearch gets at most: Postgres may have to count yet.
+_INDEX_SHARE = 0.5
+
+# What was set aside on its way is not in the index, and holds no watermark back.
+_SET_ASIDE: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM quarantine
+         WHERE tenant = %(tenant)s AND stage = %(stage)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """One question's share of the work, whichever engine does it."""
+
+    ask: Ask
+    asked: Asked
+    counting: Counting
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return the facets that are asked for, exact wherever they can be."""
+    counting = ask.plan.counting
+    if counting is None:
+        return Found(skipped="disabled")
+    ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
+    ask = replace(ask, ends_at=ends_at)
+    asked = branch_query.by_all_words(ask, tools, FACETS)
+    if ask.plan.asks_for_words and not asked.question.finds:
+        return Found(skipped="empty_query")
+    work = _Count(ask, asked, counting)
+    if tools.opensearch() is not None and tools.circuit.allows():
+        try:
+            found = _of_index(_with_members(work, tools), tools)
+        except LogchordError as exc:
+            log.warning("facets_not_counted_by_index", code=exc.error_code)
+            found = None
+        if found is not None:
+            return found
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    counted, notes = _of_rows(work)
+    return Found(
+        as_of=as_of,
+        diagnostics=notes,
+        matches=counted.matches,
+        counted=counted.exact,
+        counts=counted.told(counting),
+    )
+
+
+def _with_members(work: _Count, tools: Tools) -> _Count:
+    """Return it with the entries of every thread, of which the index knows nothing."""
+    ask = replace(work.ask, plan=thread_filter.resolved(work.ask, tools))
+    if ask.plan is work.ask.plan:
+        return work
+    return replace(work, ask=ask, asked=branch_query.by_all_words(ask, tools, FACETS))
+
+
+def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
+    """Return the facets of a search as they are now, for whoever reads its job."""
+    counting = ask.plan.counting
+    if counting is None:
+        return None
+    asked = branch_query.by_all_words(ask, lexicon, FACETS)
+    counted, _ = _of_rows(_Count(ask, asked, counting))
+    return counted.told(counting)
+
+
+def _of_rows(work: _Count) -> tuple[Counted, tuple[Diagnostic, ...]]:
+    def count(question: Question) -> Counted:
+        return facet_rows.counted(work.ask, work.asked, question, work.counting)
+
+    return _first_found(work, count)
+
+
+def _of_index(work: _Count, tools: Tools) -> Found | None:
+    """Return what OpenSearch counts; None: it lacks too much to be exact."""
+    scope = work.ask.plan.scope
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
+    with connection(tools.pool) as conn:
+        candidate_rows.limit_time(conn, work.ask.budget_ms)
+        lost = revoked_entries.since(conn, scope, as_of, revoked_entries.MAX_IDS + 1)
+        stage = {"tenant": scope.tenant, "stage": INDEX_STAGE}
+        set_aside = conn.execute(_SET_ASIDE, stage).fetchone()
+    if len(lost) > revoked_entries.MAX_IDS or (set_aside and set_aside[0]):
+        return None
+    seconds = work.ask.budget_seconds * _INDEX_SHARE
+    work = replace(work, ask=replace(work.ask, ends_at=time.monotonic() + seconds))
+
+    def count(question: Question) -> Counted:
+        return _in_index(work, tools, question, lost)
+
+    counted, notes = _first_found(work, count)
+    return Found(
+        as_of=as_of,
+        diagnostics=notes,
+        matches=counted.matches,
+        counted=counted.exact,
+        counts=counted.told(work.counting),
+    )
+
+
+def _first_found(
+    work: _Count, count: Callable[[Question], Counted]
+) -> tuple[Counted, tuple[Diagnostic, ...]]:
+    """Return counts of what the search itself finds: as asked, or wider."""
+    plan = work.ask.plan
+    left_out = cuts((*plan.diagnostics, *work.asked.diagnostics))
+
+    def told(question: Question) -> Counted:
+        found = count(question)
+        # Counts of a question that was cut are not those of the one asked.
+        return replace(found, exact=False) if left_out else found
+
+    if plan.exhaustive or not plan.asks_for_words:
+        return told(work.asked.question), ()
+    found, notes = branch_query.first_found(work.ask, work.asked, FACETS, told)
+    # A branch that finds by all the words says the same already.
+    by_words = not {*KEYWORD_MODULES, LISTING_MODULE}.isdisjoint(plan.searching)
+    return found, () if by_words and not plan.any_word else notes
+
+
+def _in_index(
+    work: _Count, tools: Tools, question: Question, lost: Sequence[UUID]
+) -> Counted:
+    names = [*work.counting.names]
+    query = _query(work.ask, question, lost)
+    times: Buckets | None = None
+    if DATE in names:
+        ends = {"first": {"min": {"field": "entry_time"}}}
+        ends["last"] = {"max": {"field": "entry_time"}}
+        found = _answered(work, tools, query, ends)["aggregations"]
+        if found["first"]["value"] is not None:
+            first, last = (
+                facet_counts.at(found[end]["value"]) for end in ("first", "last")
+            )
+            times = buckets(first, last, work.counting.clock)
+    answer = _answered(work, tools, query, _aggregations(names, times))
+    matches = answer["hits"]["total"]["value"]
+    found = answer.get("aggregations", {})
+    listed = {name: one for name, one in found.items() if name not in _ONE_NUMBER}
+    return Counted(
+        matches=matches,
+        # Of several shards each tells its own commonest values.
+        exact=not any(one["doc_count_error_upper_bound"] for one in listed.values()),
+        values={
+            name: [
+                (one["key"].removeprefix(f"{name}="), one["doc_count"])
+                for one in values["buckets"]
+            ]
+            for name, values in listed.items()
+        },
+        attached=found.get(filters.HAS_ATTACHMENT, {}).get("doc_count", 0),
+        times=times,
+        written=[one["doc_count"] for one in found[DATE]["buckets"]] if times else [],
+    )
+
+
+_ONE_NUMBER = frozenset({filters.HAS_ATTACHMENT, DATE})
+
+
+def _answered(
+    work: _Count, tools: Tools, query: Query, aggregations: Query
+) -> dict[str, Any]:
+    body = {
+        "size": 0,
+        "track_total_hits": True,
+        "timeout": f"{work.ask.budget_ms}ms",
+        "query": query,
+        **({"aggs": aggregations} if aggregations else {}),
+    }
+    return os_request.answered(work.ask, tools, body)
+
+
+def _query(ask: Ask, question: Question, lost: Sequence[UUID]) -> Query:
+    """Return what the hits are found by; without words, what is left."""
+    asked = question if ask.plan.asks_for_words else question.kept()
+    query: Query = os_bm25.body(ask, asked, lost)["query"]
+    if not asked.guards:
+        del query["bool"]["should"], query["bool"]["minimum_should_match"]
+    return query
+
+
+def _aggregations(names: Sequence[str], times: Buckets | None) -> Query:
+    found: Query = {}
+    for name in names:
+        if name in SAID:
+            found[name] = {"terms": _commonest(_FIELDS[name])}
+        elif name == filters.HAS_ATTACHMENT:
+            attached = facts.term(facts.HAS, facts.ATTACHMENT)
+            found[name] = {"filter": {"term": {"facts": attached}}}
+        elif name != DATE:
+            found[name] = {"terms": {**_commonest("facts"), "include": f"{name}=.*"}}
+        elif times is not None:
+            spans = [
+                {"from": since.isoformat(), "to": until.isoformat()}
+                for since, until in times.spans
+            ]
+            found[name] = {"date_range": {"field": "entry_time", "ranges": spans}}
+    return found
+
+
+def _commonest(field: str) -> Query:
+    order = [{"_count": "desc"}, {"_key": "asc"}]
+    return {"field": field, "size": MAX_VALUES + 1, "order": order}
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name=FACETS,
+    description="Counts of all that passes the filters and matches by words.",
+    search_mode=FACETS,
+    execute=search,
+    unit="entries",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,44 @@
+"""How many entries match that the caller may not see: a number, and nothing of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString
+
+from shared.access import rights
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import cuts
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.modules import match_sql
+
+if TYPE_CHECKING:
+    from shared.search.retrieval.module_contract import Ask, Lexicon
+
+# Of more it is told that there are so many at least.
+MOST = 1000
+
+_UNSEEN: LiteralString = rights.unseen("e")
+_COUNT: LiteralString = """
+    SELECT count(*)
+      FROM (SELECT FROM matched LIMIT %(most)s) AS hidden"""
+
+
+def count(ask: Ask, lexicon: Lexicon) -> int | None:
+    """Return how many match by words, or pass the filters; None: nobody can say.
+
+    By meaning alone nothing matches or not, and a question that was cut is another one.
+    """
+    plan = ask.plan
+    if plan.method == "semantic":
+        return None
+    asked = branch_query.by_all_words(ask, lexicon, "hidden")
+    if cuts((*plan.diagnostics, *asked.diagnostics)):
+        return None
+    if plan.asks_for_words and not asked.question.finds:
+        return 0
+    given = {**match_sql.params(asked, asked.question), "most": MOST}
+    by_words = plan.asks_for_words
+    statement = match_sql.statement(_COUNT, by_words=by_words, whose=_UNSEEN)
+    with connection(lexicon.pool) as conn:
+        candidate_rows.limit_time(conn, ask.budget_ms)
+        row = conn.execute(statement, given).fetchone()
+    return int(row[0]) if row else 0

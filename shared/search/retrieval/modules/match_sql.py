@@ -1,0 +1,29 @@
+"""All that passes the filters and matches, for whoever lists or counts every one."""
+
+from __future__ import annotations
+
+from typing import Any, LiteralString
+
+from shared.access import rights
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.modules import pg_fts
+
+_COLUMNS: LiteralString = """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time, e.logbooks, e.authors"""
+
+
+def statement(
+    rest: LiteralString, *, by_words: bool, whose: LiteralString = rights.SEEN
+) -> LiteralString:
+    """Return a statement over `matched`: what has the words, or what is left over."""
+    entries = pg_fts.with_words(whose) if by_words else candidate_rows.left(whose)
+    return _COLUMNS + entries + ")" + rest
+
+
+def params(asked: Asked, question: Question) -> dict[str, Any]:
+    """Return what such a statement takes."""
+    return {**asked.params, "queries": branch_query.queries(question)}

@@ -1,0 +1,45 @@
+"""Which keys the metadata of entries have, where a filter is called by one alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, LiteralString
+
+from psycopg import Connection
+
+from shared.access import rights
+from shared.access.scope import Scope
+from shared.text import facts
+from shared.text.analysis.analyser import quoted
+from shared.text.facts import MARK
+
+# Of more nobody is asked: no entry has so many.
+MAX_KEYS = 64
+
+# What an entry has under a key is a term of it that begins with the key.
+_HAVING: LiteralString = (
+    """
+    SELECT asked.name
+      FROM jsonb_to_recordset(%(asked)s::jsonb) AS asked (name text, query text)
+     WHERE EXISTS (
+           SELECT FROM entry_text t
+             JOIN entry e ON e.id = t.entry_id
+            WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+              AND e.deleted_at IS NULL AND t.tsv @@ asked.query::tsquery"""
+    + rights.SEEN
+    + """)
+     ORDER BY asked.name
+     LIMIT 64"""
+)
+
+
+def known(conn: Connection[Any], scope: Scope, names: Collection[str]) -> list[str]:
+    """Return those of the keys that an entry has which the caller may see."""
+    asked = [{"name": name, "query": _query(name)} for name in sorted(names)]
+    given = {**scope.params, "asked": json.dumps(asked[:MAX_KEYS])}
+    return [name for (name,) in conn.execute(_HAVING, given, prepare=False)]
+
+
+def _query(name: str) -> str:
+    return quoted(f"{MARK}{facts.metadata_field(name)}{facts.SIGNS[0]}") + ":*"

@@ -1,0 +1,153 @@
+"""Hits by time: all that match, or what is left where a question names nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import LiteralString
+
+from psycopg.rows import class_row
+
+from shared.entries.reading.read_entries import Place
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.messaging.broker import METADATA_STAGE
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Candidate, Diagnostic
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.list_by_time import LISTING_MODULE, Sort
+from shared.search.query.plan import Plan
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.candidate_rows import Columns
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    Lexicon,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.modules import match_sql
+
+log = get_logger()
+
+_FIRST = Place()
+
+_COUNT: LiteralString = """
+    SELECT count(*)
+      FROM matched"""
+_COLUMNS: LiteralString = """
+    SELECT id, source, external_id, revision, kind, origin, entry_time
+      FROM matched
+     WHERE (%(after_time)s::timestamptz IS NULL"""
+_NEWEST: LiteralString = (
+    _COLUMNS
+    + """
+            OR (entry_time, id) < (%(after_time)s, %(after_id)s::uuid))
+     ORDER BY entry_time DESC, id DESC
+     LIMIT %(limit)s"""
+)
+_OLDEST: LiteralString = (
+    _COLUMNS
+    + """
+            OR (entry_time, id) > (%(after_time)s, %(after_id)s::uuid))
+     ORDER BY entry_time, id
+     LIMIT %(limit)s"""
+)
+# A plan of the release before says nothing of its order: the newest came first.
+_PAGES: Mapping[Sort, LiteralString] = {
+    "relevance": _NEWEST,
+    "newest": _NEWEST,
+    "oldest": _OLDEST,
+}
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return what passes the filters and matches, by time."""
+    asked = branch_query.read(ask, tools, LISTING_MODULE)
+    if _by_words(ask.plan) and not asked.question.finds:
+        return Found(skipped="empty_query")
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    rows, notes = _first_page(ask, asked)
+    hits = tuple(hit(ask.plan, row, place) for place, row in enumerate(rows, start=1))
+    matches = _counted(ask, asked) if ask.plan.exhaustive else None
+    return Found(hits, as_of, notes, matches=matches or 0, counted=matches is not None)
+
+
+def following(ask: Ask, lexicon: Lexicon, after: Place) -> list[Columns]:
+    """Return the rows of a later page, by the question that the first was found by."""
+    asked = branch_query.read(ask, lexicon, LISTING_MODULE)
+    if ask.plan.exhaustive or not _by_words(ask.plan):
+        return _page(ask, asked, asked.question, after, ask.limit)
+
+    def found_by(question: Question) -> Question | None:
+        return question if _page(ask, asked, question, _FIRST, 1) else None
+
+    question, _ = branch_query.first_found(ask, asked, LISTING_MODULE, found_by)
+    return _page(ask, asked, question or asked.question, after, ask.limit)
+
+
+def hit(plan: Plan, row: Columns, place: int) -> Candidate:
+    """Return a row as a hit; entries of one time keep the order of the listing."""
+    return row.candidate(plan.scope.tenant, -float(place))
+
+
+def _first_page(ask: Ask, asked: Asked) -> tuple[list[Columns], tuple[Diagnostic, ...]]:
+    def page(question: Question) -> list[Columns]:
+        return _page(ask, asked, question, _FIRST, ask.limit)
+
+    if ask.plan.exhaustive or not _by_words(ask.plan):
+        # What else may be meant is not what was asked for.
+        return page(asked.question), asked.diagnostics
+    return branch_query.first_found(ask, asked, LISTING_MODULE, page)
+
+
+def _page(
+    ask: Ask, asked: Asked, question: Question, after: Place, limit: int
+) -> list[Columns]:
+    statement = match_sql.statement(_PAGES[ask.plan.sort], by_words=_by_words(ask.plan))
+    given = {
+        **match_sql.params(asked, question),
+        "after_time": after.time,
+        "after_id": after.entry_id,
+        "limit": limit,
+    }
+    with connection(asked.lexicon.pool) as conn:
+        candidate_rows.limit_time(conn, ask.budget_ms)
+        with conn.cursor(row_factory=class_row(Columns)) as cur:
+            return cur.execute(statement, given).fetchall()
+
+
+def _counted(ask: Ask, asked: Asked) -> int | None:
+    """Return how many match, however many; None: time was over before."""
+    statement = match_sql.statement(_COUNT, by_words=_by_words(ask.plan))
+    try:
+        with connection(asked.lexicon.pool) as conn:
+            candidate_rows.limit_time(conn, ask.budget_ms)
+            row = conn.execute(
+                statement, match_sql.params(asked, asked.question)
+            ).fetchone()
+    except LogchordError as exc:
+        if not exc.retriable:
+            raise
+        # The first page stands, and says that it was not counted.
+        log.warning("matches_not_counted", code=exc.error_code)
+        return None
+    return int(row[0]) if row else 0
+
+
+def _by_words(plan: Plan) -> bool:
+    return plan.is_listing and plan.asks_for_words
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name=LISTING_MODULE,
+    description="Entries that pass the filters and match, newest or oldest first.",
+    search_mode="keyword",
+    execute=search,
+    unit="place",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

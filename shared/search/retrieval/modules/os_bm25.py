@@ -1,0 +1,232 @@
+"""Keyword search in OpenSearch: the same literal terms that Postgres compares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import Cursor
+
+from shared.errors import DatabaseQueryError
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.postgres.pool import at_once
+from shared.search.jobs.outcome import CIRCUIT_OPEN
+from shared.search.query.compiled.compiled_question import Guard, Question
+from shared.search.retrieval import tenant_languages
+from shared.search.retrieval.engines import (
+    branch_query,
+    candidate_rows,
+    os_filters,
+    os_query,
+    os_request,
+    revoked_entries,
+    thread_filter,
+)
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.candidate_rows import Columns
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.tenant_languages import Assumed
+from shared.text.words.folding import STEMMED_LANGUAGES
+from shared.vocabulary.expand import UNSTEMMED
+
+Query = os_request.Query
+Hits = list[tuple[Columns, float]]
+Scores = dict[UUID, float]
+
+_ID = "entry_id"
+# Equal ones have places of their own in the index, which are others after every merge
+# and rebuild. It costs a tenth; asking a second time only where scores at the edge of
+# the window were equal cost all of it, for as good as every question of common words.
+_IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return what is asked for; if there is nothing, what may be meant, and say so."""
+    ask = replace(ask, plan=thread_filter.resolved(ask, tools))
+    # Before the languages: what is in a new one by now is newer than this.
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
+    assumed = tenant_languages.Assumed(ask, tools)
+    found = _search(ask, tools, as_of, assumed, assumed.languages)
+    others = assumed.others(ask, tools)
+    return found if others is None else _search(ask, tools, as_of, assumed, others)
+
+
+def _search(
+    ask: Ask,
+    tools: Tools,
+    as_of: datetime,
+    assumed: Assumed,
+    languages: tuple[str, ...],
+) -> Found:
+    asked = branch_query.read(ask, tools, "os_bm25", languages)
+    if not asked.question.finds:
+        return Found(skipped="empty_query")
+    if not tools.circuit.allows():
+        return Found(skipped=CIRCUIT_OPEN)
+
+    early: dict[Question, tuple[Query, Callable[[], os_request.Answer]]] = {}
+    following: list[tuple[str, Question]] | None = None
+    if asked.is_long:
+        # What is asked next when it finds nothing, as is likely, goes with it.
+        asked = branch_query.spelt_ahead(ask, asked)
+        following = [*branch_query.wider(ask, asked)]
+        in_turn = [asked.question, *(wider for _, wider in following)]
+        bodies = [body(ask, one) for one in in_turn]
+        answers = os_request.answered_with_next(ask, tools, *bodies)
+        asked_ahead = zip(bodies, answers, strict=True)
+        early.update(zip(in_turn, asked_ahead, strict=True))
+
+    def found_by(question: Question) -> Hits:
+        query, told = early.get(question) or (body(ask, question), None)
+        scores = _scores(ask, tools, query, told)
+        return _found_by(ask, tools, asked, question, as_of, scores, assumed)
+
+    found, notes = branch_query.first_found(ask, asked, "os_bm25", found_by, following)
+    tenant = ask.plan.scope.tenant
+    hits = tuple(row.candidate(tenant, score) for row, score in found)
+    return Found(hits, as_of, notes, exact=asked.is_exact)
+
+
+def _found_by(
+    ask: Ask,
+    tools: Tools,
+    asked: Asked,
+    question: Question,
+    as_of: datetime,
+    scores: Scores,
+    assumed: Assumed,
+) -> Hits:
+    """Return the hits with their scores; what the caller lost takes no place."""
+    if not scores:
+        return []
+    params = asked.params
+    rows: Cursor[Columns] | None = None
+    try:
+        with at_once(tools.pool) as conn:
+            # Both go out before either is answered: each has half of what is left.
+            limit_ms = max(1, ask.budget_ms // 2)
+            candidate_rows.limit_time(conn, limit_ms, one_plan=True)
+            unheard = revoked_entries.asked(conn, ask.plan.scope, as_of)
+            if not candidate_rows.are_plain(params):
+                candidate_rows.limit_time(conn, limit_ms)
+            rows = candidate_rows.asked(conn, params, list(scores))
+            assumed.ask(conn, ask.budget_ms)
+        assumed.hear()
+    except DatabaseQueryError as exc:
+        if rows is None or rows.pgresult is None:
+            raise
+        # All before it was answered.
+        assumed.unheard(exc)
+    lost = [row[0] for row in unheard.fetchall()]
+    if scores.keys().isdisjoint(lost):
+        return _scored(rows, scores)
+    # Left out here and not only afterwards: they have taken the place of others.
+    scores = _scores(ask, tools, body(ask, question, lost))
+    if not scores:
+        return []
+    with at_once(tools.pool) as conn:
+        candidate_rows.limit_time(
+            conn, ask.budget_ms, one_plan=candidate_rows.are_plain(params)
+        )
+        rows = candidate_rows.asked(conn, params, list(scores))
+    return _scored(rows, scores)
+
+
+def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:
+    return [(row, scores[row.id]) for row in rows.fetchall()]
+
+
+def _scores(
+    ask: Ask,
+    tools: Tools,
+    query: Query,
+    told: Callable[[], os_request.Answer] | None = None,
+) -> Scores:
+    """Return what is found, by its score; of equal ones the same each time."""
+    answer = told() if told else os_request.answered(ask, tools, query)
+    hits = answer["hits"]["hits"]
+    return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
+
+
+def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
+    """Return the search body: terms by language, rights and filters beside them."""
+    plan = ask.plan
+    scope: list[Query] = [
+        {"term": {"tenant": plan.scope.tenant}},
+        {"terms": {"readers": ["*", *plan.scope.params["principals"]]}},
+        {
+            "bool": {
+                "should": [
+                    {"bool": {"must_not": [{"exists": {"field": "visible_from"}}]}},
+                    {"range": {"visible_from": {"lte": "now"}}},
+                ]
+            }
+        },
+    ]
+    if plan.scope.logbooks is not None:
+        scope.append({"terms": {"logbooks": list(plan.scope.logbooks)}})
+    scope += os_filters.required(plan.filters)
+    return {
+        "size": ask.limit,
+        "sort": _IN_ORDER,
+        # A document's own id stands with all of its text, which is read for it.
+        "stored_fields": "_none_",
+        "docvalue_fields": [_ID],
+        "track_total_hits": False,
+        "timeout": f"{ask.budget_ms}ms",
+        "query": {
+            "bool": {
+                "filter": scope,
+                "must_not": [
+                    {"term": {"deleted": True}},
+                    {"ids": {"values": [str(one) for one in lost]}},
+                    *os_filters.excluded(plan.filters),
+                ],
+                "should": [_guarded(guard) for guard in question.guards],
+                "minimum_should_match": 1,
+            }
+        },
+    }
+
+
+def _guarded(guard: Guard) -> Query:
+    return {
+        "bool": {
+            "filter": [_languages(guard.languages)],
+            "must": [os_query.written(guard.condition)],
+        }
+    }
+
+
+def _languages(names: tuple[str, ...]) -> Query:
+    listed = [name for name in names if name != UNSTEMMED]
+    named: Query = {"terms": {"language": listed}}
+    if UNSTEMMED not in names or set(listed) - set(STEMMED_LANGUAGES):
+        # All of them: those without a stemmer are known by their names.
+        return named
+    stemmed = {"terms": {"language": sorted(STEMMED_LANGUAGES)}}
+    others = {"bool": {"must_not": [stemmed]}}
+    return {"bool": {"should": [named, others], "minimum_should_match": 1}}
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name="os_bm25",
+    description="Words, phrases and names, found by OpenSearch.",
+    search_mode="keyword",
+    execute=search,
+    unit="bm25",
+    fallback="pg_fts",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,148 @@
+"""Keyword search in Postgres, over the stream that the analyser made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.entries.reading.filter_sql import MARKS, NARROWED
+from shared.messaging.broker import METADATA_STAGE
+from shared.postgres.pool import connection
+from shared.search.query.compiled.compiled_question import Question
+from shared.search.retrieval import tenant_languages
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.candidate_rows import Columns
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+
+# Ranking costs with every match: of a common word only the newest are ranked.
+RANKED_MATCHES = 2000
+_BY_LENGTH = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Match(Columns):
+    """An entry that matches, with its rank."""
+
+    score: float
+
+
+# By the index of terms; each entry is compared with the question of its own language,
+# and so stands here once.
+def with_words(whose: LiteralString = rights.SEEN) -> LiteralString:
+    """Return the part of a statement that names the entries `e` with the words."""
+    return (
+        """
+          FROM jsonb_to_recordset(%(queries)s::jsonb)
+               AS q (languages text[], gate text, query text)
+          JOIN entry_text t
+            ON t.tsv @@ q.gate::tsquery
+           AND (t.language = ANY (q.languages)
+                OR '*' = ANY (q.languages) AND t.language <> ALL (%(stemmed)s))
+          JOIN entry e ON e.id = t.entry_id
+         WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+           AND e.deleted_at IS NULL"""
+        + whose
+        + NARROWED
+        + """
+           AND (%(fields)s::jsonb = '[]' OR (t.tsv || """
+        + MARKS
+        + """) @@ q.query::tsquery)"""
+    )
+
+
+_SEARCH: LiteralString = (
+    """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time, t.tsv, q.query::tsquery AS query"""
+    + with_words()
+    + """
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(ranked)s)
+    SELECT id, source, external_id, revision, kind, origin, entry_time,
+           ts_rank(tsv, query, %(by_length)s)::float8 AS score
+      FROM matched
+     ORDER BY score DESC, kind, source, external_id
+     LIMIT %(limit)s"""
+)
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return what is asked for; if there is nothing, what may be meant, and say so."""
+    # Before the languages: what is in a new one by now is newer than this.
+    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    asked = branch_query.read(ask, tools, "pg_fts", tenant_languages.of(ask, tools))
+    if not asked.question.finds:
+        return Found(skipped="empty_query")
+    whole = branch_query.with_all(asked) if ask.plan.any_word else asked.question
+
+    def matches(question: Question) -> list[Match]:
+        with connection(tools.pool) as conn:
+            candidate_rows.limit_time(conn, ask.budget_ms)
+            if question != asked.question or question == whole:
+                return _matches(conn, ask, asked, question)
+            # What has all of the words counts twice, and may be older than the newest
+            # that have one. Where it fills the window nothing else is read: of common
+            # words that took up to five times as long.
+            by_all = _matches(conn, ask, asked, whole)
+            if len(by_all) == ask.limit:
+                return by_all
+            candidate_rows.limit_time(conn, ask.budget_ms)
+            return _twice(_matches(conn, ask, asked, question), by_all)[: ask.limit]
+
+    rows, notes = branch_query.first_found(ask, asked, "pg_fts", matches)
+    tenant = ask.plan.scope.tenant
+    hits = tuple(row.candidate(tenant, row.score) for row in rows)
+    return Found(hits, as_of, notes, exact=asked.is_exact)
+
+
+def _matches(
+    conn: Connection[Any], ask: Ask, asked: Asked, question: Question
+) -> list[Match]:
+    given = {
+        **asked.params,
+        "queries": branch_query.queries(question),
+        "ranked": RANKED_MATCHES,
+        "by_length": _BY_LENGTH,
+        "limit": ask.limit,
+    }
+    with conn.cursor(row_factory=class_row(Match)) as cur:
+        # Planned with the values at hand: a generic plan cannot know how rare the
+        # words are, nor which of the filters narrow.
+        return cur.execute(_SEARCH, given, prepare=False).fetchall()
+
+
+def _twice(by_any: list[Match], by_all: list[Match]) -> list[Match]:
+    """Return all of them by their score; what has all the words counts twice."""
+    found = {row.id: row for row in by_any}
+    for row in by_all:
+        once = found[row.id].score if row.id in found else 0.0
+        found[row.id] = replace(row, score=once + row.score)
+    return sorted(
+        found.values(),
+        key=lambda row: (-row.score, row.kind, row.source, row.external_id),
+    )
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name="pg_fts",
+    description="Words, phrases and names, found by Postgres.",
+    search_mode="keyword",
+    execute=search,
+    unit="ts_rank",
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR

@@ -1,0 +1,266 @@
+"""Search by meaning: the entries whose best chunk is nearest to the question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from psycopg import Connection
+from psycopg.errors import QueryCanceled
+
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import vectors
+from shared.embedding.vectors.vectors import EmbeddingModel, Near
+from shared.errors import ConfigurationError
+from shared.messaging.broker import embed_stage
+from shared.postgres.pool import at_once
+from shared.search.jobs.outcome import Candidate, Diagnostic
+from shared.search.query.language import tree_text
+from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.candidate_rows import Columns
+from shared.search.retrieval.module_contract import (
+    Ask,
+    Found,
+    SearchToolDescriptor,
+    Tools,
+)
+from shared.search.retrieval.query_vectors import packed
+from shared.search.retrieval.search_parameters import ParameterDescriptor
+from shared.search.retrieval.tool_schema import MeaningArguments
+from shared.text.words import languages
+
+NAME, UNIT = "semantic", "cosine"
+# Where the settings name no floor, not even the model's.
+FLOOR = 0.7
+# Excluded entries leave holes: how far the scan goes on to fill them.
+_MAX_SCAN = 2000
+# Of the time that is left, what to go on may take.
+_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The nearest so far that are kept, of how many that were looked at."""
+
+    hits: list[Candidate]
+    looked_at: int
+    # Nobody is farther and above the floor.
+    is_all: bool
+    # A wider one would reach no farther.
+    is_last: bool
+
+
+def search(ask: Ask, tools: Tools) -> Found:
+    """Return the nearest entries above the floor, by their best chunk."""
+    text = tree_text.wanted_text(ask.plan.tree).strip()
+    if not text:
+        return Found(skipped="empty_query")
+    # Read once: the question's vector and the table are of one and the same model.
+    model = tools.models.live()
+    if model is None:
+        return Found(as_of=tools.freshness.of(tools.pool), skipped="no_model")
+    known = tools.speaks(model.model)
+    # A few words say little: they count as the model's own.
+    if known and languages.detect(text, known[0]) not in known:
+        # A vector of what it was not made for is noise; the words are searched.
+        return Found(
+            as_of=tools.freshness.of(tools.pool, embed_stage(model.model)),
+            skipped="language",
+        )
+    encoder = tools.encoder(model.model).within(ask.budget_seconds)
+    vector = tools.query_vectors.of(encoder, text)
+    notes = _notes_on_length(tools, model, vector)
+    asked = branch_query.kept_of(ask, tools, "semantic")
+    as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
+    with at_once(tools.pool) as conn:
+        candidate_rows.limit_time(conn, ask.budget_ms)
+        floor = _floor(ask, tools, model)
+        hits, short = _nearest(conn, ask, tools, model, floor, vector, asked)
+    return Found(
+        tuple(hits),
+        as_of,
+        (*notes, *short),
+        model=model.model,
+        vector=packed(vector),
+        floor=floor,
+    )
+
+
+def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
+    """Return the floor that a setting names; None: the one of whichever model."""
+    if setting is None:
+        return FLOOR
+    return None if setting == "model" else setting
+
+
+def _notes_on_length(
+    tools: Tools, model: EmbeddingModel, vector: Vectors
+) -> tuple[Diagnostic, ...]:
+    """Say that vectors are of another length than told; refuse what none is near to."""
+    length = vector.shape[-1]
+    if length != model.dimension:
+        message = (
+            f"The model {model.model} gives vectors of length {length}, and its table"
+            f" holds vectors of length {model.dimension}."
+        )
+        raise ConfigurationError(message, config_key="embedding_model")
+    told = tools.told_dimension(model.model)
+    if told in (None, length):
+        return ()
+    message = f"Vectors have length {length}; `embedding_dimension` says {told}."
+    return (
+        Diagnostic(
+            level="warning",
+            source="retrieve.semantic",
+            code="dimension_mismatch",
+            message=message,
+            category="configuration",
+        ),
+    )
+
+
+def _floor(ask: Ask, tools: Tools, model: EmbeddingModel) -> float:
+    """Return the lowest cosine kept: the request's, the setting's or the model's."""
+    wanted = (ask.plan.ordering.similarity_threshold, tools.similarity_threshold)
+    return next((one for one in wanted if one is not None), model.similarity_floor)
+
+
+def _nearest(
+    conn: Connection[Any],
+    ask: Ask,
+    tools: Tools,
+    model: EmbeddingModel,
+    floor: float,
+    vector: Vectors,
+    asked_for: Asked,
+) -> tuple[list[Candidate], tuple[Diagnostic, ...]]:
+    """Return the nearest that are kept; where not enough were reached, that, too."""
+    bound = candidate_rows.within(conn, ask.ends_at)
+
+    def read(asked: int) -> _Page:
+        short: list[int] = []
+        how = vectors.How(
+            tools.sizes, bound=bound, falls_short=lambda: short.append(asked)
+        )
+        found = vectors.nearest(
+            conn,
+            model.table_name,
+            ask.plan.scope,
+            vector,
+            asked,
+            filters=ask.plan.filters.params,
+            floor=floor,
+            how=how,
+        )
+        hits = _kept(conn, ask, asked_for, found)
+        is_all = len(found) < asked and not short
+        return _Page(hits, len(found), is_all, bool(short) or asked >= _MAX_SCAN)
+
+    asked = ask.limit
+    page = read(asked)
+    while len(page.hits) < ask.limit and not page.is_all:
+        wider = None
+        if not page.is_last:
+            asked = min(4 * asked, _MAX_SCAN)
+            wider = _in_time(conn, bound, partial(read, asked))
+        if wider is None:
+            return page.hits, (_short(page),)
+        page = wider
+    return page.hits[: ask.limit], ()
+
+
+def _in_time(
+    conn: Connection[Any], bound: vectors.Bound, read: Callable[[], _Page]
+) -> _Page | None:
+    """Return a wider page; None: its time is over, and what there is stays."""
+    try:
+        # What fails is undone alone; what is read next is another transaction's.
+        with conn.transaction():
+            page = read() if bound(_SHARE) else None
+    except QueryCanceled:
+        page = None
+    bound(1.0)
+    return page
+
+
+def _short(page: _Page) -> Diagnostic:
+    message = (
+        f"Of the {page.looked_at} entries nearest in meaning {len(page.hits)} are not"
+        " excluded; what is farther was not looked at."
+    )
+    return Diagnostic(
+        level="warning",
+        source="retrieve.semantic",
+        code="under_return",
+        message=message,
+        category="search",
+    )
+
+
+def _kept(
+    conn: Connection[Any], ask: Ask, asked: Asked, found: list[Near]
+) -> list[Candidate]:
+    """Return the hits without what the question excludes."""
+    if asked.keeps_all:
+        known = {near.entry_id: columns_of(near) for near in found}
+    else:
+        known = candidate_rows.of(conn, asked.params, [near.entry_id for near in found])
+    tenant = ask.plan.scope.tenant
+    hits: list[Candidate] = []
+    for near in found:
+        row = known.get(near.entry_id)
+        if row is not None:
+            hits.append(as_hit(near, row, tenant))
+    return hits
+
+
+def as_hit(near: Near, row: Columns, tenant: str) -> Candidate:
+    """Return an entry as a hit, with the place of its chunk if that is its text yet."""
+    span = (near.start_at, near.end_at) if near.revision == row.revision else None
+    return row.candidate(tenant, near.cosine, near.chunk, span)
+
+
+def columns_of(near: Near) -> Columns:
+    """Return what was read beside the chunk: rights and filters were applied there."""
+    return Columns(
+        id=near.entry_id,
+        source=near.source,
+        external_id=near.external_id,
+        revision=near.current,
+        kind=near.kind,
+        origin=near.origin,
+        entry_time=near.entry_time,
+    )
+
+
+_DESCRIPTOR = SearchToolDescriptor(
+    name=NAME,
+    description="Entries that mean what was asked, whatever their words.",
+    search_mode="semantic",
+    execute=search,
+    unit=UNIT,
+    needs_embedder=True,
+    args_schema=MeaningArguments,
+)
+
+
+def get_tool_descriptor() -> SearchToolDescriptor:
+    """Return what the system knows of this module."""
+    return _DESCRIPTOR
+
+
+def get_parameter_descriptors() -> tuple[ParameterDescriptor, ...]:
+    """Return what a search by meaning may be given beside its question."""
+    lowest = ParameterDescriptor(
+        "similarity_threshold",
+        "Least similarity",
+        "float",
+        min=0.0,
+        max=1.0,
+        step=0.05,
+        section="Meaning",
+    )
+    return (lowest,)

@@ -1,0 +1,168 @@
+"""What an entry is like: near to it by meaning, or about the same things.
+
+Nothing is asked in words: what is stored of the entry takes the place of a question.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from psycopg.rows import class_row
+
+from shared.access import rights
+from shared.embedding.vectors import vector_tables, vectors
+from shared.entries.reading.filter_sql import NARROWED
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import translated_errors
+from shared.search.jobs.outcome import Candidate, Outcome, Status, failure, overdue
+from shared.search.retrieval.modules import semantic
+from shared.search.retrieval.modules.pg_fts import RANKED_MATCHES, Match
+from shared.text import facts
+from shared.text.analysis.analyser import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from uuid import UUID
+
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+    from shared.entries.reading.read_entries import Entry
+    from shared.search.query.plan import Plan
+
+log = get_logger()
+
+THINGS = "same_things"
+# Which share of the entry's things the other one names.
+THINGS_UNIT = "things"
+MOST_THINGS = 64
+
+_THINGS: LiteralString = """
+    SELECT DISTINCT named.term
+      FROM entry_finding f
+     CROSS JOIN unnest(f.terms) AS named (term)
+     WHERE f.entry_id = %(entry_id)s AND f.tenant = %(tenant)s
+       AND f.stage = 'metadata'
+       AND split_part(named.term, '=', 1) = ANY (%(fields)s)
+     ORDER BY named.term
+     LIMIT %(most)s"""
+# Of things that everybody writes about, the newest are weighed.
+_SAME_THINGS: LiteralString = (
+    """
+    WITH matched AS (
+        SELECT e.id, e.source, e.external_id, e.revision, e.kind, e.origin,
+               e.entry_time
+          FROM entry_text t
+          JOIN entry e ON e.id = t.entry_id
+         WHERE t.tenant = %(tenant)s AND e.tenant = %(tenant)s
+           AND t.tsv @@ %(things)s::tsquery
+           AND e.deleted_at IS NULL"""
+    + rights.SEEN
+    + NARROWED
+    + """
+         ORDER BY e.entry_time DESC, e.id DESC
+         LIMIT %(ranked)s)
+    SELECT m.id, m.source, m.external_id, m.revision, m.kind, m.origin, m.entry_time,
+           same.shared::float8 / cardinality(%(terms)s::text[]) AS score
+      FROM matched m
+     CROSS JOIN LATERAL (
+           SELECT count(DISTINCT named.term) AS shared
+             FROM entry_finding f
+            CROSS JOIN unnest(f.terms) AS named (term)
+            WHERE f.entry_id = m.id AND f.tenant = %(tenant)s
+              AND f.stage = 'metadata' AND named.term = ANY (%(terms)s)) AS same
+     ORDER BY score DESC, m.entry_time DESC, m.kind, m.id
+     LIMIT %(limit)s"""
+)
+
+
+def find(conn: Connection[TupleRow], plan: Plan, entry: Entry) -> list[Outcome]:
+    """Return what is like an entry, one outcome by each way to tell; one may fail.
+
+    The entry and its thread are left out: whoever reads it has them.
+    """
+    given = {
+        **plan.scope.params,
+        **plan.filters.params,
+        "only_others": [str(entry.entry_id)],
+        "only_beyond": entry.thread_id,
+    }
+    found, failed = [], []
+    for name, unit, way in _WAYS:
+        try:
+            # What a way that fails leaves behind is undone; the other goes on.
+            with translated_errors(), conn.transaction():
+                found.append(way(conn, plan, entry.entry_id, given))
+        except DatabaseQueryError as exc:
+            log.warning("alike_not_read", way=name, code=exc.error_code)
+            failed.append(exc)
+            late = exc.out_of_time
+            found.append(overdue(name, unit) if late else failure(name, unit, exc))
+    if failed and not any(one.status in {"ok", "empty"} for one in found):
+        raise failed[0]
+    return found
+
+
+def _by_meaning(
+    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+) -> Outcome:
+    tenant, unit = plan.scope.tenant, semantic.UNIT
+    model = vector_tables.live(conn)
+    vector = None
+    if model is not None:
+        vector = vectors.middle(conn, model.table_name, tenant, entry_id)
+    if model is None or vector is None:
+        # Not embedded yet, or not in a language that the model was made for.
+        return Outcome(semantic.NAME, "skipped", unit, reason="no_model")
+    near = vectors.nearest(
+        conn,
+        model.table_name,
+        plan.scope,
+        vector,
+        plan.window,
+        filters=given,
+        floor=model.similarity_floor,
+    )
+    hits = tuple(semantic.as_hit(one, semantic.columns_of(one), tenant) for one in near)
+    told = _outcome(semantic.NAME, unit, hits)
+    return replace(told, model=model.model, floor=model.similarity_floor)
+
+
+def _by_things(
+    conn: Connection[TupleRow], plan: Plan, entry_id: UUID, given: Mapping[str, Any]
+) -> Outcome:
+    asked = {
+        "tenant": plan.scope.tenant,
+        "entry_id": entry_id,
+        "fields": sorted(facts.THINGS),
+        "most": MOST_THINGS,
+    }
+    terms = [row[0] for row in conn.execute(_THINGS, asked)]
+    if not terms:
+        return Outcome(THINGS, "skipped", THINGS_UNIT, reason="empty_query")
+    weighed = {
+        **given,
+        "terms": terms,
+        "things": " | ".join(quoted(facts.MARK + term) for term in terms),
+        "ranked": RANKED_MATCHES,
+        "limit": plan.window,
+    }
+    with conn.cursor(row_factory=class_row(Match)) as cur:
+        rows = cur.execute(_SAME_THINGS, weighed, prepare=False).fetchall()
+    tenant = plan.scope.tenant
+    hits = tuple(row.candidate(tenant, row.score) for row in rows)
+    return _outcome(THINGS, THINGS_UNIT, hits)
+
+
+_WAYS = (
+    (semantic.NAME, semantic.UNIT, _by_meaning),
+    (THINGS, THINGS_UNIT, _by_things),
+)
+
+
+def _outcome(name: str, unit: str, hits: tuple[Candidate, ...]) -> Outcome:
+    status: Status = "ok" if hits else "empty"
+    amount = len(hits)
+    return Outcome(name, status, unit, candidates=amount, kept=amount, hits=hits)

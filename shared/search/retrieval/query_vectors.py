@@ -1,0 +1,49 @@
+"""Vectors of recent queries: the same words are not encoded twice."""
+
+from __future__ import annotations
+
+import base64
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from shared.embedding.models.encoders import Encoder, Vectors
+
+KEPT = 2000
+
+
+def packed(vector: Vectors) -> str:
+    """Return a vector as it travels beside the hits that it found."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode()
+
+
+def unpacked(text: str) -> Vectors:
+    """Return the vector that travelled."""
+    return np.frombuffer(base64.b64decode(text), dtype="<f4")
+
+
+class QueryVectors:
+    """The last queries of this process and their vectors, safe between threads."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+
+    def of(self, encoder: Encoder, text: str) -> Vectors:
+        """Return the vector of a query, encoded outside the lock if need be."""
+        key = (encoder.model, text)
+        with self._lock:
+            vector = self._known.get(key)
+            if vector is not None:
+                self._known.move_to_end(key)
+                return vector
+        vector = encoder.encode([text]).reshape(-1)
+        with self._lock:
+            self._known[key] = vector
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
+        return vector

@@ -1,0 +1,167 @@
+"""In which languages a tenant's entries are: a question is compiled for no others."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, LiteralString
+
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import at_once
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg.rows import TupleRow
+
+    from shared.postgres.pool import Pool
+    from shared.search.retrieval.module_contract import Ask, Tools
+
+log = get_logger()
+
+_KEPT_TENANTS = 1000
+# Far more than it takes; a table full of dead rows must not cost a branch its time.
+_MOST_MS = 50
+
+# By the index whatever the tables looked like when this was planned: a step for each
+# language, and not one for each entry.
+_BY_INDEX: LiteralString = """
+    SELECT set_config('statement_timeout', %(ms)s, true),
+           set_config('plan_cache_mode', 'force_generic_plan', true),
+           set_config('enable_seqscan', 'off', true),
+           set_config('enable_bitmapscan', 'off', true),
+           set_config('enable_sort', 'off', true)"""
+_LANGUAGES: LiteralString = """
+    WITH RECURSIVE found (language) AS (
+        (SELECT t.language
+           FROM entry_text t
+          WHERE t.tenant = %(tenant)s
+          ORDER BY t.language
+          LIMIT 1)
+         UNION ALL
+        SELECT n.language
+          FROM found f
+         CROSS JOIN LATERAL (
+               SELECT t.language
+                 FROM entry_text t
+                WHERE t.tenant = %(tenant)s AND t.language > f.language
+                ORDER BY t.language
+                LIMIT 1) AS n)
+    (SELECT language FROM found LIMIT 1000)
+     UNION ALL
+    (SELECT NULL
+       FROM quarantine q
+      WHERE q.tenant = %(tenant)s AND q.stage = 'index'
+      LIMIT 1)"""
+
+
+def of(ask: Ask, tools: Tools) -> tuple[str, ...]:
+    """Return the languages that a branch searches; none: all that there may be."""
+    if tools.written_in is None:
+        return ()
+    return tools.written_in.of(tools.pool, ask.plan.scope.tenant, ask.budget_ms)
+
+
+class WrittenIn:
+    """The languages of each tenant's entries, safe between threads.
+
+    Asked for each search, so that one that came a moment ago is searched. None is
+    forgotten: the index may still show an entry in the language that it was read in,
+    and goes on to where it could not be written, of which this process may not know.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Seen] = {}
+
+    def of(self, pool: Pool, tenant: str, budget_ms: int) -> tuple[str, ...]:
+        """Return all languages that there are, or were; none: there are no entries."""
+        try:
+            with at_once(pool) as conn:
+                return self.heard(tenant, asked(conn, tenant, budget_ms))
+        except DatabaseQueryError as exc:
+            return unread(exc)
+
+    def lately(self, tenant: str) -> tuple[str, ...] | None:
+        """Return what was found last, where anybody has asked."""
+        with self._lock:
+            seen = self._seen.get(tenant)
+        return None if seen is None else seen.searched
+
+    def heard(self, tenant: str, rows: Cursor[TupleRow]) -> tuple[str, ...]:
+        """Return the same of an answer, and keep it."""
+        told = [row[0] for row in rows.fetchall()]
+        found = frozenset(one for one in told if one is not None)
+        with self._lock:
+            seen = self._seen.pop(tenant, None)
+            if seen is not None:
+                found |= seen.languages
+            while len(self._seen) >= _KEPT_TENANTS:
+                del self._seen[next(iter(self._seen))]
+            searched = () if None in told else tuple(sorted(found))
+            self._seen[tenant] = _Seen(found, searched)
+        return searched
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The languages that a tenant's entries had, and which of them are searched."""
+
+    languages: frozenset[str]
+    searched: tuple[str, ...]
+
+
+class Assumed:
+    """What a branch searches: what was there lately, compared with what is there.
+
+    That is asked beside what the branch asks of its hits, and not before it searches;
+    what is found in a new language afterwards, is as new as if it had been before.
+    """
+
+    def __init__(self, ask: Ask, tools: Tools) -> None:
+        self._known = tools.written_in
+        self._tenant = ask.plan.scope.tenant
+        lately = self._known.lately(self._tenant) if self._known else ()
+        self.languages = of(ask, tools) if lately is None else lately
+        # Of every language there are no others, but the next search may need fewer.
+        self._is_compared = self._known is None or lately is None
+        self._rows: Cursor[TupleRow] | None = None
+        self._there: tuple[str, ...] = self.languages
+
+    def ask(self, conn: Connection[Any], budget_ms: int) -> None:
+        """Ask what is there, after all else that goes out together."""
+        if not self._is_compared:
+            self._rows = asked(conn, self._tenant, budget_ms)
+
+    def hear(self) -> None:
+        """Read what was asked."""
+        if self._known is not None and self._rows is not None:
+            self._there = self._known.heard(self._tenant, self._rows)
+            self._rows, self._is_compared = None, True
+
+    def unheard(self, error: DatabaseQueryError) -> None:
+        """Take it that there may be any, as what was asked was not answered."""
+        self._there = unread(error)
+        self._rows, self._is_compared = None, True
+
+    def others(self, ask: Ask, tools: Tools) -> tuple[str, ...] | None:
+        """Return what is to be searched instead; None: all that is there was."""
+        if not self._is_compared:
+            self._there = of(ask, tools)
+        is_every = not self.languages
+        if is_every or (self._there and set(self._there) <= set(self.languages)):
+            return None
+        return self._there
+
+
+def asked(conn: Connection[Any], tenant: str, budget_ms: int) -> Cursor[TupleRow]:
+    """Ask for them; the rows are read from the cursor, and may be read later."""
+    limit_ms = str(min(budget_ms, _MOST_MS))
+    conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)
+    return conn.execute(_LANGUAGES, {"tenant": tenant}, prepare=True)
+
+
+def unread(error: DatabaseQueryError) -> tuple[str, ...]:
+    """Return every language: that is as right, and takes longer."""
+    log.warning("languages_not_read", code=error.error_code)
+    return ()

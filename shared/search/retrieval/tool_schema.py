@@ -1,0 +1,55 @@
+"""A search module as a tool: what it is given, and what it has found as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.search.query.list_by_time import Sort
+
+MAX_TEXT_CHARS = 1000
+# Of a result, what whoever reads it needs to judge and to cite it.
+_SHOWN = (
+    *("entry_id", "title", "content", "source", "external_id", "author"),
+    *("entry_time", "url", "permalink", "relevance_score", "confidence"),
+)
+
+
+class SearchArguments(BaseModel):
+    """What a search is given, unless a module says what else it takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    query: str = Field(description="What is searched for, in plain words.")
+    limit: int = Field(10, ge=1, le=100, description="Results returned.")
+    sort: Sort = Field("relevance", description="Or by time: newest, oldest.")
+    start_date: str | None = Field(None, description="None older: 2024-06-10.")
+    end_date: str | None = Field(None, description="None newer.")
+    author: str | None = Field(None, description="Written by.")
+    source: str | None = Field(None, description="Of this source alone.")
+    logbook: str | None = Field(None, description="In this logbook alone.")
+    exclude_entry_ids: tuple[str, ...] = Field((), description="Seen already.")
+
+
+class MeaningArguments(SearchArguments):
+    """The same for a search by meaning."""
+
+    similarity_threshold: float | None = Field(
+        None, ge=0, le=1, description="Cosine below which nothing is a hit."
+    )
+
+
+def as_json(results: Sequence[Mapping[str, Any]]) -> str:
+    """Return results as a list of JSON; texts are cut, and cite nothing themselves."""
+    told = [
+        {name: one[name] for name in _SHOWN if one.get(name) is not None}
+        for one in results
+    ]
+    for one in told:
+        for name in {"title", "content"} & one.keys():
+            # Who answers cites by `[#`: no entry may do so in their name.
+            one[name] = str(one[name])[:MAX_TEXT_CHARS].replace("[#", "[\\#")
+    return json.dumps(told, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Every setting: where its value comes from, its bounds and its description."""

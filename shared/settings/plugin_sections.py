@@ -1,0 +1,139 @@
+"""What is set for search modules and pipelines, built in and plugged in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+from shared import plugins as registry
+from shared import suggest
+from shared.errors import ConfigurationError
+from shared.settings.sections import Section
+
+# What a pipeline may always search; of other packages' modules those installed.
+BUILT_IN = frozenset({"keyword", "semantic"})
+
+
+class SemanticSettings(Section):
+    """Settings of the semantic search module."""
+
+    similarity_threshold: float | Literal["model"] | None = Field(
+        "model",
+        description="Cosine floor; `model` takes the encoder's own, `null` 0.7.",
+    )
+    embedding_dimension: int | None = Field(
+        None,
+        ge=1,
+        description="The length of its vectors; with another one nothing is embedded, "
+        "and searches warn.",
+    )
+
+
+class ModuleSettings(Section):
+    """One search module."""
+
+    enabled: bool = Field(default=True, description="Off: its use answers 422.")
+
+
+class SemanticModuleSettings(ModuleSettings):
+    """The semantic search module."""
+
+    provider: str | None = Field(
+        None,
+        description="Under `api.providers`, who embeds; none is the built-in encoder.",
+    )
+    settings: SemanticSettings = SemanticSettings()
+
+
+class PluginSettings(Section):
+    """A search module that another package brings."""
+
+    enabled: bool = Field(default=False, description="Off until asked for.")
+
+
+class PluginPipelineSettings(PluginSettings):
+    """A pipeline that another package brings."""
+
+    retrieval_modules: tuple[str, ...] = Field(
+        (), description="The modules it searches."
+    )
+
+
+class PluginSection(Section):
+    """A section that also holds a section for each installed plug-in."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+    plugin_group: ClassVar[str]
+    plugin_settings: ClassVar[type[PluginSettings]]
+
+
+class SearchModulesSettings(PluginSection):
+    """The search modules, built in and plugged in."""
+
+    __pydantic_extra__: dict[str, PluginSettings]
+    plugin_group = registry.SEARCH_MODULES
+    plugin_settings = PluginSettings
+
+    keyword: ModuleSettings = ModuleSettings()
+    semantic: SemanticModuleSettings = SemanticModuleSettings()
+
+    @property
+    def plugins(self) -> dict[str, PluginSettings]:
+        """Return what the file says about plug-ins, by name."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class PipelineSettings(Section):
+    """One pipeline."""
+
+    enabled: bool = Field(default=True, description="Off: its mode answers 422.")
+    retrieval_modules: tuple[str, ...] = Field(
+        ("keyword", "semantic"), description="The modules it searches."
+    )
+
+
+class PipelinesSettings(PluginSection):
+    """The pipelines, built in and plugged in."""
+
+    __pydantic_extra__: dict[str, PluginPipelineSettings]
+    plugin_group = registry.PIPELINES
+    plugin_settings = PluginPipelineSettings
+
+    rag: PipelineSettings = PipelineSettings()
+    agent: PipelineSettings = PipelineSettings()
+
+    @property
+    def plugins(self) -> dict[str, PluginPipelineSettings]:
+        """Return what the file says about plug-ins, by name."""
+        return dict(self.__pydantic_extra__ or {})
+
+    def check(self) -> None:
+        """Refuse what names no search module, or nothing to search where it is on."""
+        wrong = next(self._flaws(), None)
+        if wrong:
+            key, why = wrong
+            raise ConfigurationError(f"pipelines.{key} {why}", config_key=key)
+
+    def _flaws(self) -> Iterator[tuple[str, str]]:
+        named: dict[str, PipelineSettings | PluginPipelineSettings]
+        named = {"rag": self.rag, "agent": self.agent, **self.plugins}
+        searched = {
+            module for one in named.values() for module in one.retrieval_modules
+        }
+        others: set[str] = set()
+        if self.plugins or not searched <= BUILT_IN:
+            # What is installed takes a moment to read: nobody waits for it in vain.
+            others = registry.of_others(registry.SEARCH_MODULES)
+        known = BUILT_IN | others
+        for name, one in named.items():
+            for module in one.retrieval_modules:
+                if module not in known:
+                    hint = suggest.hint(module, known)
+                    why = f"names {module[:50]}, which is no search module.{hint}"
+                    yield f"{name}.retrieval_modules", why
+            if one.enabled and not one.retrieval_modules:
+                yield f"{name}.retrieval_modules", "names nothing to search."
+        for name in sorted(others.intersection(self.plugins)):
+            yield name, "has the name of a search module."

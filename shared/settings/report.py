@@ -1,0 +1,80 @@
+"""What an operator is told of the settings: values, origins, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
+
+from shared.settings import setting_names as names
+from shared.settings.sections import Section
+from shared.settings.setting_names import Name
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+
+@dataclass(frozen=True)
+class Report:
+    """Settings, and for each dotted name where its value was written."""
+
+    settings: Settings
+    origins: dict[str, str]
+    spelled: dict[str, str]
+    warnings: tuple[str, ...]
+
+
+def origin_of(name: Name, origins: Mapping[Name, str]) -> str:
+    """Return the layer that wrote a name, a section above it, or a part of it."""
+    for written, origin in reversed(list(origins.items())):
+        if name == written[: len(name)] or written == name[: len(written)]:
+            return origin
+    return "default"
+
+
+def remarks(
+    settings: Settings, shipped: Settings, origins: Mapping[Name, str]
+) -> list[str]:
+    """Return what an operator should be told at every start."""
+    told = []
+    if settings.log_queries == "true":
+        told.append("log_queries is true: logs may hold the text of queries.")
+    defaults = {leaf.name: leaf.value for leaf in shipped.leaves()}
+    idle = [
+        leaf.dotted
+        for leaf in settings.leaves()
+        if names.is_without_effect(leaf.dotted)
+        and origin_of(leaf.name, origins) != "default"
+        and defaults.get(leaf.name) != leaf.value
+    ]
+    if idle:
+        told.append(f"Read, but nothing in this release acts on it: {', '.join(idle)}.")
+    return told
+
+
+def shown(value: Any) -> Any:
+    """Return a value as it may be printed: of a secret, what is none."""
+    if isinstance(value, SecretStr):
+        return _masked(value.get_secret_value())
+    if isinstance(value, Section):
+        return {key: shown(getattr(value, key)) for key in type(value).model_fields}
+    if isinstance(value, dict):
+        return {key: shown(below) for key, below in value.items()}
+    if isinstance(value, tuple):
+        return [shown(part) for part in value]
+    return value if isinstance(value, bool | int | float | None) else str(value)
+
+
+def _masked(secret: str) -> str:
+    """Return scheme and server of an address; anything else is hidden whole."""
+    scheme, found, rest = secret.partition("://")
+    if not found:
+        return secret if secret == "off" else "***"  # noqa: S105 - no password
+    # The last @ ends the login: a password may hold one, a server may not. What
+    # stands behind ? may be a password, too.
+    login, at, server = rest.rpartition("@")
+    server, query, _ = server.partition("?")
+    user = f"{login.partition(':')[0]}:***@" if at else ""
+    return f"{scheme}://{user}{server}{'?***' if query else ''}"

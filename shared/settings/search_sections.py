@@ -1,0 +1,143 @@
+"""The sections of `logchord.yaml` that say how hits are found and put in order."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from shared.settings.sections import Section
+
+MAX_WEIGHT = 10
+
+
+class SearchSettings(Section):
+    """What a search does when it does not say."""
+
+    default_method: Literal["vector", "keyword", "hybrid"] = Field(
+        "hybrid", description="Method of `POST /search` when none is named."
+    )
+    min_relevance_score: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Calibrated score below which `POST /search` cuts; elsewhere "
+        "only after a cross-encoder.",
+    )
+    source_share: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Of a page, for one source while others have hits; 1: all.",
+    )
+    facet_budget_ms: int = Field(
+        1000, ge=50, description="How long a search counts its facets, at most."
+    )
+    max_exports: int = Field(
+        2, ge=1, description="Exports at once in one API process; more get 429."
+    )
+    share_per_key: float = Field(
+        0.8,
+        gt=0,
+        le=1,
+        description="Of the places of searches, of those that may wait and of exports, "
+        "for one key; 1: all.",
+    )
+    export_scan_seconds: int = Field(
+        120, ge=1, description="How long an export may look for what matches."
+    )
+    export_stalled_seconds: int = Field(
+        60, ge=1, description="An export of which nothing is taken for so long ends."
+    )
+    acl_honesty: bool = Field(
+        default=False,
+        description="Tell callers how many entries match that they may not see.",
+    )
+    confidence_high: float = Field(
+        0.8, ge=0, le=1, description="Calibrated score of `high` confidence."
+    )
+    confidence_medium: float = Field(
+        0.5, ge=0, le=1, description="Of `medium`; `strict` leaves out what has less."
+    )
+    confidence_low: float = Field(0.25, ge=0, le=1, description="Of `low`.")
+
+    @model_validator(mode="after")
+    def _descending(self) -> Self:
+        steps = (self.confidence_low, self.confidence_medium, self.confidence_high)
+        if list(steps) != sorted(steps):
+            message = "confidence_low, _medium and _high must not descend"
+            raise ValueError(message)
+        return self
+
+
+class KeywordSettings(Section):
+    """How words are matched."""
+
+    algorithm: Literal["bm25"] = Field(
+        "bm25", description="How OpenSearch scores words."
+    )
+    operator: Literal["and", "or"] = Field(
+        "or",
+        description="How plain words are joined beside another branch, and in `POST "
+        "/search`; `and`: any word is enough only where no entry has all of them.",
+    )
+    fuzzy: bool = Field(
+        default=True,
+        description="Whether a word that no entry has is taken for those spelt nearly "
+        "so, where nothing else is found.",
+    )
+    fuzzy_threshold: float = Field(
+        0.3, ge=0, le=1, description="Trigram similarity that admits a misspelling."
+    )
+
+
+class FusionSettings(Section):
+    """How the branches of a search become one list."""
+
+    method: Literal["rrf"] = Field("rrf", description="Reciprocal rank fusion.")
+    weights: dict[str, float] = Field(
+        {}, description="Weight of a search module's list; 1 where none is given."
+    )
+    weigh_by_best: bool = Field(
+        default=False,
+        description="A list weighs as much as its best hit's calibrated score, too.",
+    )
+
+    @field_validator("weights")
+    @classmethod
+    def _within(cls, value: dict[str, float]) -> dict[str, float]:
+        if not all(0 <= weight <= MAX_WEIGHT for weight in value.values()):
+            message = f"a weight is 0 to {MAX_WEIGHT}"
+            raise ValueError(message)
+        return value
+
+
+class RerankingSettings(Section):
+    """The second look at the fused list: each hit weighed, or read by a model."""
+
+    enabled: bool = Field(default=True, description="Off: fused order stands.")
+    feedback: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="How far a question's vector moves towards the mean of its first "
+        "three hits before all are weighed; 0: not at all.",
+    )
+    model: str = Field(
+        "cross-encoder/ms-marco-MiniLM-L-6-v2",
+        description="The cross-encoder: a folder (`onnx:/path`), or `PROVIDER:NAME` of "
+        "`api.providers`; `late`: late interaction, by the shipped encoder; what is "
+        "none of these is not installed.",
+    )
+    window: int = Field(
+        50, ge=1, le=200, description="So many of the best are read by the model."
+    )
+    temperature: float = Field(
+        1.0, gt=0, le=100, description="T of its scores: sigmoid(logit / T) is shown."
+    )
+    timeout_ms: int = Field(
+        1000, ge=10, le=60_000, description="The model's time; of the deadline a part."
+    )
+    endpoint_scores: Literal["probability", "logit"] = Field(
+        "probability", description="What an endpoint's `relevance_score` is."
+    )

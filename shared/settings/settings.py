@@ -1,0 +1,396 @@
+"""The one frozen Settings object: environment over file over stack over default."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import (
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from shared import plugins
+from shared.errors import ConfigurationError
+from shared.settings import layers
+from shared.settings import search_sections as searching
+from shared.settings.plugin_sections import PipelinesSettings, SearchModulesSettings
+from shared.settings.report import Report, origin_of, remarks
+from shared.settings.sections import (
+    AgenticSettings,
+    ApiSettings,
+    AttachmentSettings,
+    ReasoningSettings,
+    Section,
+    SessionSettings,
+    StagesSettings,
+    SynthesisSettings,
+    TelemetrySettings,
+    TenantSettings,
+    UnifiedSearchSettings,
+    WorkSettings,
+    Zone,
+)
+from shared.settings.setting_names import Name, environment_name
+from shared.settings.source_sections import SourceSettings
+from shared.settings.text_sections import AnalyserSettings
+
+__all__ = [
+    "Report",
+    "Section",
+    "Settings",
+    "environment_name",
+    "load_report",
+    "load_with_origins",
+]
+
+DEFAULT_SCOPES = ("read", "search", "ingest")
+
+
+def _place(of_root: str, of_others: str) -> Path:
+    return Path(of_root) if os.geteuid() == 0 else Path.home() / of_others
+
+
+def _default_home() -> Path:
+    return _place("/var/lib/logchord", ".local/share/logchord")
+
+
+class Settings(Section):
+    """Everything that can be configured."""
+
+    home: Path = Field(
+        default_factory=_default_home,
+        description="State of the stack on this machine: `~/.local/share/logchord`, as"
+        " root `/var/lib/logchord`.",
+    )
+    cache: Path = Field(
+        default_factory=lambda: _place("/var/cache/logchord", ".cache/logchord"),
+        description="Downloads and converted models, shared by all stacks:"
+        " `~/.cache/logchord`, as root `/var/cache/logchord`.",
+    )
+    database_url: SecretStr | None = Field(
+        None, description="Postgres; unset: the embedded server of `logchord up`."
+    )
+    broker_url: SecretStr | None = Field(
+        None, description="Redis or Valkey for nudges; unset: the embedded server."
+    )
+    search_redis_url: SecretStr | None = Field(
+        None, description="A second Redis for search traffic; unset: the broker's."
+    )
+    opensearch_url: SecretStr | None = Field(
+        None, description="OpenSearch; `off` runs on Postgres alone."
+    )
+    opensearch_zip: Path | None = Field(
+        None, description="A local OpenSearch zip, where nothing can be downloaded."
+    )
+    opensearch_index: str = Field(
+        "knowledge_base",
+        pattern=r"^[a-z][a-z0-9_]{0,62}$",
+        description="Base name of the index and its aliases.",
+    )
+    vector_table_prefix: str = Field(
+        "knowledge_base",
+        pattern=r"^[a-z][a-z0-9_]{0,30}$",
+        description="First part of the name of every vector table.",
+    )
+    embedding_model: str = Field(
+        "all-MiniLM-L6-v2", description="The encoder: a built-in name or a folder."
+    )
+    embed_machine_entries: bool = Field(
+        default=True,
+        description="Off: what machines write gets no vector and is found by words.",
+    )
+
+    host: str = Field("127.0.0.1", description="Address the API binds.")
+    port: int = Field(8006, ge=1, le=65535, description="Port of the API.")
+    flower_port: int = Field(5555, ge=1, le=65535, description="Port of Flower.")
+    base_path: str = Field(
+        "",
+        pattern=r"^(/[A-Za-z0-9._~-]+)*$",
+        description="Path before every route, for life behind a proxy.",
+    )
+    allowed_hosts: tuple[str, ...] = Field(
+        ("localhost", "127.0.0.1", "[::1]"),
+        description="Values of the Host header that are answered without a key.",
+    )
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Peers whose X-Forwarded-For counts."
+    )
+    anonymous_loopback: bool = Field(
+        default=False, description="Requests from this machine need no key."
+    )
+    anonymous_scopes: tuple[str, ...] = Field(
+        DEFAULT_SCOPES, description="What an anonymous caller may do."
+    )
+    allow_shared_host: bool = Field(
+        default=False,
+        description="Start OpenSearch, which has no login, beside other users.",
+    )
+    facility_timezone: Zone = Field("UTC", description="The facility's own time.")
+    day_starts: str = Field(
+        "00:00",
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d$",
+        description="When its day begins, in quotes: `'12:00'` where nights count.",
+    )
+
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="The least severe log line that is written."
+    )
+    log_queries: Literal["true", "false", "hash"] = Field(
+        "hash", description="What of a query the log keeps."
+    )
+    read_only: bool = Field(default=False, description="Refuse every write.")
+    fault_injection: bool = Field(
+        default=False, description="Honour X-Logchord-Fault of admins."
+    )
+
+    max_query_chars: int = Field(1000, ge=1, description="A longer query is cut.")
+    max_query_chars_hard: int = Field(
+        10_000, ge=1, description="A longer query is refused."
+    )
+    max_search_body_bytes: int = Field(
+        65_536, ge=1, description="A larger search request gets 413."
+    )
+    max_header_bytes: int = Field(
+        16_384, ge=1024, description="Larger request headers get 431."
+    )
+    max_entry_bytes: int = Field(
+        1_000_000, ge=1, description="A larger entry gets 413."
+    )
+    max_batch_entries: int = Field(
+        1000, ge=1, description="More entries in one request get 422."
+    )
+    max_batch_bytes: int = Field(
+        16_777_216, ge=1, description="A larger request of entries gets 413."
+    )
+    max_attachment_bytes: int = Field(
+        52_428_800, ge=1, description="A larger file beside an entry gets 413."
+    )
+    max_attachments_per_entry: int = Field(50, ge=1, description="More get 422.")
+    max_unpacked_bytes: int = Field(
+        104_857_600, ge=1, description="An archive that unpacks to more gets 422."
+    )
+    max_archive_members: int = Field(1000, ge=1, description="More get 422.")
+    max_archive_ratio: int = Field(100, ge=1, description="Packed tighter gets 422.")
+    max_metadata_keys: int = Field(64, ge=1, description="More keys get 422.")
+    max_metadata_depth: int = Field(8, ge=1, description="Deeper metadata get 422.")
+    max_external_id_chars: int = Field(
+        255, ge=1, le=255, description="A longer external_id gets 422."
+    )
+    max_title_chars: int = Field(1000, ge=1, description="A longer title gets 422.")
+    max_tags: int = Field(64, ge=1, description="More tags get 422.")
+    default_limit: int = Field(
+        10, ge=1, le=100, description="Results when none is asked for."
+    )
+    max_limit: int = Field(100, ge=1, le=100, description="More results get 422.")
+    max_page_size: int = Field(100, ge=1, le=100, description="A larger page gets 422.")
+    max_window: int = Field(500, ge=50, description="A branch's most candidates.")
+    facet_max_matches: int = Field(
+        100_000, ge=1, description="Where Postgres counts facets, it stops there."
+    )
+    max_filter_values: int = Field(
+        100, ge=1, description="More values in a filter get 422."
+    )
+    max_query_terms: int = Field(
+        64, ge=1, description="Plain positive words beyond it are dropped."
+    )
+    max_wait_ms: int = Field(
+        30_000, ge=100, description="How long a request waits for its job, at most."
+    )
+    max_concurrent_searches: int = Field(
+        50, ge=1, description="Searches at once in one API process."
+    )
+    search_queue_limit: int = Field(
+        100, ge=0, description="Searches that may wait for their turn."
+    )
+    search_queue_wait_ms: int = Field(
+        1000, ge=0, description="How long a search waits for its turn."
+    )
+    max_backlog_entries: int = Field(
+        1_000_000, ge=1, description="With more live work due, pushes get 429."
+    )
+    job_retention_hours: int = Field(24, ge=1, description="Then a job is 410.")
+    event_retention_minutes: int = Field(60, ge=1, description="Then a snapshot.")
+    cursor_ttl_minutes: int = Field(60, ge=1, description="Then a cursor is 400.")
+    idempotency_ttl_hours: int = Field(24, ge=1, description="Then it is forgotten.")
+    tombstone_days: int = Field(7, ge=1, le=999, description="Then the index has none.")
+    rate_search_per_minute: int = Field(
+        600,
+        ge=0,
+        description="Searches and filter options a minute and key; 0: no limit.",
+    )
+    rate_ingest_per_minute: int = Field(
+        600, ge=0, description="Writes a minute and key; 0: no limit."
+    )
+    rate_default_per_minute: int = Field(
+        600, ge=0, description="Other requests a minute and key; 0: no limit."
+    )
+
+    work: WorkSettings = WorkSettings()
+
+    rrf_k: int = Field(60, ge=1, description="The k of reciprocal rank fusion.")
+    search_modules: SearchModulesSettings = SearchModulesSettings()
+    sources: dict[str, SourceSettings] = Field(
+        {"api": SourceSettings()}, description="Where entries come from, by name."
+    )
+    stages: StagesSettings = Field({}, description="Set for stages, by name.")
+
+    agentic: AgenticSettings = AgenticSettings()
+    analyser: AnalyserSettings = AnalyserSettings()
+    api: ApiSettings = ApiSettings()
+    attachments: AttachmentSettings = AttachmentSettings()
+    fusion: searching.FusionSettings = searching.FusionSettings()
+    keyword: searching.KeywordSettings = searching.KeywordSettings()
+    pipelines: PipelinesSettings = PipelinesSettings()
+    reasoning: ReasoningSettings = ReasoningSettings()
+    reranking: searching.RerankingSettings = searching.RerankingSettings()
+    search: searching.SearchSettings = searching.SearchSettings()
+    session: SessionSettings = SessionSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    tenants: dict[str, TenantSettings] = Field(
+        {}, description="What a tenant may use, by its name."
+    )
+    unified_search: UnifiedSearchSettings = UnifiedSearchSettings()
+
+    database_pool_size: int = Field(
+        10, ge=1, description="Connections of one process, at most."
+    )
+    worker_memory_mb: int = Field(
+        448,
+        ge=192,
+        description="Memory of a child, and growth of threads, before it is replaced.",
+    )
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of a worker's /metrics; 0: any free one."
+    )
+
+    @field_validator("home", "cache", "opensearch_zip")
+    @classmethod
+    def _expanded(cls, value: Path | None) -> Path | None:
+        return value.expanduser() if value else value
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _lower(cls, value: Any) -> Any:
+        text = value.lower() if isinstance(value, str) else value
+        return "warning" if text == "warn" else text
+
+    @field_validator("opensearch_url", "log_queries", mode="before")
+    @classmethod
+    def _word(cls, value: Any, info: ValidationInfo) -> Any:
+        """Undo YAML, which reads `off` as false."""
+        if isinstance(value, bool) and info.field_name == "log_queries":
+            return "true" if value else "false"
+        return "off" if value is False else value
+
+    @field_validator("database_url", "broker_url", "search_redis_url", "opensearch_url")
+    @classmethod
+    def _known_scheme(
+        cls, value: SecretStr | None, info: ValidationInfo
+    ) -> SecretStr | None:
+        schemes = _SCHEMES[str(info.field_name)]
+        if value and not value.get_secret_value().startswith(schemes):
+            # Never the value itself, which may hold a password.
+            message = f"an address begins with {' or '.join(schemes)}"
+            raise ValueError(message)
+        return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.anonymous_loopback and not _is_loopback(self.host):
+            message = (
+                f"anonymous_loopback answers without a key, so host {self.host} must"
+                " be a loopback address"
+            )
+            raise ValueError(message)
+        self.pipelines.check()
+        if self.max_query_chars > self.max_query_chars_hard:
+            message = "max_query_chars must not exceed max_query_chars_hard"
+            raise ValueError(message)
+        if self.default_limit > self.max_limit:
+            message = "default_limit must not exceed max_limit"
+            raise ValueError(message)
+        return self
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str], file: Path | None = None) -> Settings:
+        """Read every layer once; an unknown key names the nearest valid one."""
+        return load_report(environ, file).settings
+
+
+_SCHEMES: Mapping[str, tuple[str, ...]] = {
+    "database_url": ("postgresql://", "postgres://"),
+    "broker_url": ("redis://", "rediss://", "amqp://", "amqps://"),
+    "search_redis_url": ("redis://", "rediss://"),
+    "opensearch_url": ("http://", "https://", "off"),
+}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def load_with_origins(
+    environ: Mapping[str, str], file: Path | None = None
+) -> tuple[Settings, dict[str, str]]:
+    """Return the settings, and for each dotted name which layer it came from."""
+    report = load_report(environ, file)
+    return report.settings, report.origins
+
+
+def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
+    """Read every layer once, and keep what an operator should be told."""
+    plugins.import_named(environ)
+    path = file or layers.config_path(environ)
+    read = [layers.from_file(path, Settings)] if path is not None else []
+    read.append(layers.from_environment(environ, Settings))
+    home = next(
+        (
+            Path(layer.values[("home",)].value)
+            for layer in reversed(read)
+            if ("home",) in layer.values
+        ),
+        _default_home(),
+    )
+    read.insert(0, layers.from_stack(home.expanduser(), Settings))
+    merged = {name: text for layer in read for name, text in layer.values.items()}
+    origins = {name: layer.origin for layer in read for name in layer.values}
+    settings = _validated(merged, origins)
+    warnings = [text for layer in read for text in layer.warnings]
+    return Report(
+        settings,
+        {leaf.dotted: origin_of(leaf.name, origins) for leaf in settings.leaves()},
+        {".".join(name): text.spelled for name, text in merged.items()},
+        (*warnings, *remarks(settings, Settings(), origins)),
+    )
+
+
+def _validated(
+    merged: Mapping[Name, layers.Written], origins: Mapping[Name, str]
+) -> Settings:
+    try:
+        return Settings.model_validate(layers.nested(merged))
+    except ValidationError as exc:
+        first = exc.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        reason = first["msg"].removeprefix("Value error, ")
+        for name, written in merged.items():
+            if name == first["loc"][: len(name)]:
+                origin = origins[name]
+                place = "the environment" if origin == "environment" else origin
+                where = f"{written.spelled} in {place}"
+        message = f"{where}: {reason}." if where else f"{reason}."
+        raise ConfigurationError(
+            message, config_key=where.split(" ", maxsplit=1)[0] or None
+        ) from exc

@@ -1,0 +1,128 @@
+"""Everything that the adapter of one source may reach outside of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from shared.adapter_contract.contract import Memory
+from shared.http.addresses import AllowList, Lookup
+from shared.http.pace import LocalPace, Pace
+from shared.http.paced_client import BUDGET_SECONDS, Run, SourceClient
+from shared.http.request import Asker
+from shared.http.secrets import Secrets
+from shared.settings.source_sections import SourceSettings
+from shared.sources.adapter_memory import StoredMemory
+from shared.sources.local_files import PathFiles
+
+
+class RealIO:
+    """One source's server, files, memory, clock and secrets; closed after use."""
+
+    def __init__(
+        self,
+        *,
+        http: SourceClient,
+        files: PathFiles,
+        memory: Memory,
+        secrets: Secrets,
+        clock: Callable[[], datetime],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.http = http
+        self.files = files
+        self.memory = memory
+        self._secrets = secrets
+        self._clock = clock
+        self._cancelled = cancelled
+
+    def now(self) -> datetime:
+        """Return the time, aware, by the clock of the runtime."""
+        return self._clock()
+
+    def secret(self, name: str) -> str:
+        """Return a secret by the name that the settings give it."""
+        return self._secrets.read(name)
+
+    def is_cancelled(self) -> bool:
+        """Tell whether the run is to end."""
+        return self._cancelled()
+
+    def close(self) -> None:
+        """Hang up."""
+        self.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def make_io(  # noqa: PLR0913 - what a run has, a check and a test leave out
+    source_name: str,
+    settings: SourceSettings,
+    *,
+    memory: Memory | None = None,
+    clock: Callable[[], datetime] | None = None,
+    cancelled: Callable[[], bool] | None = None,
+    pace: Pace | None = None,
+    environ: Mapping[str, str] | None = None,
+    budget_seconds: float = BUDGET_SECONDS,
+    ends: float = float("inf"),
+    may_try_again: Callable[[], bool] | None = None,
+    lookup: Lookup | None = None,
+) -> RealIO:
+    """Return what an adapter of this source is given; used by one thread at a time.
+
+    No request is waited for past `ends`, by the monotonic clock; one request and its
+    retries take at most `budget_seconds`, and there are none unless `may_try_again`.
+    """
+    memory = memory or StoredMemory()
+    clock = clock or _now
+    cancelled = cancelled or _never
+    secrets = Secrets(source_name, environ)
+    allowed = AllowList(
+        source_name,
+        settings.base_url,
+        settings.allowed_origins,
+        proxy=settings.proxy,
+        allow_private=settings.allow_private,
+        lookup=lookup,
+    )
+    client = SourceClient(
+        source_name,
+        settings,
+        asker=Asker(
+            source_name, settings, allowed=allowed, secrets=secrets, clock=clock
+        ),
+        pace=pace or LocalPace(settings.rate_per_second, settings.concurrency),
+        run=Run(clock, cancelled, budget_seconds, ends, may_try_again or _always),
+    )
+    return RealIO(
+        http=client,
+        files=PathFiles(source_name, settings.path),
+        memory=memory,
+        secrets=secrets,
+        clock=clock,
+        cancelled=cancelled,
+    )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True

@@ -1,0 +1,1 @@
+"""What an admin sees of sources and does to them."""

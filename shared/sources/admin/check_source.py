@@ -1,0 +1,209 @@
+"""The harmless part of a run: one page is read and parsed, nothing is stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
+
+from shared.adapter_contract.contract import (
+    Capabilities,
+    Checks,
+    Page,
+    SourceReport,
+    Window,
+)
+from shared.entries.draft import EntryDraft
+from shared.errors import LogchordError, MalformedEntryError
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
+from shared.sources.adapter_io import make_io
+from shared.sources.intake.normalise import Rules
+from shared.sources.load_adapter import Opened
+
+SAMPLES = 3
+_LOOKED_AT = 50
+_DAYS = 30
+_METADATA = "metadata."
+# More than clocks differ, and less than zones do.
+_AHEAD = timedelta(minutes=10)
+
+
+@runtime_checkable
+class Mapped(Protocol):
+    """The settings of an adapter whose fields stand where its user says."""
+
+    @property
+    def map(self) -> Mapping[str, str | Sequence[str]]:
+        """Field, and where it stands."""
+
+    def name_of(self, mapped: str) -> str:
+        """Return our name of a field of the map."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found out about a source."""
+
+    ok: bool
+    took_seconds: float
+    sample: tuple[EntryDraft, ...]
+    problems: tuple[str, ...]
+    report: SourceReport | None
+    # In which its naive times are read; none: they say it themselves.
+    timezone: str | None
+    capabilities: Capabilities
+    # In one word why it failed, or why none of its entries can be read.
+    reason: str | None = None
+
+
+def check_configured(settings: Settings, name: str, source: SourceSettings) -> Checked:
+    """Check a source as it is configured, wherever that is written, without retries."""
+    hurried = source.model_copy(update={"max_retries": 0})
+    most = settings.max_entry_bytes
+    with make_io(name, hurried) as io:
+        opened = load_adapter.open_source(name, hurried, io, max_entry_bytes=most)
+        rules = Rules(settings, name, hurried, opened.descriptor.version)
+        return check(opened, rules)
+
+
+def check(opened: Opened, rules: Rules) -> Checked:
+    """Ask for one page, and what the adapter can say besides; never raise."""
+    began = time.monotonic()
+    problems: list[str] = []
+    report = _report(opened, problems)
+    drafts: list[EntryDraft] = []
+    reason: str | None = None
+    ok = True
+    try:
+        page = _first_page(opened)
+        if page is not None:
+            drafts, bad = _read(opened, rules, page)
+            problems += [_told(one, count) for one, count in bad.values()]
+            problems += _unfilled(opened, drafts)
+            reason = next(iter(bad), None) if not drafts else None
+        if not drafts and not problems:
+            problems.append(_nothing_in(opened))
+    except LogchordError as exc:
+        problems.append(exc.message)
+        reason, ok = getattr(exc, "reason", None) or exc.error_code, False
+    newest = sorted(drafts, key=lambda one: str(one.entry_time), reverse=True)
+    too_late = _too_late(newest[0], opened) if newest else None
+    if too_late is not None:
+        problems.append(too_late)
+    return Checked(
+        ok=ok,
+        took_seconds=time.monotonic() - began,
+        sample=tuple(newest[:SAMPLES]),
+        # What the adapter's own questions have met, the first page meets again.
+        problems=tuple(dict.fromkeys(problems)),
+        report=report,
+        timezone=opened.settings.timezone,
+        capabilities=opened.capabilities,
+        reason=reason,
+    )
+
+
+def _nothing_in(opened: Opened) -> str:
+    if opened.capabilities.windows:
+        return f"It answers, and the last {_DAYS} days hold no entry."
+    return "It answers, and holds no entry."
+
+
+def _too_late(newest: EntryDraft, opened: Opened) -> str | None:
+    """Say that the newest entry is not written yet, by the zone that is configured."""
+    now = opened.io.now()
+    if newest.entry_time is None or newest.entry_time <= now + _AHEAD:
+        return None
+    hours = (newest.entry_time - now).total_seconds() / 3600
+    zone = opened.settings.timezone
+    said = f"`timezone` is {zone}" if zone else "`timezone` is not set"
+    return (
+        f"Its newest entry lies {hours:.1f} h in the future; {said}: is that the zone"
+        " of its times?"
+    )
+
+
+def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
+    adapter = opened.adapter
+    if not isinstance(adapter, Checks):
+        return None
+    try:
+        report = adapter.check()
+    except LogchordError as exc:
+        problems.append(exc.message)
+        return None
+    problems.extend(report.problems)
+    zone = opened.settings.timezone
+    if report.timezone_guess and zone and report.timezone_guess != zone:
+        problems.append(
+            f"Its times look like {report.timezone_guess}; configured is {zone}."
+        )
+    problems.extend(f"Restricted: {one}." for one in report.restricted)
+    return report
+
+
+def _first_page(opened: Opened) -> Page | None:
+    window = None
+    if opened.capabilities.windows:
+        window = Window(opened.io.now() - timedelta(days=_DAYS), None)
+    pages: Iterator[Page] = iter(opened.adapter.pages(None, window))
+    return next(pages, None)
+
+
+def _told(first: MalformedEntryError, count: int) -> str:
+    which = "; the first" if count > 1 else ""
+    return f"{count} could not be read{which}: {first.message}"
+
+
+def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
+    """Say which fields of a map no entry has: a column that is misspelt is silent."""
+    args = opened.source.args
+    if not drafts or not isinstance(args, Mapped):
+        return []
+    return [
+        f"Of the first {len(drafts)} entries none has {name!r}: look at"
+        f" {_places(at)} in `args.map`."
+        for name, at in args.map.items()
+        if not any(_has(one, args.name_of(name)) for one in drafts)
+    ]
+
+
+def _has(draft: EntryDraft, name: str) -> bool:
+    kept = name.removeprefix(_METADATA)
+    if kept != name:
+        return not _is_absent(draft.metadata.get(kept))
+    # What no draft has, as a mark of deletion, is not looked for in one.
+    return not _is_absent(getattr(draft, name, True))
+
+
+def _is_absent(value: Any) -> bool:
+    """Tell whether nothing is there; zero and False are something."""
+    return value is None or (isinstance(value, Sized) and len(value) == 0)
+
+
+def _places(at: str | Sequence[str]) -> str:
+    return ", ".join(map(repr, [at] if isinstance(at, str) else at))
+
+
+def _read(
+    opened: Opened, rules: Rules, page: Page
+) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
+    """Return what was read, and of each reason the first that was not, counted."""
+    now = opened.io.now()
+    drafts: list[EntryDraft] = []
+    bad: dict[str, tuple[MalformedEntryError, int]] = {}
+    for item in islice(page.items, _LOOKED_AT):
+        try:
+            entry = opened.adapter.parse(item)
+            if not entry.deleted:
+                drafts.append(rules.draft(entry, item, now=now))
+        except MalformedEntryError as exc:
+            reason = exc.reason or exc.error_code
+            first, count = bad.get(reason, (exc, 0))
+            bad[reason] = first, count + 1
+    return drafts, bad

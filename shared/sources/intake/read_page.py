@@ -1,0 +1,124 @@
+"""What a source sent, made ready to be stored: all that needs no transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from shared.adapter_contract.contract import Page, RawItem
+from shared.adapter_contract.entry import Entry
+from shared.entries.draft import EntryDraft
+from shared.errors import MalformedEntryError
+from shared.postgres.pool import Pool, connection
+from shared.sources.adapter_memory import StoredMemory
+from shared.sources.intake.metadata_sidecar import Beside
+from shared.sources.intake.normalise import Rules
+from shared.sources.intake.rejected import Rejected
+from shared.sources.intake.skip_unchanged import Sieve
+from shared.sources.load_adapter import Opened
+
+NOBODY: AbstractSet[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What the items of a page say: entries, tombstones, and what cannot be read."""
+
+    drafts: list[EntryDraft]
+    gone: list[str]
+    bad: list[Rejected]
+    # How many have files for which there was no time.
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Some items, and what is to be stored of them."""
+
+    items: Sequence[RawItem]
+    news: News
+    unchanged: int
+    bytes: int
+    # What the adapter has put until now: it is kept in the commit of these items.
+    remembered: Mapping[str, Any]
+    # More came than the run may take.
+    is_cut_short: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Parses and admits what is news; used by one thread at a time."""
+
+    opened: Opened
+    rules: Rules
+    pool: Pool
+    memory: StoredMemory
+    sieve: Sieve
+    # None: nothing beside an entry is looked at.
+    beside: Beside | None
+    # Nothing is to be stored.
+    is_dry: bool = False
+
+    def pages(self, found: Iterator[Page]) -> Generator[tuple[Page, Read], None, None]:
+        """Read page after page, each perhaps before the one before it is stored."""
+        under_way = NOBODY
+        for page in found:
+            yield page, self.read(page.items, under_way)
+            under_way = {item.external_id for item in page.items}
+
+    def read(
+        self,
+        items: Sequence[RawItem],
+        under_way: AbstractSet[str] = NOBODY,
+        *,
+        is_cut_short: bool = False,
+    ) -> Read:
+        """Return what is to be stored of these items; ids `under_way` are unknown."""
+        with connection(self.pool) as conn:
+            sifted = self.sieve.sift(conn, items, under_way)
+        news = self._parsed(sifted.news)
+        self.opened.limit.note(self.memory, (one.error for one in news.bad))
+        if is_cut_short or news.left or self.is_dry:
+            # What the adapter remembers of it would hide its rest from the next run.
+            self.memory.discard_changes()
+        return Read(
+            items,
+            news,
+            sifted.unchanged,
+            sifted.bytes,
+            self.memory.take_changes(),
+            is_cut_short,
+        )
+
+    def _parsed(self, items: Sequence[RawItem]) -> News:
+        """Return what items say, as far as there is time; a dry run fetches nothing."""
+        drafts: list[EntryDraft] = []
+        gone: list[str] = []
+        bad: list[Rejected] = []
+        read: list[tuple[RawItem, Entry]] = []
+        now = self.opened.io.now()
+        for item in items:
+            try:
+                entry = self.opened.adapter.parse(item)
+            except MalformedEntryError as exc:
+                # What its author has not finished is read once it is.
+                if exc.reason != "pending":
+                    bad.append(Rejected(item, exc))
+                continue
+            if entry.deleted:
+                gone.append(item.external_id)
+            else:
+                read.append((item, entry))
+        merged = read
+        if self.beside is not None and not self.is_dry:
+            merged = self.beside.merge(read)
+        for item, entry in merged:
+            try:
+                draft = self.rules.draft(entry, item, now=now)
+            except MalformedEntryError as exc:
+                bad.append(Rejected(item, exc))
+                continue
+            drafts.append(draft if self.is_dry else draft.prepare())
+        return News(drafts, gone, bad, len(read) - len(merged))

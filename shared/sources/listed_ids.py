@@ -1,0 +1,160 @@
+"""The ids that a source lists, compared with what is stored, in flat memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString, NamedTuple
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.adapter_contract.contract import IdStamp
+from shared.entries.saving.change_detection import FINAL
+
+_ADD: LiteralString = """
+    INSERT INTO source_listing (run_id, external_id, stamp)
+    SELECT DISTINCT ON (l.external_id) %(run_id)s, l.external_id, l.stamp
+      FROM unnest(%(ids)s::text[], %(stamps)s::text[]) AS l (external_id, stamp)
+     ORDER BY l.external_id
+        ON CONFLICT (run_id, external_id) DO UPDATE SET stamp = excluded.stamp"""
+_CLEAR: LiteralString = "DELETE FROM source_listing WHERE run_id = %(run_id)s"
+_COUNT: LiteralString = "SELECT count(*) FROM source_listing WHERE run_id = %(run_id)s"
+_CHANGED: LiteralString = """
+    SELECT l.external_id, l.stamp
+      FROM source_listing l
+      LEFT JOIN entry e ON e.tenant = %(tenant)s AND e.source = %(source)s
+                       AND e.external_id = l.external_id
+     WHERE l.run_id = %(run_id)s AND l.external_id > %(after)s
+       AND CASE WHEN e.id IS NULL THEN NOT %(only_known)s
+                WHEN e.deleted_at IS NOT NULL
+                THEN e.delete_reason IS NULL OR e.delete_reason <> ALL (%(final)s)
+                ELSE l.stamp IS NOT NULL AND e.stamp IS DISTINCT FROM l.stamp END
+       AND NOT EXISTS (SELECT FROM purged p
+                        WHERE p.tenant = %(tenant)s AND p.source = %(source)s
+                          AND p.external_id = l.external_id)
+     ORDER BY l.external_id
+     LIMIT %(limit)s"""
+_PRESENT: LiteralString = """
+    UPDATE entry e SET missing_since = NULL
+      FROM source_listing l
+     WHERE l.run_id = %(run_id)s AND e.tenant = %(tenant)s AND e.source = %(source)s
+       AND e.external_id = l.external_id AND e.missing_since IS NOT NULL"""
+_STORED: LiteralString = """
+    SELECT count(*) AS stored,
+           count(*) FILTER (WHERE NOT EXISTS (
+               SELECT FROM source_listing l
+                WHERE l.run_id = %(run_id)s AND l.external_id = e.external_id))
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
+       AND e.received_at < %(before)s
+       AND (%(from)s::timestamptz IS NULL OR e.entry_time >= %(from)s)
+       AND (%(to)s::timestamptz IS NULL OR e.entry_time < %(to)s)"""
+_ABSENT: LiteralString = """
+    SELECT e.external_id, e.missing_since IS NOT NULL
+      FROM entry e
+     WHERE e.tenant = %(tenant)s AND e.source = %(source)s AND e.deleted_at IS NULL
+       AND e.received_at < %(before)s AND e.external_id > %(after)s
+       AND (%(from)s::timestamptz IS NULL OR e.entry_time >= %(from)s)
+       AND (%(to)s::timestamptz IS NULL OR e.entry_time < %(to)s)
+       AND NOT EXISTS (SELECT FROM source_listing l
+                        WHERE l.run_id = %(run_id)s AND l.external_id = e.external_id)
+     ORDER BY e.external_id
+     LIMIT %(limit)s"""
+_MARK: LiteralString = """
+    UPDATE entry SET missing_since = now()
+     WHERE tenant = %(tenant)s AND source = %(source)s
+       AND external_id = ANY(%(ids)s) AND missing_since IS NULL"""
+
+
+class Absent(NamedTuple):
+    """A stored entry that the source does not list."""
+
+    external_id: str
+    was_absent_before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A listing of one run, and the stretch of stored entries that it answers for."""
+
+    run_id: UUID
+    tenant: str
+    source: str
+    # What came in since the listing began is not in it.
+    before: datetime
+    start: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def _values(self) -> dict[str, object]:
+        return {
+            "run_id": self.run_id,
+            "tenant": self.tenant,
+            "source": self.source,
+            "before": self.before,
+            "from": self.start,
+            "to": self.end,
+        }
+
+    def changed(
+        self,
+        conn: Connection[TupleRow],
+        *,
+        after: str,
+        limit: int,
+        only_known: bool = False,
+    ) -> list[IdStamp]:
+        """Return listed ids that are unknown here, or stood otherwise when read."""
+        values = {
+            **self._values,
+            "after": after,
+            "limit": limit,
+            "only_known": only_known,
+            "final": sorted(FINAL),
+        }
+        return [IdStamp(str(row[0]), row[1]) for row in conn.execute(_CHANGED, values)]
+
+    def note_present(self, conn: Connection[TupleRow]) -> None:
+        """Forget of every listed entry that it was missed before."""
+        conn.execute(_PRESENT, self._values)
+
+    def stored_and_absent(self, conn: Connection[TupleRow]) -> tuple[int, int]:
+        """Return how many entries are stored, and how many of them are not listed."""
+        row = conn.execute(_STORED, self._values).fetchone()
+        return (int(row[0]), int(row[1])) if row else (0, 0)
+
+    def absent(
+        self, conn: Connection[TupleRow], *, after: str, limit: int
+    ) -> list[Absent]:
+        """Return stored entries that are not listed, by id."""
+        values = {**self._values, "after": after, "limit": limit}
+        return [Absent(*row) for row in conn.execute(_ABSENT, values)]
+
+    def mark(self, conn: Connection[TupleRow], external_ids: Sequence[str]) -> None:
+        """Remember that these were absent once."""
+        values = {**self._values, "ids": sorted(external_ids)}
+        conn.execute(_MARK, values)
+
+
+def add(conn: Connection[TupleRow], run_id: UUID, ids: Sequence[IdStamp]) -> None:
+    """Take some listed ids down."""
+    values = {
+        "run_id": run_id,
+        "ids": [one.external_id for one in ids],
+        "stamps": [one.stamp for one in ids],
+    }
+    conn.execute(_ADD, values)
+
+
+def clear(conn: Connection[TupleRow], run_id: UUID) -> None:
+    """Forget a listing."""
+    conn.execute(_CLEAR, {"run_id": run_id})
+
+
+def count(conn: Connection[TupleRow], run_id: UUID) -> int:
+    """Return how many ids were listed."""
+    row = conn.execute(_COUNT, {"run_id": run_id}).fetchone()
+    return int(row[0]) if row else 0

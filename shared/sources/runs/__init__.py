@@ -1,0 +1,1 @@
+"""One run of a source, step by step: tail, backfill, reconcile, reparse."""

@@ -1,0 +1,118 @@
+"""What a source lists no more becomes a tombstone, unless it looks like a mistake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from shared.adapter_contract.contract import Fetches, RawItem
+from shared.postgres.pool import connection
+from shared.sources import run_records, source_state
+from shared.sources.intake.store_page import Intake, Steps
+from shared.sources.listed_ids import Absent, Listed
+from shared.sources.run_records import Counts
+
+# Fewer than these are never too many, however small the logbook.
+_NEVER_TOO_MANY = 20
+_AT_ONCE = 50
+REASON = "no longer at its source"
+
+ListAgain = Callable[[], None]
+
+
+def steps(
+    intake: Intake, found: Listed, *, listed: int, list_again: ListAgain
+) -> Steps:
+    """Confirm each absent entry, and delete it; or block, and ask an admin."""
+    with connection(intake.pool) as conn:
+        if not intake.run.is_dry:
+            found.note_present(conn)
+        stored, absent = found.stored_and_absent(conn)
+        if intake.run.is_dry:
+            # Whether they are really gone is asked when they are to go.
+            run_records.count(conn, intake.run, Counts(deleted=absent))
+            return
+    if absent == 0:
+        _unblock(intake)
+        return
+    if _is_too_much(intake, stored, absent, listed):
+        _block(intake, stored, absent, listed)
+        return
+    _unblock(intake)
+    adapter = intake.opened.adapter
+    if isinstance(adapter, Fetches):
+        yield from _by_fetching(intake, found, adapter)
+        return
+    yield from _mark(intake, found)
+    # Absent from one listing may be the listing's fault; twice in a row it is gone.
+    list_again()
+    yield from _delete_marked(intake, found)
+
+
+def _by_fetching(intake: Intake, found: Listed, adapter: Fetches) -> Steps:
+    after = ""
+    while page := _absent(intake, found, after):
+        after = page[-1].external_id
+        gone: list[str] = []
+        alive: list[RawItem] = []
+        for one in page:
+            item = adapter.fetch(one.external_id)
+            if item is None:
+                gone.append(one.external_id)
+            else:
+                alive.append(item)
+        intake.delete(gone, reason=REASON)
+        yield intake.store(intake.read(alive), None)
+
+
+def _mark(intake: Intake, found: Listed) -> Steps:
+    after = ""
+    while page := _absent(intake, found, after):
+        after = page[-1].external_id
+        with connection(intake.pool) as conn:
+            found.mark(conn, [one.external_id for one in page])
+            intake.keep(conn, None)
+        yield Counts()
+
+
+def _delete_marked(intake: Intake, found: Listed) -> Steps:
+    with connection(intake.pool) as conn:
+        found.note_present(conn)
+    after = ""
+    while page := _absent(intake, found, after):
+        after = page[-1].external_id
+        gone = [one.external_id for one in page if one.was_absent_before]
+        intake.delete(gone, reason=REASON)
+        yield Counts()
+
+
+def _absent(intake: Intake, found: Listed, after: str) -> list[Absent]:
+    with connection(intake.pool) as conn:
+        return found.absent(conn, after=after, limit=_AT_ONCE)
+
+
+def _is_too_much(intake: Intake, stored: int, absent: int, listed: int) -> bool:
+    if intake.run.asked.get("confirm_prune"):
+        return False
+    share = intake.opened.settings.prune_max_fraction
+    return listed == 0 or (absent > _NEVER_TOO_MANY and absent > share * stored)
+
+
+def _block(intake: Intake, stored: int, absent: int, listed: int) -> None:
+    why = {
+        "code": "prune_blocked",
+        "message": (
+            f"The source lists {listed} entries, without {absent} of the {stored} that"
+            " are stored here; nothing was deleted. If that is right, run"
+            f" `logchord source trigger {intake.name} --kind reconcile"
+            " --confirm-prune`."
+        ),
+    }
+    with connection(intake.pool) as conn:
+        source_state.degrade(conn, intake.tenant, intake.name, why)
+
+
+def _unblock(intake: Intake) -> None:
+    with connection(intake.pool) as conn:
+        now = source_state.read(conn, intake.tenant, intake.name)
+        if now is not None and (now.degraded or {}).get("code") == "prune_blocked":
+            source_state.degrade(conn, intake.tenant, intake.name, None)

@@ -1,0 +1,109 @@
+"""Edits and deletions that a tail cannot see: what is stored, held against the source.
+
+A listing of ids where there is one and it shows edits; else everything of the window is
+read again.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextlib import closing
+from datetime import datetime, timedelta
+from typing import Any
+
+from shared.adapter_contract.contract import Fetches, ListsIds, Page, Window
+from shared.postgres.pool import connection
+from shared.sources import listed_ids
+from shared.sources.intake.store_page import Intake, Steps
+from shared.sources.run_records import Counts
+from shared.sources.runs import compare_listing, prune
+from shared.sources.runs.compare_listing import Comparison
+from shared.work import due_work as due
+
+_PRUNED = "pruned_at"
+
+
+def steps(intake: Intake) -> Steps:
+    """Compare a window, or everything when a prune is due; then prune."""
+    intake.work_class = due.LIVE
+    opened = intake.opened
+    at = Comparison.resume(intake)
+    prunes = opened.capabilities.deletes in {"index", "rescan"} and _is_due(intake, at)
+    window = _window(intake, at.began, whole=prunes)
+    lists = isinstance(opened.adapter, ListsIds)
+    recent = _window(intake, at.began, whole=False)
+    rereads = not lists or opened.capabilities.edits == "rescan"
+    if rereads:
+        # A listing without stamps tells what is gone, and of no edit.
+        yield from _read(intake, recent, at, is_listing=not lists)
+    if lists and not intake.is_cut:
+        yield from compare_listing.take_down(intake, window, at)
+    if intake.is_cut:
+        return
+    # Entries at the edge of the window move in and out of what the source answers.
+    found = compare_listing.listed(intake, window, before=at.began)
+    fetches = lists and isinstance(opened.adapter, Fetches)
+    if fetches and not (rereads and recent is None):
+        yield from compare_listing.fetch_changed(intake, found, at)
+    if prunes and not intake.is_cut:
+        with connection(intake.pool) as conn:
+            listed = listed_ids.count(conn, intake.run.id)
+        again = functools.partial(_list_again, intake, window)
+        yield from prune.steps(intake, found, listed=listed, list_again=again)
+        intake.cursor = {**(intake.cursor or {"v": 1}), _PRUNED: at.began.isoformat()}
+    compare_listing.end(intake)
+
+
+def _read(
+    intake: Intake, window: Window | None, at: Comparison, *, is_listing: bool
+) -> Steps:
+    """Read a window anew, page by page; what it holds may be the listing."""
+    if at.is_read:
+        return
+    listed_by = intake.run.id if is_listing else None
+    found = intake.opened.adapter.pages(at.inner, window)
+
+    def after(page: Page) -> dict[str, Any]:
+        # The last page's commit says so: a death after it would cost all of them.
+        at.inner, at.is_read = dict(page.cursor), page.is_last
+        return at.cursor(intake)
+
+    yield from intake.walk(found, after, listed_by=listed_by)
+    if intake.is_cut or intake.is_through:
+        return
+    at.is_read, at.inner = True, None
+    with connection(intake.pool) as conn:
+        intake.keep(conn, at.cursor(intake))
+    yield Counts()
+
+
+def _list_again(intake: Intake, window: Window | None) -> None:
+    """Take the listing down a second time, at one go."""
+    if isinstance(intake.opened.adapter, ListsIds):
+        compare_listing.list_all(intake, window)
+        return
+    with connection(intake.pool) as conn:
+        listed_ids.clear(conn, intake.run.id)
+    found, run_id = intake.opened.adapter.pages(None, window), intake.run.id
+    with closing(intake.pages(found)) as pages:
+        for page, read in pages:
+            intake.store(read, None, page=page, listed_by=run_id, again=True)
+
+
+def _is_due(intake: Intake, at: Comparison) -> bool:
+    last = (intake.cursor or {}).get(_PRUNED)
+    if intake.run.asked.get("confirm_prune") or not isinstance(last, str):
+        return True
+    every = timedelta(seconds=intake.opened.settings.prune_every_seconds)
+    return datetime.fromisoformat(last) + every <= at.began
+
+
+def _window(intake: Intake, began: datetime, *, whole: bool) -> Window | None:
+    run, opened = intake.run, intake.opened
+    if run.window_from is not None or run.window_to is not None:
+        return Window(run.window_from, run.window_to)
+    if whole and isinstance(opened.adapter, ListsIds):
+        return None
+    if not opened.capabilities.windows:
+        return None
+    return Window(began - timedelta(days=opened.settings.reconcile_days), None)

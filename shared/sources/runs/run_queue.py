@@ -1,0 +1,51 @@
+"""A run that has not begun: who comes before it, and whether anybody can begin it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.messaging import broker
+from shared.sources import run_records
+from shared.sources.run_records import IngestionRun
+from shared.work import live_processes, schedule, work_overview
+
+QUEUED = "queued"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a run waits for."""
+
+    queue: str
+    # Runs that are taken before it; None: it is not due, as of a paused source.
+    ahead: int | None
+    # Those of the queue that have reported themselves of late.
+    workers: int
+
+
+def of(
+    conn: Connection[TupleRow], found: Iterable[IngestionRun]
+) -> dict[UUID, Waiting]:
+    """Return what each of these waits for that is queued, by its id."""
+    queued = [one for one in found if one.state == QUEUED]
+    if not queued:
+        return {}
+    due = [(one.source, one.kind) for one in schedule.due_of_sources(conn)]
+    queues = {
+        kind: broker.QUEUE_OF[broker.run_task(kind)] for kind in run_records.KINDS
+    }
+    standing = work_overview.by_queue(live_processes.listing(conn), queues.values())
+    alive = {one.queue: one.alive for one in standing}
+    told = {}
+    for run in queued:
+        queue = queues[run.kind]
+        line = [one for one in due if queues.get(one[1]) == queue]
+        mine = (run.source, run.kind)
+        ahead = line.index(mine) if mine in line else None
+        told[run.id] = Waiting(queue, ahead, alive[queue])
+    return told

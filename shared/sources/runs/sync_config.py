@@ -1,0 +1,160 @@
+"""What the configuration says of sources becomes rows: their state and their runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import LiteralString
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.errors import ConfigurationError, LogchordError
+from shared.settings.settings import Settings
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter, run_records, source_state
+from shared.sources.runs import identity_changes, snapshot
+from shared.work import schedule
+
+_DAY_SECONDS = 86_400.0
+
+_KNOWN: LiteralString = """
+    SELECT source, tenant FROM source_state ORDER BY source LIMIT 10000"""
+_REMOVE: LiteralString = """
+    DELETE FROM source_state WHERE source = %(source)s AND tenant = %(tenant)s"""
+
+
+@dataclass(slots=True)
+class Arranged:
+    """What has changed, and what could not be used."""
+
+    added: list[str] = field(default_factory=list)
+    changed: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+    invalid: dict[str, LogchordError] = field(default_factory=dict)
+
+
+def check(settings: Settings) -> dict[str, LogchordError]:
+    """Return what is wrong with the sources of a configuration, by name."""
+    wrong: dict[str, LogchordError] = {}
+    for name, source in load_adapter.pulled(settings).items():
+        try:
+            load_adapter.describe(
+                name, source, max_entry_bytes=settings.max_entry_bytes
+            )
+            snapshot.check(name, source)
+            if source.schedule is not None:
+                _cron(name, source, settings.facility_timezone)
+        except LogchordError as exc:
+            wrong[name] = exc
+    return wrong
+
+
+def arrange(
+    conn: Connection[TupleRow], settings: Settings, *, confirm_identity: bool = False
+) -> Arranged:
+    """Bring the rows to what the configuration says; the wrong ones stay as they are.
+
+    So do those by which every record would come a second time, unless that is meant.
+    Doing it again changes nothing. The entries of a source that is removed stay.
+    """
+    result = Arranged(invalid=check(settings))
+    known = {str(row[0]): str(row[1]) for row in conn.execute(_KNOWN)}
+    wanted = load_adapter.pulled(settings)
+    for name, source in wanted.items():
+        if name in result.invalid:
+            continue
+        doubled = (
+            None if confirm_identity else identity_changes.refusal(conn, name, source)
+        )
+        if doubled is not None:
+            result.invalid[name] = doubled
+            continue
+        if _arrange_one(conn, name, source):
+            (result.changed if name in known else result.added).append(name)
+    for name, tenant in known.items():
+        if name not in wanted:
+            conn.execute(_REMOVE, {"source": name, "tenant": tenant})
+            schedule.keep_only(conn, name, [])
+            result.removed.append(name)
+    return result
+
+
+def wait_seconds(
+    name: str, source: SourceSettings, facility_timezone: str, now: datetime
+) -> float:
+    """Return how long it is until the next poll."""
+    if source.schedule is None:
+        return source.poll_interval_seconds
+    coming = next(_cron(name, source, facility_timezone, now))
+    return max(0.0, (coming - now).total_seconds())
+
+
+def wait_after_failure(
+    source: SourceSettings, failures: int, every_seconds: float
+) -> float:
+    """Return how long a source is left alone after so many failures in a row."""
+    cap = source.max_interval_seconds or 8 * every_seconds
+    factor = source.backoff_multiplier ** min(max(0, failures - 1), 32)
+    return float(min(max(cap, every_seconds), every_seconds * factor))
+
+
+def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:
+    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    before = source_state.read(conn, source.tenant, name)
+    changed = source_state.arrange(
+        conn,
+        source.tenant,
+        name,
+        adapter=source.adapter,
+        config_hash=load_adapter.config_hash(source),
+        config=source.model_dump(mode="json", exclude_defaults=True),
+        version=descriptor.version,
+    )
+    capabilities = descriptor.capabilities
+    poll = source.poll_interval_seconds
+    waits = source.require_initial_ingest and not capabilities.windows
+    if waits:
+        # One walk brings everything; the tail goes on from where it ends.
+        schedule.arrange_resting(conn, name, run_records.TAIL, poll)
+    else:
+        schedule.arrange(conn, name, run_records.TAIL, poll, at_once=True)
+    if source.require_initial_ingest:
+        # Of one period for ever: arranged again, what has ended is not begun again.
+        schedule.arrange(conn, name, run_records.BACKFILL, _DAY_SECONDS, at_once=True)
+    else:
+        schedule.arrange_resting(conn, name, run_records.BACKFILL, _DAY_SECONDS)
+    if {capabilities.edits, capabilities.deletes} & {"index", "rescan"}:
+        every = source.reconcile_every_seconds
+        schedule.arrange(conn, name, run_records.RECONCILE, every)
+    else:
+        schedule.arrange_resting(conn, name, run_records.RECONCILE, _DAY_SECONDS)
+    schedule.arrange_resting(conn, name, run_records.REPARSE, _DAY_SECONDS)
+    if before is not None and _reads_otherwise(before.parsed_by, descriptor.version):
+        schedule.bring_forward(
+            conn, name, run_records.REPARSE, every_seconds=_DAY_SECONDS
+        )
+    return changed
+
+
+def _reads_otherwise(before: int | None, now: int) -> bool:
+    return before is not None and before < now
+
+
+def _cron(
+    name: str,
+    source: SourceSettings,
+    facility_timezone: str,
+    now: datetime | None = None,
+) -> CronSim:
+    zone = ZoneInfo(source.timezone or facility_timezone)
+    try:
+        return CronSim(
+            source.schedule or "", (now or datetime.now(UTC)).astimezone(zone)
+        )
+    except CronSimError as exc:
+        dotted = f"sources.{name}.schedule"
+        message = f"{dotted}: {source.schedule!r} is no cron line: {exc}."
+        raise ConfigurationError(message, config_key=dotted) from exc

@@ -1,0 +1,247 @@
+"""How each source stands: paused, degraded, how far back and forth it is complete."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.adapter_contract.contract import Gap
+from shared.errors import LogchordError
+from shared.settings.source_sections import SourceSettings
+
+MAX_GAPS = 100
+
+_ARRANGE: LiteralString = """
+    INSERT INTO source_state AS s (source, tenant, adapter, config_hash, config,
+                                   parsed_by)
+    VALUES (%(source)s, %(tenant)s, %(adapter)s, %(hash)s, %(config)s, %(version)s)
+        ON CONFLICT (source) DO UPDATE
+       SET tenant = excluded.tenant, adapter = excluded.adapter,
+           config_hash = excluded.config_hash, config = excluded.config
+     WHERE s.tenant = %(tenant)s
+       AND (s.adapter, s.config_hash) <> (excluded.adapter, excluded.config_hash)"""
+_OF_SOURCE: LiteralString = """
+    SELECT tenant FROM source_state WHERE source = %(source)s"""
+_READ: LiteralString = """
+    SELECT s.source, s.tenant, s.adapter, s.config_hash, s.config, s.paused, s.degraded,
+           s.serving, s.failures, s.last_error, s.last_success_at, s.complete_from,
+           s.complete_to, s.gaps, s.parsed_by, statement_timestamp() AS now
+      FROM source_state s
+     WHERE s.tenant = %(tenant)s
+       AND (%(source)s::text IS NULL OR s.source = %(source)s)
+     ORDER BY s.source
+     LIMIT 1000"""
+_AWAKE: LiteralString = """
+    SELECT source, tenant, config_hash FROM source_state
+     WHERE paused IS NULL
+     ORDER BY source
+     LIMIT 1000"""
+_FAILED: LiteralString = """
+    UPDATE source_state
+       SET failures = failures + 1, last_error = %(error)s,
+           paused = CASE WHEN failures + 1 >= %(most)s
+                         THEN jsonb_build_object('reason', 'failures', 'at',
+                              to_jsonb(clock_timestamp()), 'error', %(error)s::jsonb)
+                         ELSE paused END
+     WHERE source = %(source)s AND tenant = %(tenant)s
+    RETURNING failures, paused IS NOT NULL"""
+_SUCCEEDED: LiteralString = """
+    UPDATE source_state
+       SET failures = 0, last_error = NULL, last_success_at = clock_timestamp(),
+           serving = 'live'
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
+_SERVE_SNAPSHOT: LiteralString = """
+    UPDATE source_state SET serving = 'snapshot'
+     WHERE source = %(source)s AND tenant = %(tenant)s AND serving <> 'snapshot'"""
+_PAUSE: LiteralString = """
+    UPDATE source_state
+       SET paused = jsonb_build_object('reason', %(reason)s::text, 'at',
+                                       to_jsonb(clock_timestamp()))
+     WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NULL"""
+_RESUME: LiteralString = """
+    UPDATE source_state SET paused = NULL, failures = 0
+     WHERE source = %(source)s AND tenant = %(tenant)s AND paused IS NOT NULL"""
+_DEGRADE: LiteralString = """
+    UPDATE source_state SET degraded = %(why)s
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
+_COMPLETE: LiteralString = """
+    UPDATE source_state
+       SET complete_from = CASE WHEN %(from)s::timestamptz IS NULL THEN complete_from
+                                ELSE least(complete_from, %(from)s) END,
+           complete_to = greatest(complete_to, %(to)s::timestamptz)
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
+_SET_GAPS: LiteralString = """
+    UPDATE source_state SET gaps = %(gaps)s
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
+_PARSED: LiteralString = """
+    UPDATE source_state SET parsed_by = %(version)s
+     WHERE source = %(source)s AND tenant = %(tenant)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """One row, and the database's time."""
+
+    source: str
+    tenant: str
+    adapter: str
+    config_hash: str
+    config: dict[str, Any]
+    paused: dict[str, Any] | None
+    degraded: dict[str, Any] | None
+    serving: str
+    failures: int
+    last_error: dict[str, Any] | None
+    last_success_at: datetime | None
+    complete_from: datetime | None
+    complete_to: datetime | None
+    gaps: list[dict[str, Any]]
+    parsed_by: int | None
+    now: datetime
+
+    @property
+    def settings(self) -> SourceSettings:
+        """The source's settings as they were last loaded."""
+        return SourceSettings.model_validate(self.config)
+
+
+def arrange(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    *,
+    adapter: str,
+    config_hash: str,
+    config: dict[str, Any],
+    version: int,
+) -> bool:
+    """See that a configured source has its row; false where nothing has changed."""
+    values = {
+        "adapter": adapter,
+        "hash": config_hash,
+        "config": json.dumps(config),
+        "version": version,
+    }
+    return conn.execute(_ARRANGE, {**_key(tenant, source), **values}).rowcount > 0
+
+
+def tenant_of(conn: Connection[TupleRow], source: str) -> str | None:
+    """Return whose source it is; its name is the installation's alone."""
+    row = conn.execute(_OF_SOURCE, {"source": source}).fetchone()
+    return str(row[0]) if row else None
+
+
+def read(conn: Connection[TupleRow], tenant: str, source: str) -> SourceState | None:
+    """Return how one source stands."""
+    found = _read(conn, tenant, source)
+    return found[0] if found else None
+
+
+def listing(conn: Connection[TupleRow], tenant: str) -> list[SourceState]:
+    """Return how every source of a tenant stands, by name."""
+    return _read(conn, tenant, None)
+
+
+def awake(conn: Connection[TupleRow]) -> dict[str, tuple[str, str]]:
+    """Return tenant and digest of the settings of every source that is not paused."""
+    return {row[0]: (row[1], row[2]) for row in conn.execute(_AWAKE)}
+
+
+def failed(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    error: LogchordError,
+    *,
+    most: int,
+) -> tuple[int, bool]:
+    """Count a failure; return how many in a row, and whether it is paused now."""
+    values = {"error": error.as_json(admin=True), "most": most}
+    row = conn.execute(_FAILED, {**_key(tenant, source), **values}).fetchone()
+    return (int(row[0]), bool(row[1])) if row else (0, False)
+
+
+def succeeded(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Forget the failures: the source has answered, and is served live."""
+    conn.execute(_SUCCEEDED, _key(tenant, source))
+
+
+def serve_snapshot(conn: Connection[TupleRow], tenant: str, source: str) -> None:
+    """Say that what is newest of a source comes from its files."""
+    conn.execute(_SERVE_SNAPSHOT, _key(tenant, source))
+
+
+def pause(conn: Connection[TupleRow], tenant: str, source: str, reason: str) -> bool:
+    """Ask a source no more until it is resumed; false if it was paused already."""
+    values = {**_key(tenant, source), "reason": reason}
+    return conn.execute(_PAUSE, values).rowcount > 0
+
+
+def resume(conn: Connection[TupleRow], tenant: str, source: str) -> bool:
+    """Ask a source again, with no failure counted; false if it was not paused."""
+    return conn.execute(_RESUME, _key(tenant, source)).rowcount > 0
+
+
+def degrade(
+    conn: Connection[TupleRow], tenant: str, source: str, why: dict[str, Any] | None
+) -> None:
+    """Say what is wrong with a source that goes on, or that nothing is any more."""
+    value = None if why is None else json.dumps(why)
+    conn.execute(_DEGRADE, {**_key(tenant, source), "why": value})
+
+
+def note_complete(
+    conn: Connection[TupleRow],
+    tenant: str,
+    source: str,
+    *,
+    start: datetime | None = None,
+    end: datetime | None = None,
+) -> None:
+    """Stretch the time within which everything is here."""
+    conn.execute(_COMPLETE, {**_key(tenant, source), "from": start, "to": end})
+
+
+def note_gaps(
+    conn: Connection[TupleRow], tenant: str, source: str, gaps: Sequence[Gap]
+) -> None:
+    """Remember what could not be read, the newest first, and no more than so many."""
+    if not gaps:
+        return
+    state = read(conn, tenant, source)
+    known = state.gaps if state else []
+    added = [
+        {
+            "start": gap.start.isoformat() if gap.start else None,
+            "end": gap.end.isoformat() if gap.end else None,
+            "reason": gap.reason,
+        }
+        for gap in gaps
+    ]
+    merged = [*(one for one in added if one not in known), *known][:MAX_GAPS]
+    conn.execute(_SET_GAPS, {**_key(tenant, source), "gaps": json.dumps(merged)})
+
+
+def note_parsed(
+    conn: Connection[TupleRow], tenant: str, source: str, version: int
+) -> None:
+    """Remember which version of the adapter has read every entry."""
+    conn.execute(_PARSED, {**_key(tenant, source), "version": version})
+
+
+def _read(
+    conn: Connection[TupleRow], tenant: str, source: str | None
+) -> list[SourceState]:
+    with conn.cursor(row_factory=class_row(SourceState)) as cur:
+        values = {"tenant": tenant, "source": source}
+        return cur.execute(_READ, values).fetchall()
+
+
+def _key(tenant: str, source: str) -> dict[str, str]:
+    return {"tenant": tenant, "source": source}

@@ -1,0 +1,125 @@
+"""What is derived of entries in Postgres, made anew: texts read, vectors made.
+
+All of it is due behind everything live; what there is is searched until then. First
+this, then the index: a full rebuild begins with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.messaging.broker import METADATA_STAGE
+from shared.postgres.pool import Pool, connection
+from shared.stages import installed_stages, stage_versions
+from shared.work import backlog, chore_records
+from shared.work.backlog import Named
+from shared.work.chore_records import REBUILD_KNOWLEDGE, Chore, Progress
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+STEP_ENTRIES = 1000
+WAIT_SECONDS = 1.0
+# How a chore begins that has all of it made anew.
+BEGINS: dict[str, Any] = {"phase": "read"}
+_MADE = (METADATA_STAGE, "embed")
+
+_PAGE: LiteralString = """
+    SELECT e.tenant, e.id FROM entry e
+     WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s) AND e.deleted_at IS NULL
+     ORDER BY e.id
+     LIMIT %(limit)s"""
+# Else what a model would read the same again keeps its vectors. In the order in which
+# whoever makes them notes what they are of.
+_FORGET_INPUTS: LiteralString = """
+    WITH these AS MATERIALIZED (
+        SELECT i.entry_id, i.model FROM embedding_input i
+         WHERE i.tenant = %(tenant)s AND i.entry_id = ANY(%(ids)s)
+         ORDER BY i.entry_id, i.model
+           FOR UPDATE)
+    DELETE FROM embedding_input i USING these
+     WHERE i.tenant = %(tenant)s AND i.entry_id = these.entry_id
+       AND i.model = these.model"""
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+def ask(conn: Connection[TupleRow]) -> UUID:
+    """Make the chore due, and return its id; refuse if one is under way."""
+    refusal = "What is derived of entries is being made anew already."
+    return chore_records.ask(conn, REBUILD_KNOWLEDGE, BEGINS, refusal)
+
+
+def stages(pool: Pool, settings: Settings) -> list[str]:
+    """Return what makes it, by the names of due work: vectors of every model in use."""
+    made = [one for one in installed_stages.enabled(settings) if one.name in _MADE]
+    with connection(pool) as conn:
+        return stage_versions.row_names(conn, settings, made)
+
+
+def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
+    """Do the next step of the chore: a page, or a look whether all is done."""
+    came = chore.cursor or BEGINS
+    if came["phase"] == "read":
+        return read(pool, chore, stages(pool, settings))
+
+    def look(conn: Connection[TupleRow]) -> Progress:
+        if is_left(conn, came):
+            return Progress(came, chore.done, chore.done, wait_seconds=WAIT_SECONDS)
+        result = {"entries": chore.done, "stages": came["stages"]}
+        return Progress(None, chore.done, total=chore.done, result=result)
+
+    return look
+
+
+def read(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
+    """Have a page of entries pass these stages again; the last one ends the phase."""
+    came = chore.cursor or BEGINS
+    given = {"after": came.get("after"), "limit": STEP_ENTRIES}
+    with connection(pool) as conn:
+        page = conn.execute(_PAGE, given).fetchall()
+    named = [(tenant, entry_id) for tenant, entry_id in page]
+    _forget_inputs(pool, named)
+    make_due = [backlog.add_but_last(pool, named, stage) for stage in sorted(made_by)]
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        for make_last_due in make_due:
+            make_last_due(conn)
+        went = Progress({**came}, chore.done + len(page), chore.total)
+        if len(page) == STEP_ENTRIES:
+            return replace(went, cursor={**came, "after": str(page[-1][1])})
+        marked_at = chore_records.now(conn).isoformat()
+        ended = {"phase": "reading", "marked_at": marked_at, "stages": [*made_by]}
+        return replace(went, cursor={**came, **ended})
+
+    return commit
+
+
+def _forget_inputs(pool: Pool, named: Sequence[Named]) -> None:
+    in_order = sorted(named)
+    for tenant, group in groupby(in_order, itemgetter(0)):
+        with connection(pool) as conn:
+            given = {"tenant": tenant, "ids": [entry_id for _, entry_id in group]}
+            conn.execute(_FORGET_INPUTS, given)
+
+
+def is_left(conn: Connection[TupleRow], came: Mapping[str, Any]) -> bool:
+    """Tell whether what was made due is still to be done."""
+    marked_at = datetime.fromisoformat(came["marked_at"])
+    # A release that made no vectors anew has named none.
+    made_by = came.get("stages", [METADATA_STAGE])
+    return any(backlog.is_left(conn, stage, marked_at) for stage in made_by)
+
+
+def is_under_way(conn: Connection[TupleRow]) -> bool:
+    """Tell whether it is being made anew just now: the index waits for it."""
+    return chore_records.under_way(conn, REBUILD_KNOWLEDGE) is not None

@@ -1,0 +1,60 @@
+"""The stages that an entry passes under these settings, by the names of their work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared.stages import installed_stages
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+
+
+def of_settings(settings: Settings) -> tuple[str, ...]:
+    """Return every stage, in the order in which an entry passes them."""
+    return tuple(
+        one.row_of(settings)
+        for one in installed_stages.enabled(settings)
+        if not one.on_demand
+    )
+
+
+def of_entries(settings: Settings) -> tuple[str, ...]:
+    """Return what is due at once; what comes after another stage follows that one."""
+    return tuple(
+        one.row_of(settings)
+        for one in installed_stages.enabled(settings)
+        if not one.on_demand and not one.after
+    ) + tuple(installed_stages.broken(settings))
+
+
+def that_run(settings: Settings) -> frozenset[str]:
+    """Return every stage that can be run here, those too that few entries need."""
+    return frozenset(one.row_of(settings) for one in installed_stages.enabled(settings))
+
+
+def of_finders(settings: Settings) -> frozenset[str]:
+    """Return the stages that an entry is searched without, whatever becomes of them."""
+    return frozenset(
+        one.row_of(settings)
+        for one in installed_stages.enabled(settings)
+        if one.find is not None
+    )
+
+
+def of_deleted(settings: Settings) -> tuple[str, ...]:
+    """Return what is due for an entry that is gone."""
+    return tuple(
+        one.row_of(settings)
+        for one in installed_stages.enabled(settings)
+        if one.on_deletion
+    )
+
+
+def after(settings: Settings, name: str) -> tuple[str, ...]:
+    """Return what the end of a stage makes due."""
+    return tuple(
+        one.row_of(settings)
+        for one in installed_stages.enabled(settings)
+        if name in one.after
+    )

@@ -1,0 +1,187 @@
+"""What a stage with a task of its own makes is made anew where the stage has changed.
+
+What finders find says itself by which version; of documents, vectors and groups nothing
+does. The chore that looks at every entry keeps the versions that it found last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.log import get_logger
+from shared.messaging.broker import ATTACHMENTS_STAGE, INDEX_STAGE
+from shared.postgres.pool import Pool, connection
+from shared.stages import installed_stages
+from shared.work import backlog, chore_records
+from shared.work.backlog import Named
+from shared.work.chore_records import Progress
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+    from shared.stages.stage_contract import StageDescriptor
+
+log = get_logger()
+
+STEP_ENTRIES = 1000
+# In the result of the chore, and in its cursor while it walks.
+VERSIONS, _WALK = "stage_versions", "stages"
+# Of every stage, as long as no version was kept.
+_FIRST = 1
+
+# Vectors are those of every model in use: one stage, and a name for each. Before the
+# first one there are none that could be made anew, and maybe nobody who makes them.
+_ROW_NAMES: LiteralString = """
+    SELECT s.name, coalesce('embed:' || m.model, s.row_name)
+      FROM unnest(%(names)s::text[], %(row_names)s::text[]) AS s (name, row_name)
+      LEFT JOIN embedding_model m ON m.active AND starts_with(s.row_name, 'embed:')
+     WHERE m.model IS NOT NULL OR NOT starts_with(s.row_name, 'embed:')
+     ORDER BY 1, 2
+     LIMIT 1000"""
+_LAST: LiteralString = "SELECT id FROM entry ORDER BY id DESC LIMIT 1"
+# What waits is done by this version, and what was put aside is known.
+_PAGE: LiteralString = """
+    SELECT e.id AS entry_id, e.tenant, ARRAY(
+               SELECT s.stage FROM unnest(%(stages)s::text[]) AS s (stage)
+                WHERE e.deleted_at IS NULL
+                  AND NOT EXISTS (SELECT FROM work w
+                                   WHERE w.entry_id = e.id AND w.stage = s.stage
+                                     AND w.claim IS NULL)
+                  AND NOT EXISTS (SELECT FROM quarantine q
+                                   WHERE q.entry_id = e.id AND q.stage = s.stage)
+                  AND (s.stage <> %(of_files)s
+                       OR EXISTS (SELECT FROM attachment a
+                                   WHERE a.entry_id = e.id AND a.state = 'stored'))
+               ) AS stages
+      FROM entry e
+     WHERE (%(after)s::uuid IS NULL OR e.id > %(after)s) AND e.id <= %(until)s
+     ORDER BY e.id
+     LIMIT %(limit)s"""
+# A document of the version that the index holds would be refused.
+_SHOW_ANEW: LiteralString = """
+    WITH shown AS MATERIALIZED (
+        SELECT id FROM entry
+         WHERE tenant = %(tenant)s AND id = ANY(%(ids)s)
+         ORDER BY id
+           FOR NO KEY UPDATE)
+    UPDATE entry e SET doc_version = e.doc_version + 1
+      FROM shown
+     WHERE e.id = shown.id AND e.tenant = %(tenant)s"""
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    entry_id: UUID
+    tenant: str
+    stages: list[str]
+
+
+def is_begun(cursor: Mapping[str, Any]) -> bool:
+    """Tell whether the chore has come as far as this."""
+    return _WALK in cursor
+
+
+def begin(conn: Connection[TupleRow], settings: Settings) -> dict[str, Any]:
+    """Return what of the cursor says where to begin, and with which stages."""
+    now = {
+        one.name: one.version
+        for one in installed_stages.enabled(settings)
+        if one.find is None
+    }
+    last = chore_records.last_done(conn, chore_records.RENEW_TEXTS)
+    told: dict[str, int] = (last.result or {}).get(VERSIONS, {}) if last else now
+    changed = [name for name in now if told.get(name, _FIRST) != now[name]]
+    found = conn.execute(_LAST).fetchone()
+    return {
+        _WALK: {
+            "changed": changed if found else [],
+            # One that is off is walked once it is on again.
+            "versions": {**told, **now},
+            "after": None,
+            "until": str(found[0]) if found else None,
+            "made_due": 0,
+        }
+    }
+
+
+def row_names(
+    conn: Connection[TupleRow], settings: Settings, stages: Sequence[StageDescriptor]
+) -> list[str]:
+    """Return what due work of these stages is called, of every model in use."""
+    named = {
+        "names": [one.name for one in stages],
+        "row_names": [one.row_of(settings) for one in stages],
+    }
+    return [stage for _, stage in conn.execute(_ROW_NAMES, named)]
+
+
+def prepare(
+    pool: Pool,
+    settings: Settings,
+    cursor: Mapping[str, Any],
+    done: int,
+    result: Mapping[str, Any],
+) -> Effect:
+    """Look at one page; return what makes due what an older version has made there."""
+    walk = cursor[_WALK]
+    ended = {**result, VERSIONS: walk["versions"]}
+    if not walk["changed"]:
+        return lambda _: Progress(None, done, total=done, result=ended)
+    page = _page(pool, settings, walk)
+    wanted: dict[str, list[Named]] = {}
+    for row in page:
+        for stage in row.stages:
+            wanted.setdefault(stage, []).append((row.tenant, row.entry_id))
+    if INDEX_STAGE in wanted:
+        _show_anew(pool, [row for row in page if INDEX_STAGE in row.stages])
+    make_due = [
+        backlog.add_but_last(pool, entries, stage)
+        for stage, entries in sorted(wanted.items())
+    ]
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        for make_last_due in make_due:
+            make_last_due(conn)
+        made_due = walk["made_due"] + sum(map(len, wanted.values()))
+        if len(page) < STEP_ENTRIES:
+            changed = walk["changed"]
+            log.info("stages_renewed", stages=changed, made_due=made_due)
+            return Progress(None, done, total=done, result=ended)
+        went = {**walk, "after": str(page[-1].entry_id), "made_due": made_due}
+        return Progress({**cursor, _WALK: went}, done)
+
+    return commit
+
+
+def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Row]:
+    changed = [
+        one for one in installed_stages.enabled(settings) if one.name in walk["changed"]
+    ]
+    with connection(pool) as conn:
+        given = {
+            "stages": row_names(conn, settings, changed),
+            "of_files": ATTACHMENTS_STAGE,
+            "after": walk["after"],
+            "until": walk["until"],
+            "limit": STEP_ENTRIES,
+        }
+        with conn.cursor(row_factory=class_row(_Row)) as cur:
+            return cur.execute(_PAGE, given).fetchall()
+
+
+def _show_anew(pool: Pool, page: Sequence[_Row]) -> None:
+    """Give documents a newer version, a commit a tenant; twice is no worse."""
+    of_tenant = attrgetter("tenant")
+    for tenant, group in groupby(sorted(page, key=of_tenant), of_tenant):
+        with connection(pool) as conn:
+            ids = sorted(row.entry_id for row in group)
+            conn.execute(_SHOW_ANEW, {"tenant": tenant, "ids": ids})

@@ -1,0 +1,1 @@
+"""What one facility says of its own words: names, devices, people, lists."""

@@ -1,0 +1,1 @@
+"""Marked-up text becomes plain text to be searched, shown and embedded."""

@@ -1,0 +1,175 @@
+"""The marks in square brackets of PSI's ELOG, as text to be read."""
+
+from __future__ import annotations
+
+import re
+
+from shared.text.markup.html_tags import unescape
+from shared.text.markup.link_targets import behind, image, shown_address
+from shared.text.markup.text_builder import Page
+
+# No bracket inside of brackets, so that each is looked at once.
+_MARK = re.compile(
+    r"\[img[^\[\]]*+\](?P<image>[^\[\]]*+)\[/img\]"
+    r"|\[anchor[^\[\]]*+\][^\[\]]*+\[/anchor\]"
+    r"|\[(?P<end>/?)(?P<name>code1?|list|\*|h[1-3]|url|email|quote|table|line|anchor"
+    r"|img|b|i|u|center|color|size|font)(?:[= ](?P<value>[^\[\]\n]*+))?\]",
+    re.IGNORECASE,
+)
+_END_OF_CODE = re.compile(r"\[/code1?\]", re.IGNORECASE)
+# Characters that the logbook's charset lacks are kept like this, in any body.
+_NUMBER = re.compile(r"&#[0-9]{2,7};")
+_CELLS = re.compile(r"^[ \t]*+\|-|\|", re.MULTILINE)
+# What follows begins on a line of its own, whether or not its author began one.
+_BLOCKS = frozenset({"list", "*", "h1", "h2", "h3", "quote", "table", "line", "code"})
+_DEEPEST_LIST = 64
+
+
+def to_text(elcode: str) -> str:
+    """Return what a person reads in the entry; total, and linear in its length."""
+    return _Reader(elcode.replace("\r\n", "\n").replace("\r", "\n")).read()
+
+
+class _Reader:
+    """A walk along an entry: its line ends count, and its marks."""
+
+    def __init__(self, elcode: str) -> None:
+        self._elcode = elcode
+        self._last_end = max(
+            (found.start() for found in _END_OF_CODE.finditer(elcode)), default=-1
+        )
+        self._page = Page()
+        self._tables = 0
+        # Of every open list the number of its next item; None: it is not numbered.
+        self._lists: list[int | None] = []
+        self._is_after_block = False
+        self._address: str | None = None
+        self._linked: list[str] = []
+
+    def read(self) -> str:
+        place = 0
+        while match := _MARK.search(self._elcode, place):
+            if match.start() > place:
+                self._text(self._elcode[place : match.start()])
+            place = self._mark(match)
+        self._text(self._elcode[place:])
+        self._close_link()
+        return self._page.result()
+
+    def _mark(self, match: re.Match[str]) -> int:
+        """Act on a mark and return where it ends, with all that it makes literal."""
+        name = (match["name"] or "").lower()
+        value = (match["value"] or "").strip("\"' ")
+        if match["image"] is not None:
+            self._text(image("", unescape(match["image"])))
+        elif match["end"]:
+            self._close(name)
+        elif name.startswith("code"):
+            return self._code(match.end(), is_block=name == "code")
+        elif name:
+            self._open(name, value)
+        if name in _BLOCKS:
+            self._is_after_block = True
+        return match.end()
+
+    def _text(self, text: str) -> None:
+        if self._is_after_block:
+            text = text.removeprefix("\n")
+            self._is_after_block = not text
+        if self._address is not None:
+            self._linked.append(text)
+        if self._tables:
+            self._cells(text)
+        else:
+            self._page.sheet.literal(_decoded(text))
+
+    def _cells(self, text: str) -> None:
+        place = 0
+        for match in _CELLS.finditer(text):
+            self._page.sheet.text(_decoded(text[place : match.start()]))
+            if match[0] != "|":
+                self._page.open_row()
+            self._page.open_cell()
+            place = match.end()
+        self._page.sheet.text(_decoded(text[place:]))
+
+    def _code(self, place: int, *, is_block: bool) -> int:
+        """Write the code that begins here, and return where it ends."""
+        if place > self._last_end:
+            return place
+        end = _END_OF_CODE.search(self._elcode, place)
+        assert end is not None, "the last one lies ahead"
+        code = _decoded(self._elcode[place : end.start()])
+        sheet = self._page.sheet
+        if is_block:
+            sheet.new_line()
+            code = code.removeprefix("\n").removesuffix("\n")
+        sheet.literal(code)
+        if is_block:
+            sheet.new_line()
+            self._is_after_block = True
+        return end.end()
+
+    def _open(self, name: str, value: str) -> None:
+        page = self._page
+        if name == "*":
+            self._item()
+        elif name == "list":
+            page.sheet.new_line()
+            if len(self._lists) < _DEEPEST_LIST:
+                self._lists.append(1 if value else None)
+        elif name == "quote":
+            page.sheet.new_line()
+            if value:
+                page.sheet.text(f"{_decoded(value)} wrote:")
+                page.sheet.new_line()
+            page.sheet.quotes += 1
+        elif name == "table":
+            page.open_table()
+            page.open_cell()
+            self._tables += 1
+        elif name == "line":
+            page.sheet.new_line()
+            page.sheet.text("---")
+            page.sheet.new_line()
+        elif name in {"h1", "h2", "h3"}:
+            page.sheet.paragraph()
+        elif name in {"url", "email"}:
+            self._close_link()
+            self._address = shown_address(_decoded(value))
+
+    def _close(self, name: str) -> None:
+        sheet = self._page.sheet
+        if name == "list":
+            sheet.new_line()
+            if self._lists:
+                self._lists.pop()
+        elif name == "quote":
+            sheet.new_line()
+            sheet.quotes = max(0, sheet.quotes - 1)
+        elif name == "table":
+            self._page.close_table()
+            self._tables = max(0, self._tables - 1)
+        elif name in {"h1", "h2", "h3"}:
+            sheet.new_line()
+        elif name in {"url", "email"}:
+            self._close_link()
+
+    def _item(self) -> None:
+        mark = "- "
+        if self._lists and self._lists[-1] is not None:
+            mark = f"{self._lists[-1]}. "
+            self._lists[-1] += 1
+        self._page.sheet.item(mark, max(1, len(self._lists)))
+
+    def _close_link(self) -> None:
+        address, self._address = self._address, None
+        words, self._linked = "".join(self._linked), []
+        if address:
+            self._page.sheet.attach(behind(words, address))
+
+
+def _decoded(text: str) -> str:
+    if "&#" not in text:
+        return text
+    return _NUMBER.sub(lambda found: unescape(found[0]), text)

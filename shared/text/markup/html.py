@@ -1,0 +1,241 @@
+"""HTML as text to be read: in one pass, whatever is broken or missing in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from shared.text.markup.html_tags import (
+    OPENS,
+    TEXT,
+    Attributes,
+    marks,
+    unescape,
+    unescape_address,
+)
+from shared.text.markup.link_targets import behind, file_name, shown_address
+from shared.text.markup.text_builder import Page
+
+_DEEPEST_LIST = 64
+_LONGEST_NUMBER = 7
+_POWER = re.compile("[-+\u22120-9]")
+
+_LINES = re.findall(
+    r"\w+",
+    "address article aside body caption center dd details dialog div dl dt fieldset"
+    " figcaption figure footer form header html legend main nav noscript optgroup"
+    " option section select summary thead tbody tfoot",
+)
+_PARAGRAPHS = ("p", "h1", "h2", "h3", "h4", "h5", "h6")
+_EMBEDDED = {
+    "img": "image",
+    "image": "image",
+    "video": "video",
+    "audio": "audio",
+    "iframe": "frame",
+    "embed": "file",
+}
+
+
+def to_text(html: str) -> str:
+    """Return what a person reads on the page; total, and linear in its length."""
+    return _Reader().read(html)
+
+
+class _Reader:
+    """A walk along a page: marks become structure, the rest is text."""
+
+    def __init__(self) -> None:
+        self._page = Page()
+        self._pre = 0
+        # A line end right behind `<pre>` is for whoever wrote it.
+        self._is_new = False
+        self._is_raised = False
+        # Of every open list the number of its next item; None: it is not numbered.
+        self._lists: list[int | None] = []
+        self._lists_too_deep = 0
+        self._address: str | None = None
+        self._linked: list[str] = []
+
+    def read(self, html: str) -> str:
+        for kind, value, found in marks(html):
+            if kind == TEXT:
+                self.text(value)
+            elif kind == OPENS:
+                opens = _OPEN.get(value)
+                if opens is not None:
+                    opens(self, found)
+            else:
+                closes = _CLOSE.get(value)
+                if closes is not None:
+                    closes(self)
+        self.close_link()
+        return self._page.result()
+
+    def text(self, text: str) -> None:
+        if self._is_raised:
+            self._is_raised = False
+            # 10<sup>-6</sup> is not 10-6.
+            if _POWER.match(text) and self._page.sheet.ends_in_word():
+                text = f"^{text}"
+        if self._address is not None:
+            self._linked.append(text)
+        if self._pre:
+            self._page.sheet.literal(text.removeprefix("\n") if self._is_new else text)
+            self._is_new = False
+        else:
+            self._page.sheet.text(text.replace("\xad", ""))
+
+    # What the elements mean.
+
+    def line(self, _: Attributes | None = None) -> None:
+        self._page.sheet.new_line()
+
+    def paragraph(self, _: Attributes | None = None) -> None:
+        self._page.sheet.paragraph()
+
+    def line_break(self, _: Attributes | None = None) -> None:
+        if self._pre:
+            self._page.sheet.literal("\n")
+        else:
+            self._page.sheet.line_break()
+
+    def rule(self, _: Attributes) -> None:
+        self._page.sheet.new_line()
+        self._page.sheet.text("---")
+        self._page.sheet.new_line()
+
+    def open_pre(self, _: Attributes) -> None:
+        self._page.sheet.paragraph()
+        self._pre += 1
+        self._is_new = True
+
+    def close_pre(self) -> None:
+        if self._pre:
+            self._pre -= 1
+            self._page.sheet.paragraph()
+
+    def open_quote(self, _: Attributes) -> None:
+        self._page.sheet.paragraph()
+        self._page.sheet.quotes += 1
+
+    def close_quote(self) -> None:
+        sheet = self._page.sheet
+        sheet.new_line()
+        sheet.quotes = max(0, sheet.quotes - 1)
+        sheet.paragraph()
+
+    def open_list(self, first: int | None) -> None:
+        self._page.sheet.new_line()
+        if len(self._lists) < _DEEPEST_LIST:
+            self._lists.append(first)
+        else:
+            self._lists_too_deep += 1
+
+    def open_numbered(self, found: Attributes) -> None:
+        self.open_list(_small_number(found.get("start"), 1))
+
+    def open_bulleted(self, _: Attributes) -> None:
+        self.open_list(None)
+
+    def close_list(self) -> None:
+        self._page.sheet.new_line()
+        if self._lists_too_deep:
+            self._lists_too_deep -= 1
+        elif self._lists:
+            self._lists.pop()
+
+    def item(self, found: Attributes) -> None:
+        mark = "- "
+        if self._lists and self._lists[-1] is not None:
+            number = _small_number(found.get("value"), self._lists[-1])
+            self._lists[-1] = number + 1
+            mark = f"{number}. "
+        self._page.sheet.item(mark, max(1, len(self._lists)))
+
+    def open_link(self, found: Attributes) -> None:
+        self.close_link()
+        self._address = shown_address(unescape_address(found.get("href") or ""))
+
+    def close_link(self) -> None:
+        address, self._address = self._address, None
+        words, self._linked = "".join(self._linked), []
+        if address:
+            self._page.sheet.attach(behind(words, address))
+
+    def embedded(self, kind: str, found: Attributes) -> None:
+        address = shown_address(unescape_address(found.get("src") or ""))
+        name = unescape(found.get("alt") or found.get("title") or "")
+        shown = f"{kind}: {' '.join(name.split()) or file_name(address)}".rstrip(": ")
+        if shown != kind or kind == "image":
+            self.text(f"[{shown}]")
+
+    def table(self, _: Attributes) -> None:
+        self._page.open_table()
+
+    def row(self, _: Attributes | None = None) -> None:
+        self._page.open_row()
+
+    def cell(self, _: Attributes) -> None:
+        self._page.open_cell()
+
+    def close_table(self) -> None:
+        self._page.close_table()
+
+    def superscript(self, _: Attributes) -> None:
+        self._is_raised = True
+
+
+def _small_number(text: str | None, default: int) -> int:
+    is_small = text is not None and len(text) < _LONGEST_NUMBER and text.isdecimal()
+    return int(text) if text and is_small else default
+
+
+_Open = Callable[[_Reader, Attributes], None]
+
+
+def _embeds(kind: str) -> _Open:
+    return lambda reader, found: reader.embedded(kind, found)
+
+
+_OPEN: dict[str, _Open] = {
+    **dict.fromkeys(_LINES, _Reader.line),
+    **dict.fromkeys(_PARAGRAPHS, _Reader.paragraph),
+    **{name: _embeds(kind) for name, kind in _EMBEDDED.items()},
+    "a": _Reader.open_link,
+    "blockquote": _Reader.open_quote,
+    "br": _Reader.line_break,
+    "dir": _Reader.open_bulleted,
+    "hr": _Reader.rule,
+    "li": _Reader.item,
+    "listing": _Reader.open_pre,
+    "menu": _Reader.open_bulleted,
+    "ol": _Reader.open_numbered,
+    "pre": _Reader.open_pre,
+    "sup": _Reader.superscript,
+    "table": _Reader.table,
+    "td": _Reader.cell,
+    "textarea": _Reader.open_pre,
+    "th": _Reader.cell,
+    "tr": _Reader.row,
+    "ul": _Reader.open_bulleted,
+    "xmp": _Reader.open_pre,
+}
+_CLOSE: dict[str, Callable[[_Reader], None]] = {
+    **dict.fromkeys(_LINES, _Reader.line),
+    **dict.fromkeys(_PARAGRAPHS, _Reader.paragraph),
+    "a": _Reader.close_link,
+    "blockquote": _Reader.close_quote,
+    "br": _Reader.line_break,
+    "dir": _Reader.close_list,
+    "li": _Reader.line,
+    "listing": _Reader.close_pre,
+    "menu": _Reader.close_list,
+    "ol": _Reader.close_list,
+    "pre": _Reader.close_pre,
+    "table": _Reader.close_table,
+    "textarea": _Reader.close_pre,
+    "tr": _Reader.row,
+    "ul": _Reader.close_list,
+    "xmp": _Reader.close_pre,
+}

@@ -1,0 +1,1 @@
+"""What a text states: quantities, parameters, incidents, abbreviations."""

@@ -1,0 +1,1 @@
+"""Words, names and numbers as they are written, each by itself."""

@@ -1,0 +1,1 @@
+"""Moments, calendars and shifts, and how people and programs write them."""

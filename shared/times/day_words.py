@@ -1,0 +1,117 @@
+"""The words for a day and for a shift: `monday`, `12 June 2024`, `last night`."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+
+from shared.times import written_forms
+from shared.times.calendar import Clock, Span
+from shared.times.shifts import Shift
+
+_DAY = timedelta(days=1)
+_WEEKDAYS = (
+    *("monday", "tuesday", "wednesday", "thursday"),
+    *("friday", "saturday", "sunday"),
+)
+_BACK = {"today": 0, "yesterday": 1, "day before yesterday": 2, "tomorrow": -1}
+_ISO = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)", re.ASCII)
+_DIGITS = re.compile(r"\d{8}", re.ASCII)
+_SHIFT = re.compile(r"\bshift\b")
+# Without a plan of shifts: from one to the other on the day after.
+_EVENING, _MORNING = time(18), time(6)
+
+
+def day_of(text: str, clock: Clock) -> date | None:
+    """Return the date that a text names, or None; raises ValueError for no such day."""
+    iso = _ISO.fullmatch(text)
+    if iso:
+        return date(int(iso[1]), int(iso[2]), int(iso[3]))
+    today = clock.today
+    if today is not None:
+        if text in _BACK:
+            return today - _BACK[text] * _DAY
+        before, _, name = text.rpartition(" ")
+        if name in _WEEKDAYS and before in {"", "last", "on"}:
+            back = (today.weekday() - _WEEKDAYS.index(name)) % 7
+            return today - (back or 7 * (before == "last")) * _DAY
+    if any(c.isalpha() for c in text) and ":" not in text:
+        return _written(text)
+    return _written_with_points(text)
+
+
+def month_of(name: str) -> int | None:
+    """Return the number of a month by its English name, of three letters at least."""
+    return written_forms.month(name) or None
+
+
+def named_shift(text: str, clock: Clock) -> Span | None:
+    """Return the shift that a text names: the latest, or that of a day."""
+    words = " ".join(_SHIFT.sub(" ", text).split())
+    if _SHIFT.search(text) and words in {"this", "current", "last", "previous"}:
+        latest = list(clock.shifts_until_now())[:2]
+        place = 0 if words in {"this", "current"} else 1
+        return latest[place] if len(latest) > place else None
+    for name, shift in clock.shifts.names():
+        rest = _without(words, name)
+        if rest is not None:
+            return _of_day(rest, shift, clock)
+    if words in {"last night", "this night"}:
+        return _night(clock, is_over=words == "last night")
+    return None
+
+
+def is_bare_shift(text: str, clock: Clock) -> bool:
+    """Whether a text is a shift's name and nothing that says which one."""
+    words = " ".join(_SHIFT.sub(" ", text).split())
+    return any(words == name for name, _ in clock.shifts.names())
+
+
+def _without(words: str, name: str) -> str | None:
+    """Return what stands before or after a shift's name; None: it is not named."""
+    if words == name:
+        return ""
+    if words.startswith(f"{name} "):
+        return words[len(name) + 1 :]
+    return words[: -len(name) - 1] if words.endswith(f" {name}") else None
+
+
+def _of_day(rest: str, shift: Shift, clock: Clock) -> Span | None:
+    over = rest in {"last", "previous", "last night"}
+    if over or rest in {"", "this", "current"}:
+        for span in clock.shifts_until_now(shift):
+            if not over or (span.until and clock.now and span.until <= clock.now):
+                return span
+        return None
+    one = day_of(rest.removeprefix("on "), clock)
+    return clock.shift(shift, one) if one else None
+
+
+def _night(clock: Clock, *, is_over: bool) -> Span | None:
+    """Return the latest night that is over, or has begun."""
+    today = clock.today
+    if today is None or clock.now is None:
+        return None
+    for back in (0, 1, 2):
+        evening = today - back * _DAY
+        since = clock.moment(datetime.combine(evening, _EVENING))
+        until = clock.moment(datetime.combine(evening + _DAY, _MORNING))
+        if (until if is_over else since) <= clock.now:
+            return Span(since, until)
+    return None
+
+
+def _written(text: str) -> date | None:
+    written = written_forms.find(text)
+    # One with a time of day is no whole day.
+    if written is None or written.hour or written.minute or _DIGITS.match(text):
+        return None
+    return date(written.year, written.month, written.day)
+
+
+def _written_with_points(text: str) -> date | None:
+    """Read `12.6.2024`; with strokes the month may be either."""
+    if text.count(".") != 2:  # noqa: PLR2004 - day, month and year
+        return None
+    written = written_forms.find_numeric(text, day_first=True)
+    return date(written.year, written.month, written.day) if written else None

@@ -1,0 +1,377 @@
+"""Times as people say them among other words: `last night's owl shift`, `in July`.
+
+In English, and in German as what it is in English. What may mean something else stays
+text: a month, a weekday, a date or a year is a time only behind a word such as `in` or
+`since`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from shared.times import date_expressions, day_words, german_times, period_words
+from shared.times.calendar import Clock, Span
+
+# No expression has more words.
+MAX_WORDS = 11
+# Where all of it is said; where the latest of several is meant; where the width is
+# ours; where it may be either of two, or was never shown by a clock.
+SURE, LIKELY, ROUGH, UNSURE = 1.0, 0.9, 0.7, 0.5
+
+_WIDTH = timedelta(minutes=30)
+_DAY = timedelta(days=1)
+_WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november"
+    "|december"
+)
+WEEKDAYS, MONTHS = (frozenset(some.split("|")) for some in (_WEEKDAYS, _MONTHS))
+_UNITS = "minute|hour|day|week|month|year"
+_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTED = re.compile(rf"\b({'|'.join(_COUNTS)}) (?=(?:{_UNITS})s?\b)")
+# `owl shift of 10 june`, `march of 2023`.
+_SHIFT_OF = re.compile(r"\bshift (?:of|on) (?:the )?")
+_OF_YEAR = re.compile(rf"\b({_MONTHS}) of (?=\d{{4}}\b)", re.ASCII)
+_HAPPENED = re.compile(r"(?:happened|occurred) ")
+_LED = re.compile(
+    r"(?P<bound>since|after|before|until) |(?:in|on|during|from|over|within|of) "
+)
+# Of what follows: `owl shift last` of `owl shift last week`.
+_OPEN = (" last", " this", " previous", " past", " current")
+# What is a time wherever it stands.
+_ALONE = re.compile(
+    r"yesterday|today|day before yesterday|last night"
+    rf"|(?:this|last|previous|past) (?:hour|day|week|month|year)"
+    r"|(?:this|last|previous) shift"
+    rf"|(?:last|past|previous) \d{{1,4}} (?:{_UNITS})s?"
+    rf"|(?:\d{{1,4}}|an?) (?:{_UNITS})s? ago"
+    rf"|last (?:{_WEEKDAYS}|{_MONTHS})"
+    rf"|(?:this|yesterday|today|last|{_WEEKDAYS}) (?:morning|afternoon|evening)"
+    rf"|(?:{_MONTHS}) \d{{4}}",
+    re.ASCII,
+)
+_WEEKEND = re.compile(r"(?:(?:this|last|previous) )?weekend")
+_SATURDAY = 5
+_MONTH_ONLY = re.compile(rf"last (?P<month>{_MONTHS})")
+_NUMBER = r"(?:st|nd|rd|th)?"
+_DAY_OF_MONTH = re.compile(
+    rf"(?P<day>\d{{1,2}}){_NUMBER}(?: of)? (?P<month>{_MONTHS})"
+    rf"|(?P<of_month>{_MONTHS}) (?P<of_day>\d{{1,2}}){_NUMBER}",
+    re.ASCII,
+)
+_DAY_AT_END = re.compile(rf"(?:{_DAY_OF_MONTH.pattern})$", re.ASCII)
+_A_YEAR = re.compile(r"\b\d{4}\b", re.ASCII)
+_CLOCK = r"(?P<hour>[01]?\d|2[0-3]):(?P<minute>[0-5]\d)"
+_AROUND = re.compile(
+    rf"(?:around|about|near) {_CLOCK}|at {_CLOCK.replace('P<', 'P<at_')}(?= ?[+\xb1])",
+    re.ASCII,
+)
+_MINUTE = re.compile(rf"{_CLOCK}(?: (?:on )?(?P<day>\S.*))?", re.ASCII)
+_GIVE_OR_TAKE = re.compile(
+    r" ?(?:\+-|\+/-|\+ -|\xb1) ?(?P<count>\d{1,3}) ?"
+    r"(?P<unit>minutes?|mins?|m|hours?|h)"
+    r"(?!\w)",
+    re.ASCII,
+)
+_PAIRS = (
+    ("between ", " and "),
+    ("from ", " to "),
+    ("from ", " until "),
+    ("since ", " until "),
+    ("since ", " to "),
+)
+_FIRST_WORDS = frozenset(
+    (
+        *("about", "after", "around", "at", "before", "between", "during", "from"),
+        *("happened", "in", "last", "near", "occurred", "of", "on", "over", "past"),
+        *("previous", "since", "the", "this", "today", "until", "within"),
+        *(
+            "yesterday",
+            "weekend",
+            "day",
+            "a",
+            "an",
+            "night",
+            "owl",
+            "graveyard",
+            *_COUNTS,
+        ),
+        *_WEEKDAYS.split("|"),
+        *_MONTHS.split("|"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The interval that words mean, and how sure that is."""
+
+    span: Span
+    confidence: float
+    # When it happened, and not when it was written.
+    is_event: bool = False
+    # A time of day of which the latest is meant: beside another time it may be any.
+    is_floating: bool = False
+
+
+def first_words(clock: Clock) -> frozenset[str]:
+    """Return the words that an expression begins with, beside numbers."""
+    names = [one.name for one in clock.shifts.shifts]
+    own = {word for name in names for word in plain(name.split()).split()[:1]}
+    return _FIRST_WORDS | own | period_words.first_words(clock)
+
+
+def plain(words: list[str]) -> str:
+    """Return words as they are compared: what ends a sentence does not count."""
+    text = " ".join(map(german_times.lower, words)).rstrip(",;.:!?")
+    text = text.replace("'s", "").replace("\u2019s", "")
+    text = _COUNTED.sub(lambda found: f"{_COUNTS.index(found[1]) + 2} ", text)
+    return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german_times.in_english(text)))
+
+
+def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
+    """Return what plain words say of a time and nothing else, or None.
+
+    A year in the midst of a question may count anything: `in 2000 turns`.
+    """
+    if clock.now is None or len(text) > 2 * date_expressions.MAX_CHARS:
+        return None
+    if text.endswith(_OPEN):
+        return None
+    happened = _HAPPENED.match(text)
+    said = text[happened.end() :] if happened else text
+    try:
+        core = said.removeprefix("the ")
+        found = _said(core, clock, is_end=is_end, has_the=core != said)
+    except (ValueError, OverflowError):
+        # No such day, or none that a calendar goes to.
+        return None
+    return found and replace(found, is_event=bool(happened))
+
+
+def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> Reading | None:
+    between = _between(text, clock)
+    if between:
+        return between
+    led = _LED.match(text)
+    rest = text[led.end() :] if led else text
+    core = rest.removeprefix("the ")
+    if core.isdigit() and not (is_end and _is_year(text, core, clock)):
+        return None
+    the = has_the or core != rest
+    if period_words.is_kind(core, clock) and not the and not text.startswith("during "):
+        # `in run`, and not `in the run`.
+        return None
+    if led is None or led["bound"] is None:
+        return _around(core, clock) or _core(core, clock, is_led=bool(led), the=the)
+    found = _around(core, clock) or _minute(core, clock)
+    found = found or _core(core, clock, is_led=True)
+    return found and replace(
+        found, span=date_expressions.bounded(led["bound"], found.span)
+    )
+
+
+def _is_year(text: str, core: str, clock: Clock) -> bool:
+    """Whether a number is a year: amounts stand behind `over`, `of` and `after`."""
+    led = text.removesuffix(core).strip()
+    today = clock.today
+    return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
+
+
+def _between(text: str, clock: Clock) -> Reading | None:
+    """Read `between A and B` and `from A to B`, up to the end of B."""
+    for opens, joins in _PAIRS:
+        first, joined, last = text.removeprefix(opens).partition(joins)
+        if not text.startswith(opens) or not joined:
+            continue
+        first, last = first.removeprefix("the "), last.removeprefix("the ")
+        if _MINUTE.fullmatch(first) and _MINUTE.fullmatch(last):
+            return _clocks(first, last, clock)
+        # What is a number is as likely an amount.
+        if opens == "since " or first.isdigit() or last.isdigit():
+            return None
+        since, until = (_core(one, clock, is_led=True) for one in (first, last))
+        if since is None or until is None:
+            return None
+        if since.span.since is None or until.span.until is None:
+            return None
+        if since.span.since >= until.span.until:
+            return None
+        sure = min(since.confidence, until.confidence)
+        return Reading(Span(since.span.since, until.span.until), sure)
+    return None
+
+
+def _clocks(first: str, last: str, clock: Clock) -> Reading | None:
+    """Read from one time of day to the next other; one that is named lends its day."""
+    ends = [_MINUTE.fullmatch(one) for one in (first, last)]
+    days_, walls = [], []
+    for end in ends:
+        if end is None:
+            return None
+        at = time(int(end["hour"]), int(end["minute"]))
+        days_.append(end["day"] or "")
+        walls.append((_wall(end["day"] or "", at, timedelta(), clock), at))
+    (since, since_at), (until, until_at) = walls
+    if since is None or until is None:
+        return None
+    if not days_[1]:
+        until = datetime.combine(since.date(), until_at)
+        until += _DAY * (until <= since)
+    elif not days_[0]:
+        since = datetime.combine(until.date(), since_at)
+        since -= _DAY * (until <= since)
+    if since >= until:
+        return None
+    begins, ends_ = clock.moment(since), clock.moment(until, fold=1)
+    is_once = begins == clock.moment(since, fold=1) and ends_ == clock.moment(until)
+    is_dated = any(days_)
+    sure = (SURE if is_dated else LIKELY) if is_once else UNSURE
+    return Reading(Span(begins, ends_), sure, is_floating=not is_dated)
+
+
+def _core(
+    text: str, clock: Clock, *, is_led: bool, the: bool = False
+) -> Reading | None:
+    """Read a day, a week, a shift or a period; `is_led`: behind `in`, say."""
+    # `day 2024-06-11` is as likely that day as its shift of that name.
+    is_either = text.startswith("day ") and "shift" not in text.split()
+    if not text or _LED.match(text) or ".." in text:
+        return None
+    period = period_words.named(text, clock, is_led=is_led or the)
+    if period:
+        many = " " in text
+        return Reading(period, _sure(text)) if is_led or many else None
+    if _ALONE.fullmatch(text):
+        month = _MONTH_ONLY.fullmatch(text)
+        span = date_expressions.read(month["month"] if month else text, clock)
+        return Reading(span, _sure(text)) if span else None
+    if _WEEKEND.fullmatch(text) and (is_led or " " in text):
+        return _weekend(clock, is_over=text.startswith(("last", "previous")))
+    shift = day_words.named_shift(_with_date(text, clock), clock)
+    if shift and not is_either:
+        # By its name alone it may be any: `during the owl shift` means the latest.
+        bare = day_words.is_bare_shift(text, clock)
+        if bare and not (is_led and "shift" in text.split()):
+            return None
+        is_latest = bare or "last" in text.split() or text == "this night"
+        return Reading(shift, LIKELY if is_latest else SURE)
+    if not is_led or is_either or not _is_dated(text):
+        return None
+    span = _day_of_month(text, clock) or date_expressions.read(text, clock)
+    return Reading(span, _sure(text)) if span else None
+
+
+def _weekend(clock: Clock, *, is_over: bool) -> Reading | None:
+    """Return the latest Saturday and Sunday that have begun, or are over."""
+    today = clock.today
+    if today is None:
+        return None
+    saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
+    if is_over and today < saturday + 2 * _DAY:
+        saturday -= 7 * _DAY
+    return Reading(clock.days(saturday, saturday + 2 * _DAY), LIKELY)
+
+
+def _day_of_month(text: str, clock: Clock) -> Span | None:
+    """Read `10 June` and `June 10th`, the latest that there was."""
+    found = _DAY_OF_MONTH.fullmatch(text)
+    one = _date_of(found, clock) if found else None
+    return clock.day(one) if one else None
+
+
+def _date_of(found: re.Match[str], clock: Clock) -> date | None:
+    number = day_words.month_of(found["month"] or found["of_month"])
+    today = clock.today
+    if number is None or today is None:
+        return None
+    day = int(found["day"] or found["of_day"])
+    one = date(today.year, number, day)
+    return one if one <= today else date(today.year - 1, number, day)
+
+
+def _with_date(text: str, clock: Clock) -> str:
+    """Return a text that ends in a day of a month with the date that it was."""
+    found = _DAY_AT_END.search(text)
+    one = _date_of(found, clock) if found else None
+    return f"{text[: found.start()]}{one}" if found and one else text
+
+
+def _minute(text: str, clock: Clock) -> Reading | None:
+    """Read `06:45` and `06:45 yesterday`, from where on or up to where it goes."""
+    found = _MINUTE.fullmatch(text)
+    if found is None:
+        return None
+    day = found["day"] or ""
+    at = time(int(found["hour"]), int(found["minute"]))
+    return _at(day, at, timedelta(), SURE if day else LIKELY, clock)
+
+
+def _is_dated(text: str) -> bool:
+    """Whether what stands behind `in` or `on` may be a date: no number, not now."""
+    if text.isdigit():
+        return bool(_A_YEAR.fullmatch(text))
+    return text not in {"now", "right now"}
+
+
+def _sure(text: str) -> float:
+    """Return how sure it is: the latest month or week of a name is likely meant."""
+    exact = _A_YEAR.search(text) and not text.isdigit()
+    exact = exact or text in {"today", "yesterday"}
+    return SURE if exact or text.endswith(" ago") else LIKELY
+
+
+def _around(text: str, clock: Clock) -> Reading | None:
+    """Read `around 06:45 +-30 min`, of a day or the latest that there was."""
+    found = _AROUND.search(text)
+    if found is None:
+        return None
+    before, after = text[: found.start()].strip(), text[found.end() :]
+    width, said = _WIDTH, _GIVE_OR_TAKE.match(after)
+    if said:
+        unit = timedelta(hours=1) if said["unit"][0] == "h" else timedelta(minutes=1)
+        width, after = int(said["count"]) * unit, after[said.end() :]
+    at = time(
+        int(found["hour"] or found["at_hour"]),
+        int(found["minute"] or found["at_minute"]),
+    )
+    day = f"{before} {after.strip()}".strip().removeprefix("on ")
+    if not width:
+        return None
+    sure = (SURE if day else LIKELY) if said else ROUGH
+    return _at(day, at, width, sure, clock)
+
+
+def _at(
+    day: str, at: time, width: timedelta, sure: float, clock: Clock
+) -> Reading | None:
+    """Return so much before and after a time of day, which may come twice."""
+    wall = _wall(day, at, width, clock)
+    if wall is None:
+        return None
+    first, second = clock.moment(wall), clock.moment(wall, fold=1)
+    shown = first.astimezone(ZoneInfo(clock.zone)).replace(tzinfo=None)
+    if first != second or shown != wall:
+        sure = UNSURE
+    span = Span(first - width, second + width, second - first)
+    return Reading(span, sure, is_floating=not day)
+
+
+def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None:
+    """Return the wall time of a day that is named, or the latest there was."""
+    if day:
+        one = day_words.day_of(_with_date(day, clock), clock)
+        if one is None:
+            return None
+        # The night of a day that begins at noon is the morning of the next date.
+        return datetime.combine(one if at >= clock.day_starts else one + _DAY, at)
+    now = clock.now
+    if now is None:
+        return None
+    today = now.astimezone(ZoneInfo(clock.zone)).date()
+    latest = datetime.combine(today, at)
+    begun = clock.moment(latest) - width <= now.astimezone(UTC)
+    return latest if begun else latest - _DAY

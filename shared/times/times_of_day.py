@@ -1,0 +1,106 @@
+"""The times of day that a sentence names, as the moments that they were.
+
+A wrong time is worse than none: of another day, a plan or a duration none is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, time, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from shared.times import date_tokens, event_time, written_forms
+from shared.times.rfc3339 import place
+
+# A clock runs a little ahead of the one that an entry is stamped by.
+AHEAD = timedelta(minutes=5)
+_DAY = timedelta(days=1)
+# `0510 RF tripped`, `at 0510`; 2024 may be a year.
+_FOUR = re.compile(
+    r"(?:(?<=\A)|(?<=\bat )|(?<=\bum )|(?<=\n))(?!20[0-5]\d)"
+    r"(?P<digits>(?:[01]\d|2[0-3])[0-5]\d)(?=h\b|[ \t]?(?:hrs?|uhr)\b|[ :,.;)]|\Z)",
+    re.IGNORECASE,
+)
+_LASTED = re.compile(
+    r"\b(?:for|took|takes|lasted|within|every|dauerte|für|alle|innerhalb)"
+    r"(?: \w{1,10}\.?)?[ ~]{1,2}\Z",
+    re.IGNORECASE,
+)
+_REACH = 24
+_ZONE_BEHIND = re.compile(r" ?\(?(?P<zone>UTC|GMT|[A-Z]{1,3}[DS]?T)\b")
+# Of what is to come, in the clause that has them and in no other.
+_PLANS = frozenset(
+    (
+        *("will", "should", "until", "till", "meeting", "next", "tonight", "tomorrow"),
+        *("wird", "werden", "soll", "sollte", "bis", "besprechung"),
+    )
+)
+
+
+class Clock(NamedTuple):
+    """A time of day, where it stands in its sentence, and the moment in UTC."""
+
+    at: datetime
+    start: int
+    end: int
+
+    def moved(self, by: int) -> Clock:
+        """Return it where it stands in the text that its sentence is of."""
+        return Clock(self.at, self.start + by, self.end + by)
+
+
+def named(sentence: str, written: datetime, zone: str) -> list[Clock]:
+    """Return the times of the hours before a sentence was written, as they stand."""
+    if event_time.is_of_another_day(sentence, but=_PLANS):
+        return []
+    found = []
+    for term, start, end in sorted(_terms(sentence), key=lambda one: one[1]):
+        if _LASTED.search(sentence[max(start - _REACH, 0) : start]):
+            continue
+        behind = _ZONE_BEHIND.match(sentence, end)
+        at = _moment(term, written, zone, behind["zone"] if behind else None)
+        if at is not None:
+            found.append(Clock(at, start, behind.end() if behind else end))
+    return found
+
+
+def is_planned(clause: str) -> bool:
+    """Whether the times of a clause are of what is to come."""
+    words = set(re.findall(r"[^\W\d_]+", clause.lower()))
+    return not words.isdisjoint(_PLANS)
+
+
+def _terms(sentence: str) -> Iterator[tuple[str, int, int]]:
+    for one in event_time.CLOCK.finditer(sentence):
+        term = event_time.term_of(one)
+        if term is not None:
+            yield term, *one.span()
+    for one in _FOUR.finditer(sentence):
+        colon = date_tokens.with_colon(one["digits"])
+        if colon is not None:
+            yield colon, *one.span()
+
+
+def _moment(
+    term: str, written: datetime, zone: str, own_zone: str | None
+) -> datetime | None:
+    """Return the last time that clocks showed this; None: that is not sure."""
+    known = written_forms.zone_of(own_zone) if own_zone else ZoneInfo(zone)
+    if known is None:
+        return None
+    today = (written + AHEAD).astimezone(known).date()
+    clock = time.fromisoformat(term)
+    for day in (today, today - _DAY):
+        wall = datetime.combine(day, clock)
+        ways = {place(wall, known, fold)[0].astimezone(UTC) for fold in (0, 1)}
+        _, odd = place(wall, known)
+        # Of the two times that a clock shows it, one may still have been to come.
+        past = [at for at in ways if at <= written + AHEAD]
+        if past:
+            is_sure = len(past) == 1 and "time_nonexistent" not in odd
+            return (
+                past[0] if is_sure and written - past[0] <= event_time.LATEST else None
+            )
+    return None

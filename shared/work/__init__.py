@@ -1,0 +1,1 @@
+"""Due work and chores: leases, retries, quarantine, and who is alive."""

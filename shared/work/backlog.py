@@ -1,0 +1,91 @@
+"""What is still to be done, and entries made due behind everything live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import LiteralString
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.postgres.pool import Pool, connection
+from shared.work import due_work
+
+# Whose it is, and which entry.
+Named = tuple[str, UUID]
+
+
+def add_but_last(
+    pool: Pool, entries: Iterable[Named], stage: str
+) -> Callable[[Connection[TupleRow]], None]:
+    """Make a stage due, a commit a tenant; what is returned does so for the last one.
+
+    Rows of two tenants in one commit would not be in order of their key. Made due once
+    more after a death, they are worked on once more, no worse.
+    """
+    in_order = sorted(entries, key=itemgetter(0))
+    by_tenant = [list(group) for _, group in groupby(in_order, itemgetter(0))]
+    *others, last = by_tenant or [[]]
+    for some in others:
+        with connection(pool) as conn:
+            _add(conn, some, stage)
+    return partial(_add, entries=last, stage=stage)
+
+
+def _add(conn: Connection[TupleRow], entries: Sequence[Named], stage: str) -> None:
+    if entries:
+        ids = [entry_id for _, entry_id in entries]
+        due_work.add(
+            conn, entries[0][0], ids, [stage], work_class=due_work.BULK, exactly=True
+        )
+
+
+_ANY_DUE: LiteralString = """
+    SELECT EXISTS (SELECT FROM work
+                    WHERE entry_id = ANY(%(entry_ids)s) AND stage = ANY(%(stages)s))"""
+# What is paused, or in somebody's hands, waits for nobody here.
+_ANY_LIVE: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM unnest(%(stages)s::text[]) AS named (stage), LATERAL (
+               SELECT FROM work w
+                WHERE w.stage = named.stage AND w.class = 0
+                  AND w.due_at <= statement_timestamp()
+                  AND (w.leased_until IS NULL
+                       OR w.leased_until <= statement_timestamp())
+                  AND w.strikes < 3
+                ORDER BY w.due_at
+                LIMIT 1) AS due
+         WHERE NOT EXISTS (
+               SELECT FROM stage_pause p WHERE p.stage = named.stage
+                  AND (p.until IS NULL OR p.until > statement_timestamp())))"""
+_EARLIER: LiteralString = """
+    SELECT EXISTS (
+        SELECT FROM work WHERE stage = %(stage)s AND created_at <= %(marked_at)s)"""
+
+
+def is_left(conn: Connection[TupleRow], stage: str, marked_at: datetime) -> bool:
+    """Tell whether what was due at a moment is still to be done."""
+    row = conn.execute(_EARLIER, {"stage": stage, "marked_at": marked_at}).fetchone()
+    return row is not None and bool(row[0])
+
+
+def any_due(
+    conn: Connection[TupleRow], entry_ids: Sequence[UUID], stages: Sequence[str]
+) -> bool:
+    """Tell whether any of these stages is still to be done for any of these entries."""
+    values = {"entry_ids": list(entry_ids), "stages": list(stages)}
+    row = conn.execute(_ANY_DUE, values).fetchone()
+    return row is not None and bool(row[0])
+
+
+def any_live(conn: Connection[TupleRow], stages: Sequence[str]) -> bool:
+    """Tell whether live work of any of these stages waits for a worker."""
+    with conn.transaction():
+        conn.execute(due_work.BY_INDEX)
+        row = conn.execute(_ANY_LIVE, {"stages": list(stages)}).fetchone()
+    return row is not None and bool(row[0])

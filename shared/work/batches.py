@@ -1,0 +1,209 @@
+"""Claim batch after batch for a while, each under a lease that a thread renews."""
+
+from __future__ import annotations
+
+import mmap
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.errors import DatabaseConnectionError, DatabaseQueryError
+from shared.log import get_logger
+from shared.postgres.pool import Pool, connection
+from shared.work import backlog, due_work, stage_pauses
+from shared.work.bulk_turn import Turn
+from shared.work.due_work import Bound, Claim
+
+log = get_logger()
+
+TASK_SECONDS = 15.0
+# One byte that children of a prefork worker share with their parent, which alone is
+# told to end.
+_ENDING = mmap.mmap(-1, 1)
+_BULK_TURN = Turn()
+# Of the threads of a process one at a time has what travels alone: with its death, what
+# another had alone beside it would have a strike too, and come back beside it.
+_ALONE = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a claim holds, how often it is renewed, and how long at most."""
+
+    lease_seconds: float = due_work.LEASE_SECONDS
+    renew_seconds: float = 5.0
+    hard_seconds: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class GivesWay:
+    """To which stages another does, once their live work waits, and who is told so."""
+
+    to: Sequence[str]
+    told: Callable[[], None] | None = None
+
+    def now(self, pool: Pool) -> bool:
+        """Tell whether the next batch is to wait, and whoever wants to know."""
+        with connection(pool) as conn:
+            is_waited_for = backlog.any_live(conn, self.to)
+        if is_waited_for and self.told is not None:
+            self.told()
+        return is_waited_for
+
+
+class Renew(Protocol):
+    """Extends a lease of one table and returns how many rows are still ours."""
+
+    def __call__(
+        self, conn: Connection[TupleRow], claim_id: UUID, *, lease_seconds: float
+    ) -> int:
+        """Extend it by the database's clock."""
+
+
+class Lease:
+    """Keeps a batch's rows ours while it is worked on, at most its hard limit."""
+
+    def __init__(
+        self,
+        pool: Pool,
+        claim_id: UUID,
+        timing: Timing | None = None,
+        on_hung: Callable[[], None] | None = None,
+        *,
+        renew: Renew = due_work.renew,
+    ) -> None:
+        self._pool = pool
+        self._claim_id = claim_id
+        self._renew = renew
+        self._timing = timing or Timing()
+        self._on_hung = on_hung
+        self._ends = time.monotonic() + self._timing.hard_seconds
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+
+    def __enter__(self) -> Self:
+        """Start renewing."""
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop renewing."""
+        self._stop.set()
+        self._thread.join(timeout=self._timing.renew_seconds)
+
+    def _run(self) -> None:
+        while not self._stop.wait(self._until_next()):
+            if time.monotonic() >= self._ends:
+                # A hung thread cannot be ended: it loses its claim, and its process.
+                log.error("work_hung", seconds=self._timing.hard_seconds)
+                if self._on_hung is not None:
+                    self._on_hung()
+                return
+            try:
+                with connection(self._pool) as conn:
+                    seconds = self._timing.lease_seconds
+                    if self._renew(conn, self._claim_id, lease_seconds=seconds) == 0:
+                        return
+            except (DatabaseConnectionError, DatabaseQueryError) as exc:
+                log.warning("lease_not_renewed", error=exc.error_code)
+
+    def _until_next(self) -> float:
+        left = self._ends - time.monotonic()
+        return max(0.0, min(self._timing.renew_seconds, left))
+
+
+def batches(
+    pool: Pool,
+    stage: str,
+    entry_ids: Sequence[UUID],
+    *,
+    limit: int,
+    most: int | None = None,
+    gives_way: GivesWay | None = None,
+    timing: Timing | None = None,
+    on_hung: Callable[[], None] | None = None,
+) -> Iterator[list[Claim]]:
+    """Yield the rows named, then whatever is due, live before bulk, for a while.
+
+    Where `most` is given, a batch after a full one may be twice as large, up to that.
+    There is no next one while live work waits of a stage that it gives way to: who is
+    told so may come back for what is left, or the sweep nudges for it.
+    In a worker that is to end there is no next batch: what is due stays due.
+    """
+    timing = timing or Timing()
+    ends = time.monotonic() + TASK_SECONDS
+    named: Sequence[UUID] | None = entry_ids or None
+    bound, size = Bound(), limit
+    while time.monotonic() < ends and not _ENDING[0]:
+        with_bulk = _BULK_TURN.take(timing.lease_seconds)
+        with ExitStack() as alone:
+            with connection(pool) as conn:
+                with_retried = _ALONE.acquire(blocking=False)
+                if with_retried:
+                    alone.callback(_ALONE.release)
+                taken = due_work.claim(
+                    conn,
+                    stage,
+                    limit=size,
+                    entry_ids=named,
+                    lease_seconds=timing.lease_seconds,
+                    bound=bound,
+                    with_bulk=with_bulk,
+                    with_retried=with_retried,
+                )
+            # A batch is of one class: live work does not wait for bulk work beside it.
+            is_bulk = bool(taken) and taken[0].work_class == due_work.BULK
+            if not is_bulk:
+                _BULK_TURN.give_back()
+            if taken:
+                if not taken[0].alone:
+                    alone.close()
+                if not is_bulk:
+                    _BULK_TURN.note_live()
+                # What came with an earlier due time meanwhile is found once a batch is
+                # not full any more, or by the next task.
+                is_full = len(taken) == size or taken[0].attempts > 1
+                size = _next_size(size, len(taken), limit, most)
+                bound = bound.after(taken) if named is None and is_full else Bound()
+                with Lease(pool, taken[0].claim, timing, on_hung):
+                    yield taken
+                _BULK_TURN.give_back(used=is_bulk)
+                if taken[0].is_probe:
+                    with connection(pool) as conn:
+                        stage_pauses.probe_succeeded(conn, stage)
+                if gives_way is not None and gives_way.now(pool):
+                    return
+            elif named is None and bound == Bound():
+                return
+            else:
+                named, bound = None, Bound()
+
+
+def _next_size(size: int, taken: int, limit: int, most: int | None) -> int:
+    """Return how many to claim next: more where many wait, and few where few do."""
+    if most is None or taken < size:
+        return limit
+    return min(most, 2 * size)
+
+
+def claim_no_more() -> None:
+    """Let this worker end with the batches it has in hand, in all its processes."""
+    _ENDING[0] = 1
+
+
+def is_ending() -> bool:
+    """Tell whether this worker is to end, so that nothing more is begun."""
+    return bool(_ENDING[0])

@@ -1,0 +1,275 @@
+"""What is wrong, and what to do about it: one plain sentence for each state."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from shared.messaging import broker
+from shared.work import live_processes
+from shared.work.chore_records import Maintenance
+from shared.work.lag import StageLag
+from shared.work.live_processes import Process
+from shared.work.stage_pauses import BUDGET_SPENT, Pause
+from shared.work.upkeep_loops import LoopState
+
+LOOP_IS_QUIET_SECONDS = 30.0
+MESSAGE_PREFIX = "message:"
+_CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
+
+# Looked at less often: what is late by its own measure.
+_QUIET_SECONDS = {"retention": 180.0}
+# Beside workers that are alive, work may wait a little for its turn.
+_PATIENCE_SECONDS = 30.0
+# Whose outage a code tells of, as operators call it.
+_OPENSEARCH = "OpenSearch"
+_BACKENDS = {
+    "opensearch_unavailable": _OPENSEARCH,
+    "embedding_unavailable": "the embedding model",
+    "configuration_invalid": "the configuration of its worker",
+    "database_unavailable": "Postgres",
+    "database_query_retry": "Postgres",
+    "read_only": "Postgres, which takes no writes",
+    "schema_missing": "the schema, which `logchord migrate` brings up to date",
+    "broker_unavailable": "the message broker",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the sentences are made from."""
+
+    stages: Sequence[StageLag]
+    processes: Sequence[Process]
+    loops: Sequence[LoopState]
+    as_of: datetime
+    chores: Sequence[Maintenance] = ()
+    # Stages with work that no package here can do.
+    not_run: frozenset[str] = frozenset()
+    # The limit of live work, when more than it is due.
+    full_at: int | None = None
+
+
+def told(seen: Seen) -> list[str]:
+    """Say everything that is wrong; nothing when all is well."""
+    return [
+        *_upkeep(seen),
+        *_troubled(seen),
+        *_silent(seen.processes),
+        *_not_run(seen),
+        *(
+            pause_sentence(one.paused)
+            for one in seen.stages
+            if one.paused and one.stage not in seen.not_run
+        ),
+        *_waiting(seen),
+        *_chores(seen),
+        *_full(seen.full_at),
+        *_put_aside(seen.stages),
+    ]
+
+
+def pause_sentence(pause: Pause) -> str:
+    """Say why a stage rests, and what ends it."""
+    since = _clock(pause.since)
+    if pause.code == BUDGET_SPENT:
+        stage = shlex.quote(pause.stage)
+        last = str((pause.error or {}).get("code", "unknown"))
+        return (
+            f"The stage {pause.stage!r} is paused since {since}: it put aside more than"
+            f" its budget allows, the last one for {last}, which speaks of a bad"
+            " release or model rather than of bad entries. Nothing is lost. Look with"
+            f" `logchord quarantine list --stage {stage}`, repair it, then let it"
+            f" go on with `logchord quarantine retry --stage {stage}`."
+        )
+    backend = _BACKENDS.get(pause.code, f"a part it needs ({pause.code})")
+    return (
+        f"The stage {pause.stage!r} rests since {since} because of {backend}: it failed"
+        f" {_times(pause.failures)}. Nothing is lost, it is tried again at least every"
+        " 12 s and goes on by itself; `logchord doctor` tells which server is away."
+    )
+
+
+def of_database(message: str) -> str:
+    """Say that nothing can be known just now."""
+    return f"Postgres does not answer, so nothing is known of the work: {message}"
+
+
+def _upkeep(seen: Seen) -> Iterator[str]:
+    alive = [one for one in seen.processes if one.kind == "upkeep" and not one.stale]
+    if not alive:
+        yield (
+            "No upkeep is alive: work whose message or worker was lost waits until it"
+            " is back. Start `logchord serve upkeep`."
+        )
+        return
+    began = min(one.since for one in alive)
+    newest = max(one.seen_at for one in alive)
+    for loop in seen.loops:
+        quiet = loop.seconds_since_turn
+        most = _QUIET_SECONDS.get(loop.name, LOOP_IS_QUIET_SECONDS)
+        if quiet is None or quiet <= most:
+            continue
+        # One that nobody holds and that this upkeep never turned is switched off.
+        if loop.holder is None and quiet > (newest - began).total_seconds() + most:
+            continue
+        held = f"held by {loop.holder}" if loop.holder else "held by nobody"
+        yield (
+            f"The loop {loop.name!r} of upkeep has not turned for {quiet:.0f} s"
+            f" ({held}): read `logchord logs upkeep`, and restart that process if it"
+            " hangs; another upkeep takes over."
+        )
+
+
+def _troubled(seen: Seen) -> Iterator[str]:
+    """Say which server a loop cannot reach, unless a resting stage tells of it."""
+    told = {one.paused.code for one in seen.stages if one.paused}
+    for loop in seen.loops:
+        quiet = loop.seconds_since_turn
+        if loop.trouble is None or loop.trouble_since is None:
+            continue
+        code = str(loop.trouble.get("code", "unknown"))
+        # What a loop met that turns no more is an old story.
+        if code in told or quiet is None or quiet > LOOP_IS_QUIET_SECONDS:
+            continue
+        since = _clock(loop.trouble_since)
+        backend = _BACKENDS.get(code, f"A part that it needs ({code})")
+        meanwhile = ""
+        if backend == _OPENSEARCH:
+            meanwhile = (
+                " Words are searched in Postgres meanwhile, and answers say"
+                " `degraded`; new entries wait for the index, and nothing is lost."
+            )
+        yield (
+            f"{backend} has not answered the loop {loop.name!r} of upkeep since"
+            f" {since}.{meanwhile} `logchord doctor` tells where it is looked for."
+        )
+
+
+def _silent(known: Sequence[Process]) -> Iterator[str]:
+    for one in live_processes.missing(known):
+        if one.kind == "upkeep":
+            alike = (other for other in known if other.kind == one.kind)
+            if not any(not other.stale for other in alike):
+                # Said already.
+                continue
+        yield (
+            f"The {one.kind} worker {one.pid} on {one.host} has not reported for 15 s;"
+            f" others do what it held. Read `logchord logs {one.kind}`, and start it"
+            f" again with `{_start(one.kind, one.queues)}`."
+        )
+
+
+def _not_run(seen: Seen) -> Iterator[str]:
+    for one in seen.stages:
+        if one.stage in seen.not_run:
+            work = _some(one.due + one.bulk, "entry waits", "entries wait")
+            yield (
+                f"{work} for the stage {one.stage!r}, which cannot be run here: it is"
+                " switched off, or its package is not installed or cannot be loaded."
+                " They are searched without it and fill no backlog. With the package"
+                " mended, or installed again, they are done by themselves."
+            )
+
+
+def _waiting(seen: Seen) -> Iterator[str]:
+    for one in seen.stages:
+        if not one.overdue or one.paused or one.stage in seen.not_run:
+            continue
+        queue = queue_of(one.stage)
+        alive = _alive(seen.processes, queue)
+        work = _some(one.overdue, "entry waits", "entries wait")
+        if not alive:
+            yield (
+                f"{work} for the stage {one.stage!r}, and no worker of the queue"
+                f" {queue} is alive: start `logchord serve worker {queue}`."
+            )
+        elif not one.per_minute and one.oldest_seconds > _PATIENCE_SECONDS:
+            named = alive[0].kind
+            workers = _some(len(alive), "worker", "workers")
+            yield (
+                f"{work} for the stage {one.stage!r} and none was done within a"
+                f" minute, though its queue {queue} has {workers} alive. Ask `logchord"
+                " doctor` first: with the message broker away they wait until it is"
+                f" back. Else read `logchord logs {named}`, and restart it if it hangs."
+            )
+
+
+def _chores(seen: Seen) -> Iterator[str]:
+    """Say which chores nobody works on, and why they were put off."""
+    alive = _alive(seen.processes, _CHORES_QUEUE)
+    for one in seen.chores:
+        late = (seen.as_of - (one.heartbeat or one.created_at)).total_seconds()
+        if not alive and late > _PATIENCE_SECONDS:
+            yield (
+                f"The chore {one.kind!r} waits, and no worker of the queue"
+                f" {_CHORES_QUEUE} is alive: start `logchord serve worker"
+                f" {_CHORES_QUEUE}`. It goes on where it stopped."
+            )
+        elif one.error is not None and one.strikes:
+            yield (
+                f"The chore {one.kind!r} failed {_times(one.strikes)} in a row, the"
+                f" last time for {one.error.get('code', 'unknown')}: read `logchord"
+                " logs chores`. It is tried again by itself."
+            )
+
+
+def _alive(known: Iterable[Process], queue: str) -> list[Process]:
+    return [one for one in known if queue in one.queues and not one.stale]
+
+
+def _full(full_at: int | None) -> Iterator[str]:
+    if full_at is not None:
+        yield (
+            f"More live work is due than max_backlog_entries allows ({full_at}): pushes"
+            " get 429 `backlog_full` until workers have caught up. What was accepted"
+            " is safe. Start more workers (`logchord serve worker QUEUES`) or raise"
+            " the limit."
+        )
+
+
+def _put_aside(stages: Iterable[StageLag]) -> Iterator[str]:
+    for one in stages:
+        if not one.quarantined:
+            continue
+        stage = shlex.quote(one.stage)
+        look = f"`logchord quarantine list --stage {stage}`"
+        if one.stage.startswith(MESSAGE_PREFIX):
+            yield (
+                f"{_some(one.quarantined, 'message', 'messages')} on the queue"
+                f" {one.stage.removeprefix(MESSAGE_PREFIX)} could not be read: {look}"
+                " shows why. Find who sends them, then `logchord quarantine discard"
+                " ID --reason TEXT`."
+            )
+        else:
+            aside = _some(one.quarantined, "entry was", "entries were")
+            yield (
+                f"{aside} put aside by the stage"
+                f" {one.stage!r}: {look} shows why. Repair the cause, then"
+                f" `logchord quarantine retry --stage {stage}`."
+            )
+
+
+def queue_of(stage: str) -> str:
+    """Return the queue whose workers do the work of a stage."""
+    return broker.QUEUE_OF[broker.task_of(stage)[0]]
+
+
+def _start(kind: str, queues: Sequence[str]) -> str:
+    if not queues:
+        return f"logchord serve {kind}"
+    return f"logchord serve worker {','.join(queues)}"
+
+
+def _clock(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _some(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

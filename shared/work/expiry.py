@@ -1,0 +1,77 @@
+"""What is kept for a time only, and is forgotten in short steps when that is over.
+
+Each step deletes a bounded number of rows: a table that nobody has tidied for a year
+takes many short transactions, never a long one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.access import idempotency
+from shared.work import chore_records
+from shared.work.chore_records import Progress
+
+STEP_ROWS = 1000
+MESSAGES_KEPT = 1000
+
+# Whoever sends rubbish without end must not fill the disk; the newest tell enough.
+_MESSAGES: LiteralString = """
+    DELETE FROM quarantine WHERE id = ANY (ARRAY(
+        SELECT id FROM quarantine
+         WHERE entry_id IS NULL AND stage LIKE 'message:%%'
+         ORDER BY last_at DESC, id DESC
+        OFFSET %(kept)s
+         LIMIT %(limit)s))"""
+# Loops of an older release, which nobody turns any more.
+_LOOPS: LiteralString = """
+    DELETE FROM upkeep_loop WHERE name = ANY (ARRAY(
+        SELECT name FROM upkeep_loop
+         WHERE last_turn_at < now() - interval '1 day'
+         ORDER BY name
+         LIMIT %(limit)s))"""
+
+Forget = Callable[[Connection[TupleRow]], int]
+
+
+def forget(
+    conn: Connection[TupleRow],
+    cursor: Mapping[str, Any] | None,
+    done: int,
+    *,
+    idempotency_hours: int,
+) -> Progress:
+    """Delete one step's rows of the table that the cursor names; then the next table's.
+
+    How many there are to come is not known before they are gone.
+    """
+    steps = _steps(idempotency_hours)
+    names = list(steps)
+    # A name of another release is none of ours: from the beginning, then.
+    name = cursor["table"] if cursor and cursor["table"] in steps else names[0]
+    gone = steps[name](conn)
+    done += gone
+    later = [name] if gone >= STEP_ROWS else names[names.index(name) + 1 :]
+    if later:
+        return Progress({"table": later[0]}, done)
+    return Progress(None, done, total=done)
+
+
+def _steps(idempotency_hours: int) -> dict[str, Forget]:
+    return {
+        "idempotency": lambda conn: idempotency.forget(
+            conn, hours=idempotency_hours, limit=STEP_ROWS
+        ),
+        "quarantine": _forget_messages,
+        "maintenance": lambda conn: chore_records.forget(conn, limit=STEP_ROWS),
+        "upkeep_loop": lambda conn: conn.execute(_LOOPS, {"limit": STEP_ROWS}).rowcount,
+    }
+
+
+def _forget_messages(conn: Connection[TupleRow]) -> int:
+    values = {"kept": MESSAGES_KEPT, "limit": STEP_ROWS}
+    return conn.execute(_MESSAGES, values).rowcount

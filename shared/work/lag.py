@@ -1,0 +1,231 @@
+"""How far each stage is behind, from Postgres and not from queue lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import LiteralString
+
+from psycopg import Connection
+from psycopg.rows import TupleRow, class_row
+
+from shared.messaging.broker import EMBED_PREFIX
+from shared.work import quarantine_budget, stage_pauses
+from shared.work.due_work import KNOWN_STAGES
+from shared.work.stage_pauses import Pause
+
+REFRESH_SECONDS = 1.0
+# Whose numbers are asked for: everybody's, of an installation's operator.
+ANY_TENANT = "*"
+
+# Each row of a backlog of a million is counted once, and by the index alone, which the
+# order asked for makes sure of; late is all but what is not yet, and that is little.
+_COUNTS_OF_KNOWN: LiteralString = """,
+    held AS (
+        SELECT stage, count(*) AS leased,
+               count(*) FILTER (
+                   WHERE due_at <= statement_timestamp() - interval '10 s') AS late
+          FROM work
+         WHERE claim IS NOT NULL AND leased_until > statement_timestamp()
+         GROUP BY stage),
+    counted AS MATERIALIZED (
+        SELECT known.stage,
+               (SELECT count(*) FROM (
+                    SELECT FROM work w WHERE w.stage = known.stage AND w.class = 0
+                     ORDER BY w.due_at OFFSET 0) AS live) AS due,
+               (SELECT count(*) FROM (
+                    SELECT FROM work w WHERE w.stage = known.stage AND w.class = 1
+                     ORDER BY w.due_at OFFSET 0) AS waiting) AS bulk,
+               (SELECT count(*) FROM work w
+                 WHERE w.stage = known.stage AND w.class = ANY ('{0,1}')
+                   AND w.due_at > statement_timestamp() - interval '10 s') AS fresh,
+               (SELECT min(w.created_at) FROM work w
+                 WHERE w.stage = known.stage) AS oldest
+          FROM known)
+    SELECT counted.stage, counted.due, counted.bulk,
+           greatest(0, counted.due + counted.bulk - counted.fresh
+                       - coalesce(held.late, 0)) AS overdue,
+           coalesce(held.leased, 0) AS leased, counted.oldest
+      FROM counted
+      LEFT JOIN held ON held.stage = counted.stage
+     ORDER BY counted.stage
+     LIMIT 1000"""
+_OF_ALL: LiteralString = KNOWN_STAGES + _COUNTS_OF_KNOWN
+_OF_TENANT: LiteralString = """
+    SELECT stage, count(*) FILTER (WHERE class = 0) AS due,
+           count(*) FILTER (WHERE class > 0) AS bulk,
+           count(*) FILTER (
+               WHERE due_at <= statement_timestamp() - interval '10 s'
+                 AND (leased_until IS NULL OR leased_until <= statement_timestamp())
+           ) AS overdue,
+           count(*) FILTER (WHERE leased_until > statement_timestamp()) AS leased,
+           min(created_at) AS oldest
+      FROM work
+     WHERE tenant = %(tenant)s
+     GROUP BY stage
+     ORDER BY stage
+     LIMIT 1000"""
+_ASIDE: LiteralString = """
+    SELECT stage, count(*) FROM quarantine
+     WHERE tenant = %(tenant)s OR %(tenant)s = '*'
+     GROUP BY stage
+     ORDER BY stage
+     LIMIT 1000"""
+# The watermark: the older of the oldest unfinished work and the oldest open
+# transaction (its rows are not visible yet), less what the index needs to refresh.
+_WATERMARKS: LiteralString = """
+    SELECT named.stage, least(first.created_at, opened.at, statement_timestamp())
+           - make_interval(secs => %(refresh)s)
+      FROM unnest(%(stages)s::text[]) AS named (stage)
+      LEFT JOIN LATERAL (
+           SELECT w.created_at FROM work w WHERE w.stage = named.stage
+            ORDER BY w.created_at LIMIT 1) AS first ON true
+     CROSS JOIN (
+           SELECT min(xact_start) AS at FROM pg_stat_activity
+            WHERE xact_start IS NOT NULL AND datname = current_database()) AS opened
+     LIMIT 1000"""
+# Bounded, and by the index: asked every second beside whatever waits as bulk work. What
+# nobody can run is never less by waiting, and is no reason to refuse anything.
+_LIVE_OF_KNOWN: LiteralString = """
+    SELECT count(*) FROM (
+        SELECT FROM known, LATERAL (
+               SELECT FROM work w WHERE w.stage = known.stage AND w.class = 0
+                LIMIT %(most)s) AS live
+         WHERE known.stage = ANY(%(that_run)s) OR starts_with(known.stage, 'embed:')
+         LIMIT %(most)s) AS counted"""
+_LIVE_DUE: LiteralString = KNOWN_STAGES + _LIVE_OF_KNOWN
+_NOW: LiteralString = "SELECT statement_timestamp()"
+_IS_ALONE: LiteralString = """
+    SELECT NOT EXISTS (SELECT FROM entry WHERE tenant < %(tenant)s)
+       AND NOT EXISTS (SELECT FROM entry WHERE tenant > %(tenant)s)"""
+
+
+@dataclass(frozen=True, slots=True)
+class StageLag:
+    """One stage: what is due, whether it rests, and up to when everything is done."""
+
+    stage: str
+    due: int
+    bulk: int
+    overdue: int
+    leased: int
+    quarantined: int
+    oldest_seconds: float
+    per_minute: int
+    watermark: datetime
+    paused: Pause | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """Every stage at one moment, by the database's clock."""
+
+    as_of: datetime
+    stages: tuple[StageLag, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    stage: str
+    due: int
+    bulk: int
+    overdue: int
+    leased: int
+    oldest: datetime
+
+
+def read(
+    conn: Connection[TupleRow], known: Iterable[str], tenant: str = ANY_TENANT
+) -> Lag:
+    """Return every stage that has rows, and the known ones that have none.
+
+    What is counted is the tenant's own; pause, rate and watermark are of all.
+    """
+    values = {"tenant": tenant}
+    with conn.cursor(row_factory=class_row(_Counted)) as cur:
+        query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
+        counted = {row.stage: row for row in cur.execute(query, values).fetchall()}
+    aside: dict[str, int] = dict(conn.execute(_ASIDE, values).fetchall())
+    resting = {one.stage: one for one in stage_pauses.paused(conn)}
+    rates = quarantine_budget.per_minute(conn)
+    named = sorted({*known, *counted, *aside, *resting})
+    marks = _watermarks(conn, named)
+    as_of = _now(conn)
+    found = tuple(
+        _lag(
+            counted.get(stage) or _Counted(stage, 0, 0, 0, 0, as_of),
+            as_of,
+            quarantined=aside.get(stage, 0),
+            per_minute=rates.get(stage, 0),
+            watermark=marks[stage],
+            paused=resting.get(stage),
+        )
+        for stage in named
+    )
+    return Lag(as_of, found)
+
+
+def watermark(conn: Connection[TupleRow], of_stages: Sequence[str]) -> datetime:
+    """Return up to when everything written has passed these stages."""
+    # A stage that nothing waits for still tells of open transactions.
+    return min(_watermarks(conn, of_stages or [""]).values())
+
+
+def is_run(stage: str, that_run: Collection[str]) -> bool:
+    """Tell whether work of a stage is done here: vectors are, of whatever model."""
+    return stage in that_run or stage.startswith(EMBED_PREFIX)
+
+
+def live_due(
+    conn: Connection[TupleRow], that_run: Collection[str], *, most: int
+) -> int:
+    """Return how much live work of these stages is due, at most one above `most`."""
+    values = {"that_run": sorted(that_run), "most": most + 1}
+    row = conn.execute(_LIVE_DUE, values).fetchone()
+    return int(row[0]) if row else 0
+
+
+def reach(conn: Connection[TupleRow], tenant: str) -> str:
+    """Return whose work a tenant may look at: all of it where there is nobody else."""
+    if tenant == ANY_TENANT:
+        return ANY_TENANT
+    row = conn.execute(_IS_ALONE, {"tenant": tenant}).fetchone()
+    return ANY_TENANT if row is not None and row[0] else tenant
+
+
+def _now(conn: Connection[TupleRow]) -> datetime:
+    row = conn.execute(_NOW).fetchone()
+    assert row is not None
+    found: datetime = row[0]
+    return found
+
+
+def _lag(
+    row: _Counted,
+    as_of: datetime,
+    *,
+    quarantined: int,
+    per_minute: int,
+    watermark: datetime,
+    paused: Pause | None,
+) -> StageLag:
+    return StageLag(
+        stage=row.stage,
+        due=row.due,
+        bulk=row.bulk,
+        overdue=row.overdue,
+        leased=row.leased,
+        quarantined=quarantined,
+        oldest_seconds=max(0.0, (as_of - row.oldest).total_seconds()),
+        per_minute=per_minute,
+        watermark=watermark,
+        paused=paused,
+    )
+
+
+def _watermarks(
+    conn: Connection[TupleRow], of_stages: Sequence[str]
+) -> dict[str, datetime]:
+    values = {"stages": list(of_stages), "refresh": REFRESH_SECONDS}
+    return dict(conn.execute(_WATERMARKS, values).fetchall())

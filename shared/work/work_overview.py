@@ -1,0 +1,119 @@
+"""How the work stands, all of it, from Postgres alone: one answer for every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.work import chore_records, diagnosis, lag, live_processes, upkeep_loops
+from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
+from shared.work.diagnosis import Seen
+from shared.work.lag import ANY_TENANT, Lag, StageLag
+from shared.work.live_processes import Process
+from shared.work.upkeep_loops import LoopState
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Stages, processes, loops and chores at one moment, and what is wrong there."""
+
+    # Whose counts they are.
+    tenant: str
+    as_of: datetime
+    stages: tuple[StageLag, ...]
+    processes: list[Process]
+    loops: list[LoopState]
+    chores: list[Maintenance]
+    problems: list[str]
+    # What last compared the index with Postgres, if anything did.
+    compared: Maintenance | None
+
+    @property
+    def index_watermark(self) -> datetime:
+        """Up to when everything written can be found in the index."""
+        named = {METADATA_STAGE, INDEX_STAGE}
+        marks = [one.watermark for one in self.stages if one.stage in named]
+        return min(marks, default=self.as_of)
+
+    @property
+    def drift(self) -> int | None:
+        """How many documents differed when the index was last compared."""
+        if self.compared is None or self.compared.result is None:
+            return None
+        result = self.compared.result
+        return int(result["differing"]) + int(result.get("removed", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """The workers of one queue, as they report themselves."""
+
+    queue: str
+    alive: int
+    stale: int
+
+
+def read(
+    conn: Connection[TupleRow],
+    known: Iterable[str],
+    *,
+    that_run: Collection[str],
+    max_backlog: int,
+    tenant: str = ANY_TENANT,
+    counted: Lag | None = None,
+) -> Overview:
+    """Return how the work stands; `counted` saves counting a large backlog again.
+
+    Work of other stages than those `that_run` waits for its package, and fills nothing.
+    """
+    behind = counted or lag.read(conn, known, tenant)
+    alive = live_processes.listing(conn)
+    turning = upkeep_loops.listing(conn)
+    chores = chore_records.unfinished(conn)
+    if tenant == ANY_TENANT:
+        run = [one for one in behind.stages if lag.is_run(one.stage, that_run)]
+        live = sum(one.due for one in run)
+    else:
+        live = lag.live_due(conn, that_run, most=max_backlog)
+    seen = Seen(
+        stages=behind.stages,
+        processes=alive,
+        loops=turning,
+        chores=chores,
+        as_of=behind.as_of,
+        not_run=frozenset(
+            one.stage
+            for one in behind.stages
+            if one.due + one.bulk and not lag.is_run(one.stage, that_run)
+        ),
+        full_at=max_backlog if live > max_backlog else None,
+    )
+    return Overview(
+        tenant=tenant,
+        as_of=behind.as_of,
+        stages=behind.stages,
+        processes=alive,
+        loops=turning,
+        chores=chores,
+        problems=diagnosis.told(seen),
+        compared=chore_records.last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
+    )
+
+
+def by_queue(alive: Iterable[Process], queues: Iterable[str]) -> list[QueueState]:
+    """Return every queue, those too that nobody works on."""
+    known = list(alive)
+    named = sorted({*queues, *(queue for one in known for queue in one.queues)})
+    return [
+        QueueState(
+            queue,
+            alive=sum(queue in one.queues and not one.stale for one in known),
+            stale=sum(queue in one.queues and one.stale for one in known),
+        )
+        for queue in named
+    ]

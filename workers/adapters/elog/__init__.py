@@ -1,0 +1,1 @@
+"""PSI ELOG, by its files and by its server."""

@@ -1,0 +1,380 @@
+"""PSI ELOG by its server: a listing with hashes for the tail, bulk for the history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import ClassVar
+from urllib.parse import unquote, urlsplit
+
+from pydantic import Field
+
+from shared.adapter_contract.contract import (
+    AdapterDescriptor,
+    Capabilities,
+    Cursor,
+    IdStamp,
+    Page,
+    RawItem,
+    Recognition,
+    Reply,
+    Source,
+    SourceIO,
+    SourceReport,
+    Window,
+)
+from shared.adapter_contract.entry import AttachmentRef, Entry
+from shared.errors import IngestionError
+from workers.adapters.elog import login, message_block, walk
+from workers.adapters.elog.login import Login
+from workers.adapters.elog.message_block import Block, ElogArgs, Place
+from workers.adapters.elog.walk import Walk
+
+_LISTED = re.compile(
+    rb"ID:[ \t]*+(\d{1,18})[ \t]++MD5:[ \t]*+([0-9A-Fa-f]{32})[ \t\r]*+"
+)
+_SERVER = "ELOG HTTP"
+_ERROR = b'class="errormsg"'
+_LOGBOOK_LINK = re.compile(r"(?i)<a\s{1,8}href=\"?([^\"'/?#<>\s]{1,100}+)/\"?[\s>]")
+_LOOKED_AT = 65_536
+_MOST_FOUND = 50
+_OFFSET = re.compile(rb"([+-]\d\d)(\d\d)[ \t\r]*+$")
+
+
+class ElogHTTPArgs(ElogArgs):
+    """What may be said of an ELOG server beyond its address."""
+
+    user: str | None = Field(
+        None,
+        description="Who logs in: by cookies, and where these are refused by the form."
+        " With a login every logbook counts as restricted, see `readers`.",
+    )
+    password: str | None = Field(
+        None,
+        description="Name of the environment variable, or path of the file, that holds"
+        " the password.",
+    )
+    stretch_days: int = Field(
+        30,
+        ge=1,
+        le=3650,
+        description="How many days of history are asked for at first; full stretches"
+        " are followed by shorter ones, empty ones by longer ones.",
+    )
+
+
+class ElogHTTP:
+    """The logbooks of one elogd, a server that answers one request at a time."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="elog_http",
+        title="PSI ELOG, by its server",
+        version=1,
+        args=ElogHTTPArgs,
+        capabilities=Capabilities(
+            order="none",
+            edits="index",
+            deletes="index",
+            replies="parent",
+            attachments="by_url",
+            readers="book",
+            windows=True,
+            scoped_ids=True,
+            drafts=True,
+        ),
+        max_concurrency=1,
+    )
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        self._source = source
+        self._io = io
+        given = source.args
+        self._args = given if isinstance(given, ElogHTTPArgs) else ElogHTTPArgs()
+        self._base, self._books = _books(source.base_url or "", self._args.logbooks)
+        least = self.descriptor.min_overlap_seconds
+        self._overlap = timedelta(seconds=max(source.overlap_seconds, least))
+        self._login = Login(io, self._args.user, self._args.password)
+
+    def pages(
+        self, since: Cursor | None, window: Window | None = None
+    ) -> Iterator[Page]:
+        """Yield the history book by book, each from its newest message back."""
+        walk = Walk.begin(
+            since,
+            window,
+            now=self._io.now(),
+            overlap=self._overlap,
+            days=self._args.stretch_days,
+            history_start=self._source.history_start,
+        )
+        stamps: dict[int, str] = {}
+        known = -1
+        while not walk.is_over(len(self._named())) and not self._io.is_cancelled():
+            if known != walk.book:
+                known = walk.book
+                stamps = dict(self._listing(self._named()[known]))
+            yield from self._stretch(walk, stamps)
+
+    def list_ids(self, window: Window | None) -> Iterator[IdStamp]:
+        """Yield every message of every logbook; the listing knows no times."""
+        del window
+        for book in self._named():
+            for mid, stamp in self._listing(book):
+                yield IdStamp(f"{book}/{mid}", stamp)
+
+    def fetch(self, external_id: str) -> RawItem | None:
+        """Return one message; None where the server says that there is none."""
+        book, _, mid = external_id.rpartition("/")
+        if not mid.isdecimal() or not book:
+            raise _unexpected(f"{external_id!r} is not the id of a message")
+        reply = self._get(book, mid, [("cmd", "Download")], allow=(404, 410))
+        body = reply.body.lstrip()
+        if reply.status != HTTPStatus.OK or not body:
+            return None
+        if not message_block.begins_with(body, int(mid)):
+            _refuse_login(reply)
+            if _ERROR in body[:_LOOKED_AT]:
+                return None
+            raise _unexpected(f"{external_id} was answered with something else")
+        return self._item(book, Block(int(mid), body), reply)
+
+    def fetch_attachment(self, ref: AttachmentRef) -> Iterator[bytes]:
+        """Yield the bytes of a file, asked for as its message was."""
+        url = ref.url or ""
+        book = url.removeprefix(f"{self._base}/").partition("/")[0]
+        page = f"{self._base}/{book}/"
+        if url.startswith(page):
+            yield from self._login.stream(page, url)
+            return
+        # Another server is told nothing of our login.
+        with self._io.http.stream(url) as pieces:
+            yield from pieces
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry of one message."""
+        book = raw.external_id.rpartition("/")[0]
+        place = Place(
+            logbook=book,
+            url=f"{self._base}/{message_block.quoted(book)}",
+            restricted=self._login.user is not None,
+        )
+        return message_block.parse(raw, self._source, self._args, place)
+
+    def check(self) -> SourceReport:
+        """Count the messages, read the newest, and try each logbook without login."""
+        entries, newest, guess = 0, None, None
+        restricted: list[str] = []
+        for book in self._named():
+            entries += sum(1 for _ in self._listing(book))
+            if self._login.user is not None and self._asks_for_login(book):
+                restricted.append(book)
+            last = self._get(book, "-1", [("cmd", "Download")], allow=(404,)).body
+            for block in message_block.split(last):
+                written = block.written(self._source)
+                if written is not None and (newest is None or written > newest):
+                    newest, guess = written, _offset(block)
+        hidden = [
+            book
+            for book in self._named()
+            if self._args.readers_of(book, restricted=book in restricted) == ()
+        ]
+        return SourceReport(
+            reachable=True,
+            authorised=True,
+            newest=newest,
+            timezone_guess=guess,
+            entries=entries,
+            restricted=tuple(restricted),
+            problems=tuple(
+                f"Nobody may read {book}; say in `args.readers` who may."
+                for book in hidden
+            ),
+        )
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know an ELOG by the listing of a logbook, or of one that its page names."""
+        base, books = _books(url, ())
+        if books and _is_listing(io, f"{base}/{message_block.quoted(books[0])}/"):
+            return _recognised(base, books)
+        root = url.rstrip("/")
+        try:
+            reply = io.http.get(f"{root}/")
+        except IngestionError:
+            return None
+        software = reply.headers.get("server", "")
+        if software.startswith(_SERVER) and login.is_login(reply):
+            return _recognised(base, books, asks=("user", "password"))
+        links = _LOGBOOK_LINK.findall(reply.text()[:_LOOKED_AT])
+        found = tuple(dict.fromkeys(unquote(link) for link in links))[:_MOST_FOUND]
+        if found and _is_listing(io, f"{root}/{message_block.quoted(found[0])}/"):
+            return _recognised(root, found)
+        return None
+
+    def _stretch(self, walk: Walk, stamps: Mapping[int, str]) -> Iterator[Page]:
+        """Yield the messages of the stretch at hand, newest first, and step on."""
+        book = self._named()[walk.book]
+        try:
+            reply = self._get(book, "", walk.params())
+        except IngestionError as exc:
+            if exc.reason != "too_large" or not walk.shorten():
+                raise
+            return
+        rest = self._blocks(walk, reply, stamps)
+        count, step = len(rest), max(1, self._source.page_size)
+        while True:
+            page, rest = rest[:step], rest[step:]
+            if rest:
+                walk.after = page[-1].key
+            else:
+                walk.step(count)
+            is_over = walk.is_over(len(self._named()))
+            if page or is_over:
+                yield Page(
+                    items=tuple(
+                        self._item(book, one.block, reply, one) for one in page
+                    ),
+                    cursor=walk.cursor(is_over=is_over),
+                    complete_to=walk.complete_to if is_over else None,
+                    is_last=is_over,
+                )
+            if not rest or self._io.is_cancelled():
+                return
+
+    def _blocks(
+        self, walk: Walk, reply: Reply, stamps: Mapping[int, str]
+    ) -> list[_Found]:
+        body = reply.body.lstrip()
+        if body and not body.startswith(b"$@MID@$:"):
+            _refuse_login(reply)
+            raise _unexpected("the list of messages was answered with something else")
+        blocks = message_block.split(body)
+        found = [
+            _Found(
+                block,
+                block.written(self._source),
+                # The last one may be cut off: it is compared once more.
+                stamps.get(block.mid) if block is not blocks[-1] else None,
+            )
+            for block in blocks
+        ]
+        wanted = [one for one in found if walk.holds(one.written, one.key)]
+        return sorted(wanted, key=lambda one: one.key, reverse=True)
+
+    def _item(
+        self, book: str, block: Block, reply: Reply, found: _Found | None = None
+    ) -> RawItem:
+        return RawItem(
+            external_id=f"{book}/{block.mid}",
+            payload=block.data,
+            media_type=message_block.MEDIA_TYPE,
+            charset=reply.charset,
+            url=f"{self._base}/{message_block.quoted(book)}/{block.mid}",
+            fetched_at=reply.fetched_at,
+            stamp=found.stamp if found else None,
+        )
+
+    def _listing(self, book: str) -> Iterator[tuple[int, str]]:
+        """Yield number and hash of every message; anything odd is no listing."""
+        reply = self._get(book, "", [("cmd", "GetMD5")])
+        lines = [line for line in reply.body.split(b"\n") if line.strip()]
+        listed = [_LISTED.fullmatch(line) for line in lines]
+        if not listed or None in listed:
+            _refuse_login(reply)
+            raise _unexpected(f"the listing of {book} is none")
+        for found in listed:
+            assert found is not None
+            # Zero is the configuration.
+            if int(found[1]) != 0:
+                yield int(found[1]), found[2].decode("ascii").lower()
+
+    def _asks_for_login(self, book: str) -> bool:
+        url = f"{self._base}/{message_block.quoted(book)}/"
+        try:
+            reply = self._io.http.get(url, params=[("cmd", "GetMD5")])
+        except IngestionError as exc:
+            return exc.reason in {"login_required", "not_authorised"}
+        return login.is_login(reply)
+
+    def _get(
+        self,
+        book: str,
+        rest: str,
+        params: Sequence[tuple[str, str]],
+        allow: Sequence[int] = (),
+    ) -> Reply:
+        page = f"{self._base}/{message_block.quoted(book)}/"
+        return self._login.get(page, rest, params, allow)
+
+    def _named(self) -> tuple[str, ...]:
+        if not self._books:
+            message = "Say in `args.logbooks` which logbooks of this ELOG to read."
+            raise IngestionError(message, reason="no_logbooks")
+        return self._books
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A message of a bulk answer, when it was written, and what the listing said."""
+
+    block: Block
+    written: datetime | None
+    stamp: str | None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """Its place in the order of time; what has no time is oldest."""
+        return walk.key(self.written, self.block.mid)
+
+
+def _books(url: str, named: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the server's address and the logbooks; an address may name one itself."""
+    base = url.rstrip("/")
+    path = urlsplit(base).path
+    if named or not path.strip("/"):
+        return base, named
+    parent, _, last = base.rpartition("/")
+    return parent, (unquote(last),)
+
+
+def _refuse_login(reply: Reply) -> None:
+    """Tell a login page from other nonsense."""
+    if login.is_login(reply):
+        login.refuse()
+
+
+def _is_listing(io: SourceIO, url: str) -> bool:
+    try:
+        reply = io.http.get(url, params=[("cmd", "GetMD5")])
+    except IngestionError:
+        return False
+    first = reply.body.lstrip().partition(b"\n")[0]
+    return _LISTED.fullmatch(first) is not None
+
+
+def _recognised(
+    base: str, books: tuple[str, ...], asks: tuple[str, ...] = ()
+) -> Recognition:
+    return Recognition(
+        settings={"base_url": base, "args": {"logbooks": list(books)}},
+        confidence=0.8 if asks else 0.95,
+        why="an elogd that asks for a login"
+        if asks
+        else f"{books[0]} lists its messages with their hashes",
+        # Messages of before 2.5 have no zone of their own.
+        asks=("timezone", *asks, *(() if books else ("logbooks",))),
+    )
+
+
+def _offset(block: Block) -> str | None:
+    """Return the server's offset at the time of a message."""
+    date = re.search(rb"^Date:([^\n]{0,200})", block.data, re.MULTILINE)
+    found = _OFFSET.search(date[1]) if date else None
+    return f"{found[1].decode()}:{found[2].decode()}" if found else None
+
+
+def _unexpected(what: str) -> IngestionError:
+    return IngestionError(f"ELOG: {what}.", reason="unexpected_shape")

@@ -1,0 +1,167 @@
+"""How an ELOG server is told who asks: by two cookies, or by its form."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from typing import NoReturn
+
+from shared.adapter_contract.contract import Reply, SourceIO
+from shared.errors import IngestionError
+
+_PASSWORD_FIELD = re.compile(rb"(?i)type\s{0,8}=\s{0,8}[\"']?password")
+_LOOKED_AT = 65_536
+_SESSION = re.compile(r"(?:^|[,;\s])sid=([0-9A-Za-z]{8,64})(?![0-9A-Za-z])")
+# Success leads on to a page that nobody needs.
+_LED_ON = (302, 303)
+_ROUNDS = 5000
+_ALPHABET = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+# In which order the 32 bytes of a digest are written, three at a time.
+_TRIPLES = (
+    *((0, 10, 20), (21, 1, 11), (12, 22, 2), (3, 13, 23), (24, 4, 14)),
+    *((15, 25, 5), (6, 16, 26), (27, 7, 17), (18, 28, 8), (9, 19, 29)),
+)
+
+
+class Login:
+    """Asks a server as somebody, or as nobody where no user is named.
+
+    Two cookies are enough where the server keeps the passwords itself. Where it asks
+    somebody else (PAM, LDAP, Kerberos) it answers with its form; the form makes a
+    session, which is told by one cookie and may end at any time.
+    """
+
+    def __init__(self, io: SourceIO, user: str | None, secret: str | None) -> None:
+        self.user = user
+        self._io = io
+        self._secret = secret
+        self._cookie: str | None = None
+
+    def get(
+        self,
+        page: str,
+        rest: str = "",
+        params: Sequence[tuple[str, str]] = (),
+        allow: Sequence[int] = (),
+    ) -> Reply:
+        """Ask for something below a logbook's page; a form is filled in once."""
+
+        def ask() -> Reply:
+            return self._io.http.get(
+                f"{page}{rest}", params=params, headers=self._headers(), allow=allow
+            )
+
+        if self.user is None:
+            return ask()
+        try:
+            reply = ask()
+        except IngestionError as exc:
+            if exc.reason != "login_required":
+                raise
+        else:
+            if not is_login(reply):
+                return reply
+        self._fill_in_form(page)
+        return ask()
+
+    def stream(self, page: str, url: str) -> Iterator[bytes]:
+        """Read a file that lies below a logbook's page."""
+        if self.user is not None:
+            # A file cannot be told from a form: ask for what can, first.
+            self.get(page, "-1", [("cmd", "Download")], allow=(404,))
+        with self._io.http.stream(url, headers=self._headers()) as pieces:
+            yield from pieces
+
+    def _headers(self) -> Mapping[str, str]:
+        if self.user is None:
+            return {}
+        if self._cookie is None:
+            self._cookie = cookie(self.user, self._password())
+        return {"Cookie": self._cookie}
+
+    def _password(self) -> str:
+        return self._io.secret(self._secret) if self._secret else ""
+
+    def _fill_in_form(self, page: str) -> None:
+        media_type, body = form(self.user or "", self._password())
+        reply = self._io.http.post(
+            page, body=body, media_type=media_type, allow=_LED_ON
+        )
+        session = _SESSION.search(reply.headers.get("set-cookie", ""))
+        if reply.status not in _LED_ON or session is None:
+            refuse()
+        # Alone: the server would compare a password beside it, and refuse both.
+        self._cookie = f"sid={session[1]}"
+
+
+def is_login(reply: Reply) -> bool:
+    """Tell the form of a login, which comes with status 200."""
+    return _PASSWORD_FIELD.search(reply.body[:_LOOKED_AT]) is not None
+
+
+def refuse() -> NoReturn:
+    """Say that the server asks for another login."""
+    message = "The ELOG asks for a login; check `args.user` and `args.password`."
+    raise IngestionError(message, reason="login_required")
+
+
+def form(user: str, password: str) -> tuple[str, bytes]:
+    """Return media type and body of the form, filled in as a browser does."""
+    mark = secrets.token_hex(16)
+    lines = []
+    for name, value in (("uname", user), ("upassword", password), ("redir", "")):
+        head = f'Content-Disposition: form-data; name="{name}"'
+        lines += [f"--{mark}", head, "", value]
+    body = "\r\n".join([*lines, f"--{mark}--", ""])
+    return f"multipart/form-data; boundary={mark}", body.encode()
+
+
+def cookie(user: str, password: str) -> str:
+    """Return the header that logs a user in."""
+    return f"unm={user}; upwd={crypted(password.encode(), b'')}"
+
+
+def crypted(password: bytes, salt: bytes, rounds: int = _ROUNDS) -> str:
+    """Return SHA-256 crypt as glibc computes it, without `$5$`, rounds and salt."""
+    size = len(password)
+    other = sha256(password + salt + password).digest()
+    first = sha256(password + salt + _stretched(other, size))
+    length = size
+    while length:
+        first.update(other if length & 1 else password)
+        length >>= 1
+    digest = first.digest()
+    long_password = _stretched(sha256(password * size).digest(), size)
+    long_salt = _stretched(sha256(salt * (16 + digest[0])).digest(), len(salt))
+    for turn in range(rounds):
+        digest = _turned(digest, turn, long_password, long_salt)
+    return _encoded(digest)
+
+
+def _turned(digest: bytes, turn: int, password: bytes, salt: bytes) -> bytes:
+    is_odd = turn % 2 == 1
+    parts = [password if is_odd else digest]
+    if turn % 3:
+        parts.append(salt)
+    if turn % 7:
+        parts.append(password)
+    parts.append(digest if is_odd else password)
+    return sha256(b"".join(parts)).digest()
+
+
+def _stretched(digest: bytes, size: int) -> bytes:
+    return (digest * (size // len(digest) + 1))[:size]
+
+
+def _encoded(digest: bytes) -> str:
+    groups = [(digest[a], digest[b], digest[c], 4) for a, b, c in _TRIPLES]
+    groups.append((0, digest[31], digest[30], 3))
+    found = []
+    for high, middle, low, count in groups:
+        value = high << 16 | middle << 8 | low
+        for _ in range(count):
+            found.append(_ALPHABET[value & 63])
+            value >>= 6
+    return "".join(found)

@@ -1,0 +1,94 @@
+"""How far a walk through a feed has come, and what the last one has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from shared.adapter_contract.conditional_fetch import Answered
+from shared.adapter_contract.contract import Cursor
+
+VERSION = 1
+
+_KEPT = ("seen", "newest", "answered")
+_MAX_URL_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """How far a walk from the newest part to the oldest has come."""
+
+    # The newest part, remembered once the walk has ended.
+    head: tuple[str, ...] = ()
+    newest: str | None = None
+    next: str | None = None
+    oldest: datetime | None = None
+    # By what its server knows the newest part again.
+    answered: Answered | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a cursor says; nothing, when it cannot be read."""
+
+    seen: frozenset[str] = frozenset()
+    newest: datetime | None = None
+    walk: Walk | None = None
+    # The newest part; none while only some of it is stored.
+    answered: Answered | None = None
+    cursor: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, cursor: Cursor | None) -> Place:
+        """Read a cursor; an unknown one is as good as none."""
+        if cursor is None or cursor.get("v") != VERSION:
+            return cls()
+        walk = cursor.get("walk")
+        is_open = "walk" in cursor
+        return cls(
+            seen=frozenset(_texts(cursor.get("seen"))),
+            newest=_moment(cursor.get("newest")),
+            walk=_walk(walk) if isinstance(walk, dict) and walk.get("next") else None,
+            answered=None if is_open else Answered.read(cursor.get("answered")),
+            cursor={key: cursor[key] for key in _KEPT if key in cursor},
+        )
+
+    def during(self, walk: Walk) -> dict[str, Any]:
+        """Return the cursor of a walk that has not ended."""
+        said = {
+            "head": list(walk.head),
+            "newest": walk.newest,
+            "next": walk.next,
+            "answered": walk.answered.kept() if walk.answered else None,
+        }
+        if walk.next and len(walk.next) > _MAX_URL_CHARS:
+            # Not to be remembered: a walk that is interrupted begins again.
+            said.pop("next")
+        return {"v": VERSION, **self.cursor, "walk": said}
+
+
+def _texts(value: object) -> list[str]:
+    found = value if isinstance(value, list) else []
+    return [one for one in found if isinstance(one, str)]
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment if moment and moment.tzinfo else None
+
+
+def _walk(said: dict[str, Any]) -> Walk:
+    return Walk(
+        tuple(_texts(said.get("head"))) or ("",),
+        _text(said.get("newest")),
+        _text(said.get("next")),
+        answered=Answered.read(said.get("answered")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

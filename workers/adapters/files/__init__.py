@@ -1,0 +1,1 @@
+"""Files of records: CSV, JSON, XML."""

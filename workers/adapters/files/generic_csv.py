@@ -1,0 +1,178 @@
+"""CSV files of any facility: a row is an entry, by a map of its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from shared.adapter_contract.contract import (
+    AdapterDescriptor,
+    Capabilities,
+    Cursor,
+    Page,
+    RawItem,
+    Recognition,
+    Source,
+    SourceIO,
+    Window,
+)
+from shared.adapter_contract.entry import Entry
+from workers.adapters.files.csv_rows import CSVForm, Dialect
+from workers.adapters.files.file_progress import PathFiles
+from workers.adapters.files.first_record import first_record, named
+from workers.adapters.files.generic_json import FIELDS
+from workers.adapters.files.utf8_text import OVERSIZED_KEPT, most_line_bytes
+from workers.adapters.files.walk import FileWalk
+from workers.adapters.mapping.field_map import FieldMap
+from workers.adapters.mapping.field_values import malformed
+from workers.adapters.mapping.map_settings import (
+    FieldSelectors,
+    MapArgs,
+    Selector,
+    by_field,
+)
+
+_KINDS = {
+    "integer": re.compile(r"[+-]?\d++", re.ASCII),
+    # With a point or a comma, thousands apart, and an exponent.
+    "number": re.compile(r"[+-]?[\d.,' ]++(?:[eE][+-]?\d++)?", re.ASCII),
+}
+_MOST_DIGITS = 64
+_SUFFIX = re.compile(r"\.(?:csv|tsv)(?:\.gz)?$", re.IGNORECASE)
+_DELIMITERS = (",", ";", "\t", "|")
+_REPLACEMENT = "\ufffd"
+
+
+class CSVArgs(MapArgs):
+    """How the rows of a CSV file are found and read."""
+
+    columns: FieldSelectors = Field(
+        {}, description="Field of an entry to its column; the same as `map`."
+    )
+    id_columns: tuple[str, ...] = Field(
+        (), description="Columns that make up the id; none: a hash of the row."
+    )
+    types: dict[str, Literal["integer", "number"]] = Field(
+        {}, description="Columns whose values must be such, or the row is put aside."
+    )
+    header: tuple[str, ...] = Field(
+        (), description="Names of the columns, where the file has no header line."
+    )
+    delimiter: str = Field(",", min_length=1, max_length=1, description="Of fields.")
+    quotechar: str = Field(
+        '"', min_length=1, max_length=1, description="Around fields with delimiters."
+    )
+    encoding: str | None = Field(
+        None, description="Charset of what is not UTF-8; none: it is guessed."
+    )
+    complete_snapshot: bool = Field(
+        default=False, description="The files hold everything: what is absent is gone."
+    )
+
+    def own_id(self) -> Selector:
+        """Return the columns that make it up."""
+        return self.id_columns or by_field({**FIELDS, **self.columns})["external_id"]
+
+
+class GenericCSV:
+    """Files of delimited rows under a header."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="generic_csv",
+        title="CSV files",
+        version=1,
+        args=CSVArgs,
+        capabilities=Capabilities(
+            order="created_asc",
+            edits="rescan",
+            deletes="invisible",
+            replies="parent",
+            attachments="by_url",
+        ),
+        min_overlap_seconds=0,
+        max_records_per_page=5000,
+        place="path",
+        reads_ahead=True,
+    )
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        args = source.args if isinstance(source.args, CSVArgs) else CSVArgs()
+        self._source = source
+        self._io = io
+        self._args = args
+        self._most_line = most_line_bytes(source.max_entry_bytes)
+        fields = {**FIELDS, **args.columns}
+        if args.id_columns:
+            fields["external_id"] = args.id_columns
+        self._map = FieldMap.of(source, args, fields)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can tell: deletions only where the files hold everything."""
+        known = self.descriptor.capabilities
+        is_whole = self._args.complete_snapshot
+        return replace(known, deletes="rescan") if is_whole else known
+
+    def pages(
+        self,
+        since: Cursor | None,
+        window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
+    ) -> Iterator[Page]:
+        """Yield what is new in the files; without a cursor, everything."""
+        args = self._args
+        dialect = Dialect(args.delimiter, args.quotechar, args.encoding, args.header)
+        walk = FileWalk(
+            self._io,
+            PathFiles(self._io),
+            CSVForm(dialect, self._io.now, self._most_line),
+            self._map.external_id,
+            page_size=self._source.page_size,
+            read_by=self._source.read_by,
+        )
+        yield from walk.pages(since)
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry of a row, or name the line that is none."""
+        row: Any = raw.payload
+        where = f"Line {(raw.url or '').rpartition('=')[2] or '?'}"
+        if isinstance(row, bytes) and len(row) == OVERSIZED_KEPT:
+            malformed("too_large", f"{where} is longer than {self._most_line} bytes.")
+        if isinstance(row, bytes):
+            malformed("field_count", f"{where} has not the fields of its header.")
+        if not isinstance(row, dict):
+            malformed("wrong_type", f"{where} is no row.")
+        for column, kind in self._args.types.items():
+            value = row.get(column)
+            if isinstance(value, str) and value.strip():
+                self._check(value.strip(), column, kind, where)
+        flags: tuple[str, ...] = ()
+        if raw.charset is not None:
+            is_repaired = any(_REPLACEMENT in str(value) for value in row.values())
+            flags = ("charset_guess", *(("repaired",) if is_repaired else ()))
+        return self._map.entry(row, raw.external_id, flags=flags)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by its suffix, and by a header whose fields its rows have."""
+        if not _SUFFIX.search(url):
+            return None
+        for delimiter in _DELIMITERS:
+            found = first_record(url, io, CSVForm(Dialect(delimiter), io.now))
+            if found and isinstance(found[1], dict) and len(found[1]) > 1:
+                given = {"delimiter": delimiter} if delimiter != "," else {}
+                return Recognition(
+                    settings={"path": url, "args": given},
+                    confidence=0.7,
+                    why=f"{found[0]} has the columns {named(found[1])}",
+                    asks=("args.columns", "timezone"),
+                )
+        return None
+
+    def _check(self, value: str, column: str, kind: str, where: str) -> None:
+        is_one = len(value) <= _MOST_DIGITS and _KINDS[kind].fullmatch(value)
+        if not is_one or not any(each.isdigit() for each in value):
+            malformed("wrong_type", f"{column!r} in {where.lower()} is no {kind}.")

@@ -1,0 +1,192 @@
+"""JSON and JSONL files of any facility, by a field map; the peer's keys by default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, timedelta
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from shared.adapter_contract.contract import (
+    AdapterDescriptor,
+    Capabilities,
+    Cursor,
+    Page,
+    RawItem,
+    Recognition,
+    Source,
+    SourceIO,
+    Window,
+)
+from shared.adapter_contract.entry import Entry
+from shared.times import source_times
+from workers.adapters.files import json_records
+from workers.adapters.files.file_progress import Files, PathFiles
+from workers.adapters.files.first_record import first_record, named
+from workers.adapters.files.json_records import JSONForm, Shape
+from workers.adapters.files.utf8_text import most_line_bytes
+from workers.adapters.files.walk import FileWalk
+from workers.adapters.mapping.field_map import FieldMap
+from workers.adapters.mapping.field_values import malformed
+from workers.adapters.mapping.map_settings import MapArgs, Selector
+
+_OWN_KEYS = (
+    *("version", "event_time", "modified_at", "editor", "title", "text", "level"),
+    *("category", "shift", "kind", "readers", "visible_from", "origin", "language"),
+    *("supersedes", "related", "thread_key", "attachments", "metadata", "url"),
+    "deleted",
+)
+FIELDS: Mapping[str, Selector] = {
+    **{name: name for name in _OWN_KEYS},
+    "external_id": "id",
+    "entry_time": "timestamp",
+    "authors": "author",
+    "tags": ("tags", "categories"),
+    "logbooks": "books",
+    "reply_to": "linked_to",
+    "text_format": "body_format",
+}
+_DEMO = "when"
+
+
+class JSONArgs(MapArgs):
+    """How the records of a JSON file are found and read."""
+
+    format: Shape = Field(
+        "auto", description="Whether a file is `lines` or one `document`."
+    )
+    items: str = Field(
+        "entries", description="Key of the list of records, where a file is an object."
+    )
+    complete_snapshot: bool = Field(
+        default=False, description="The files hold everything: what is absent is gone."
+    )
+
+    def own_id(self) -> Selector:
+        """Return the key of it."""
+        return FIELDS["external_id"]
+
+
+class GenericJSON:
+    """Files of JSON records: lists, objects that hold one, or one record a line."""
+
+    descriptor: ClassVar[AdapterDescriptor] = AdapterDescriptor(
+        name="generic_json",
+        title="JSON and JSONL files",
+        version=1,
+        args=JSONArgs,
+        capabilities=Capabilities(
+            order="created_asc",
+            edits="rescan",
+            deletes="invisible",
+            replies="parent",
+            attachments="by_url",
+        ),
+        min_overlap_seconds=0,
+        max_records_per_page=5000,
+        place="path",
+        reads_ahead=True,
+    )
+    fields: ClassVar[Mapping[str, Selector]] = FIELDS
+    # What a file that is named without an address lies under; None: the source's own.
+    attachment_base: ClassVar[str | None] = None
+
+    def __init__(self, source: Source, io: SourceIO) -> None:
+        args = source.args if isinstance(source.args, JSONArgs) else JSONArgs()
+        self._source = source
+        self._io = io
+        self._most_line = most_line_bytes(source.max_entry_bytes)
+        self._args = args.model_copy(update={"ignore": (*args.ignore, _DEMO)})
+        self._map = FieldMap.of(
+            source, self._args, self.fields, attachment_base=self.attachment_base
+        )
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can tell: deletions only where the files hold everything."""
+        known = self.descriptor.capabilities
+        return replace(known, deletes="rescan") if self._deletes else known
+
+    def pages(
+        self,
+        since: Cursor | None,
+        window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
+    ) -> Iterator[Page]:
+        """Yield what is new in the files; without a cursor, everything."""
+        walk = FileWalk(
+            self._io,
+            self._files(),
+            JSONForm(
+                shape=self._args.format,
+                items=self._args.items,
+                most_line=self._most_line,
+            ),
+            self._identify,
+            page_size=self._source.page_size,
+            read_by=self._source.read_by,
+        )
+        yield from walk.pages(since)
+
+    def parse(self, raw: RawItem) -> Entry:
+        """Return the entry of a record."""
+        record, flags = self._record(raw)
+        written = self._demo_time(record[_DEMO], raw) if _DEMO in record else None
+        return self._map.entry(record, raw.external_id, flags=flags, written=written)
+
+    @classmethod
+    def recognise(cls, url: str, io: SourceIO) -> Recognition | None:
+        """Know a path by its first record; the map is asked for where keys differ."""
+        found = first_record(url, io, JSONForm())
+        if found is None or not isinstance(found[1], dict):
+            return None
+        fits = "id" in found[1] and ({"timestamp", _DEMO} & found[1].keys())
+        return Recognition(
+            settings={"path": url},
+            confidence=0.7,
+            why=f"{found[0]} holds JSON records of {named(found[1])}",
+            asks=() if fits else ("args.map",),
+        )
+
+    @property
+    def _deletes(self) -> bool:
+        return self._args.complete_snapshot
+
+    def _files(self) -> Files:
+        return PathFiles(self._io)
+
+    def _identify(self, payload: Any) -> str | None:
+        if type(payload) is not dict:
+            payload, _ = json_records.value_of(payload, None)
+        return self._map.external_id(payload)
+
+    def _record(self, raw: RawItem) -> tuple[dict[str, Any], tuple[str, ...]]:
+        value, flags = json_records.value_of(raw.payload, raw.charset)
+        if not isinstance(value, dict):
+            json_records.refuse_oversized(raw.payload, self._most_line)
+            if isinstance(raw.payload, bytes) and value is None:
+                malformed("not_json", "The line is no JSON.")
+            malformed("wrong_type", f"A {type(value).__name__} is no record.")
+        return value, flags
+
+    def _demo_time(self, when: Any, raw: RawItem) -> source_times.Moment:
+        """Return the time of a demonstration, told in days before it is read."""
+        days = when.get("days_ago") if isinstance(when, dict) else None
+        if type(days) is not int or days < 0 or raw.fetched_at is None:
+            malformed("time_unreadable", "`days_ago` is a count of days.")
+        zone = self._source.timezone
+        read_on = raw.fetched_at.astimezone(ZoneInfo(zone) if zone else UTC).date()
+        try:
+            day = read_on - timedelta(days=days)
+        except OverflowError:
+            malformed("time_out_of_range", "So many days ago there was no calendar.")
+        clock = when.get("time", "00:00:00")
+        if not isinstance(clock, str):
+            malformed("time_unreadable", "The `time` is written as HH:MM:SS.")
+        return source_times.read(
+            f"{day.isoformat()} {clock}",
+            zone=zone or "UTC",
+            fold=self._source.tz_fold,
+        )

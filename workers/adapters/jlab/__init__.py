@@ -1,0 +1,1 @@
+"""The Jefferson Lab logbook."""

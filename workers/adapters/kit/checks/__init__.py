@@ -1,0 +1,1 @@
+"""The rows of the conformance kit, by what they are about."""

@@ -1,0 +1,1 @@
+"""A foreign record becomes an entry, by a map in the settings."""

@@ -1,0 +1,1 @@
+"""Phoebus Olog."""

@@ -1,0 +1,1 @@
+"""Any server that answers lists of JSON, described by settings."""

@@ -1,0 +1,1 @@
+"""Logbooks that are tables of a database, read only."""

@@ -1,0 +1,250 @@
+"""What a task is given: pools, clients and settings of its process."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from shared.access.cursors import Signer
+from shared.access.installation_secret import installation_secret
+from shared.embedding.models import cross_encoders
+from shared.embedding.models.cross_encoders import CrossEncoder
+from shared.embedding.models.encoders import Encoder, load_encoder
+from shared.errors import ConfigurationError
+from shared.messaging import broker
+from shared.messaging.broker import BrokerClock, Nudger
+from shared.opensearch.client import make_client
+from shared.postgres.pool import Pool, connection, make_pool
+from shared.settings.settings import Settings
+from shared.text.facility.facility import Facility
+from shared.text.facility.facility import load as load_facility
+from shared.vocabulary.learn_words import Known
+from shared.work.batches import GivesWay, Timing, batches
+from shared.work.due_work import Claim
+from shared.work.quarantine_budget import Budget
+
+# Due work waits for a database that is just being started: shorter than a lease holds,
+# so that a batch in hand goes on where it was. Whoever asks a question cannot wait.
+_OUTLAST_SECONDS = 8.0
+_WAIT_SECONDS = {"search": 2.0, "search-bulk": 2.0, "answer": 2.0}
+
+if TYPE_CHECKING:
+    import redis
+    from celery import Celery
+    from opensearchpy import OpenSearch
+
+
+def database_url(settings: Settings) -> str:
+    """Return where Postgres is, or say how to have one."""
+    if settings.database_url is None:
+        message = "No database is known: run `logchord up`, or set DATABASE_URL."
+        raise ConfigurationError(message, config_key="DATABASE_URL")
+    return settings.database_url.get_secret_value()
+
+
+def budget(settings: Settings) -> Budget:
+    """Return how much a stage may put aside before it is paused instead."""
+    work = settings.work
+    return Budget(work.quarantine_budget_percent, work.quarantine_budget_in_row)
+
+
+class Resources:
+    """Clients of one worker process, each opened at its first use, after the fork."""
+
+    def __init__(self, settings: Settings, app: Celery, kind: str) -> None:
+        self.settings = settings
+        self.app = app
+        self.kind = kind
+        # What ends this process when a thread of its pool hangs for good.
+        self.on_hung: Callable[[], None] | None = None
+        # What does not take the memory of a model for growth.
+        self.allow: Callable[[], AbstractContextManager[None]] = nullcontext
+        self._lock = threading.RLock()
+        self._made: dict[str, Any] = {}
+
+    def once(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make a client once per process, whichever thread asks first."""
+        made = self._made.get(name)
+        if made is None:
+            with self._lock:
+                made = self._made.get(name)
+                if made is None:
+                    made = self._made[name] = make()
+        return made
+
+    def model(self, name: str, make: Callable[[], Any]) -> Any:
+        """Make a model once per process; it is as large as it is."""
+
+        def make_allowed() -> Any:
+            with self.allow():
+                return make()
+
+        return self.once(name, make_allowed)
+
+    def facility(self) -> Facility:
+        """Return what the facility's file says of its own words."""
+        path = self.settings.analyser.facility_file
+        zone = self.settings.facility_timezone
+        make = functools.partial(load_facility, path, zone)
+        return self.once("facility", make)  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Publish what waits and let go of every connection."""
+        with self._lock:
+            made, self._made = self._made, {}
+        if nudger := made.get("nudger"):
+            nudger.stop()
+        if pool := made.get("pool"):
+            pool.close()
+        if client := made.get("redis"):
+            client.close()
+        [engine] = made.get("opensearch", (None,))
+        if engine is not None:
+            engine.close()
+
+
+class Context:
+    """The resources, and the headers of the message at hand."""
+
+    def __init__(self, resources: Resources, headers: Mapping[str, Any]) -> None:
+        self._resources = resources
+        self.headers = headers
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this process."""
+        return self._resources.settings
+
+    @property
+    def app(self) -> Celery:
+        """The Celery application, to publish by name."""
+        return self._resources.app
+
+    @property
+    def pool(self) -> Pool:
+        """The process's Postgres pool."""
+        resources = self._resources
+
+        def make() -> Pool:
+            return make_pool(
+                database_url(resources.settings),
+                application=f"worker {resources.kind}",
+                size=resources.settings.database_pool_size,
+                read_only=resources.settings.read_only,
+                wait_seconds=_WAIT_SECONDS.get(resources.kind, _OUTLAST_SECONDS),
+            )
+
+        return resources.once("pool", make)  # type: ignore[no-any-return]
+
+    @property
+    def redis(self) -> redis.Redis:
+        """The client of searches in flight."""
+        make = functools.partial(broker.jobs_redis, self.settings)
+        return self._resources.once("redis", make)  # type: ignore[no-any-return]
+
+    @property
+    def clock(self) -> BrokerClock:
+        """The broker's time, by which deadlines are judged."""
+        client = self.redis
+        return self._resources.once("clock", lambda: BrokerClock(client))  # type: ignore[no-any-return]
+
+    @property
+    def known(self) -> Known:
+        """The words and names that this process knows the vocabulary to have."""
+        return self._resources.once("known", Known)  # type: ignore[no-any-return]
+
+    @property
+    def opensearch(self) -> OpenSearch | None:
+        """The OpenSearch client, or None where the system runs on Postgres alone."""
+        make = functools.partial(make_client, self.settings)
+        return self._resources.once("opensearch", lambda: (make(),))[0]  # type: ignore[no-any-return]
+
+    def encoder(self, model: str) -> Encoder:
+        """Return an embedding model; the first caller of a process loads it."""
+        settings = self.settings
+        providers = settings.api.providers
+        make = functools.partial(load_encoder, model, settings.cache, providers)
+        return self._resources.model(f"encoder:{model}", make)  # type: ignore[no-any-return]
+
+    @property
+    def cross_encoder(self) -> CrossEncoder:
+        """The model that reranks; whoever asks first loads it."""
+        settings = self.settings
+        make = functools.partial(
+            cross_encoders.load,
+            settings.reranking,
+            settings.api.providers,
+            settings.cache,
+        )
+        return self._resources.model("cross_encoder", make)  # type: ignore[no-any-return]
+
+    @property
+    def facility(self) -> Facility:
+        """What the facility's file says of its own words."""
+        return self._resources.facility()
+
+    def signer(self) -> Signer:
+        """Return what signs cursors as the API does."""
+
+        def make() -> Signer:
+            with connection(self.pool) as conn:
+                secret = installation_secret(conn)
+            return Signer(secret, self.settings.cursor_ttl_minutes * 60)
+
+        return self._resources.once("signer", make)  # type: ignore[no-any-return]
+
+    def nudge(self, stage: str, entry_ids: Sequence[UUID]) -> None:
+        """Say that rows are due; from a thread, never in the way, may be lost."""
+        self._nudger.nudge(stage, entry_ids)
+
+    @property
+    def _nudger(self) -> Nudger:
+        return self._resources.once("nudger", lambda: Nudger(self.app))  # type: ignore[no-any-return]
+
+    def kept(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return what a room keeps for as long as this process lives."""
+        return self._resources.once(f"kept:{name}", make)
+
+    @property
+    def timing(self) -> Timing:
+        """How long a claim holds, how often it is renewed, and how long at most."""
+        work = self.settings.work
+        return Timing(
+            work.lease_seconds, work.lease_renew_seconds, work.task_hard_seconds
+        )
+
+    def batches(
+        self,
+        stage: str,
+        entry_ids: Sequence[UUID],
+        *,
+        limit: int,
+        most: int | None = None,
+        gives_way: bool = False,
+    ) -> Iterator[list[Claim]]:
+        """Yield batches of due work, as long and as surely ours as settings say.
+
+        A stage that entries are found without gives way to those they are found by, and
+        comes back behind them: left to the sweep, what makes such work itself, as the
+        search for copies does, would get on by a batch a second. Only what names no
+        entries does: of such nudges there are a few, and none is added by coming back.
+        """
+        again = None if entry_ids else functools.partial(self._nudger.again, stage)
+        way = GivesWay(broker.FOUND_BY, again) if gives_way else None
+        return batches(
+            self.pool,
+            stage,
+            entry_ids,
+            limit=limit,
+            most=most,
+            gives_way=way,
+            timing=self.timing,
+            on_hung=self._resources.on_hung,
+        )
+
+    def checkpoint(self, name: str, *entry_ids: UUID) -> None:
+        """Do nothing; experiments put a fault at these named points."""

@@ -1,0 +1,49 @@
+"""What cannot be done is put aside; what cannot be read stays findable all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.enrich import plain_fallback
+from shared.errors import LogchordError
+from shared.messaging.broker import METADATA_STAGE
+from shared.stages import entry_stages
+from shared.work import quarantine
+from shared.work.due_work import Claim
+from workers.runtime.context import budget
+
+if TYPE_CHECKING:
+    from shared.settings.settings import Settings
+    from shared.text.facility.facility import Facility
+
+
+def put_aside(
+    conn: Connection[TupleRow],
+    claim: Claim,
+    error: LogchordError,
+    settings: Settings,
+    facility: Callable[[], Facility],
+) -> bool | None:
+    """Put an entry's stage aside, as `quarantine.put_aside` does, in one commit.
+
+    Who is not read is found by a plain split of its text, and its document shows that.
+    """
+    is_read_here = claim.stage == METADATA_STAGE
+    if is_read_here:
+        plain_fallback.lock(conn, claim.tenant, claim.entry_id)
+    is_aside = quarantine.put_aside(conn, claim, error, budget(settings))
+    if is_aside and is_read_here:
+        plain_fallback.stand_in(
+            conn,
+            claim.tenant,
+            claim.entry_id,
+            settings,
+            facility(),
+            work_class=claim.work_class,
+            following=entry_stages.after(settings, METADATA_STAGE),
+        )
+    return is_aside

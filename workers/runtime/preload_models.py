@@ -1,0 +1,83 @@
+"""The models that a process has loaded, before anybody has to wait for one."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from shared.embedding.models import cross_encoders, model_names
+from shared.embedding.vectors import vector_tables
+from shared.errors import LogchordError
+from shared.log import get_logger
+from shared.postgres.pool import connect, translated_errors
+from workers.runtime.context import Context, Resources, database_url
+from workers.runtime.task import attempt
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+    from psycopg.rows import TupleRow
+
+log = get_logger()
+
+# A model that takes longer for one text reads no page in time.
+_READ_SECONDS = 10.0
+
+
+class Warm:
+    """Loads what the registry wants warm, aside from all work."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._ctx = Context(resources, {})
+        self._loaded: set[str] = set()
+        self._loading: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Load the live model; with Postgres away, the one that settings name."""
+        settings = self._ctx.settings
+        model = model_names.first(settings)
+        try:
+            with connect(database_url(settings), application="warm") as conn:
+                with translated_errors():
+                    live = vector_tables.live(conn)
+                model = model if live is None else live.model
+        except LogchordError as exc:
+            log.warning("live_model_not_known", code=exc.error_code)
+        self._load([model])
+
+    def begin_reranking(self) -> None:
+        """Load the model that reads hits, if one is named; an endpoint's is there.
+
+        The first search after a start has no time to spare for that.
+        """
+        reranking = self._ctx.settings.reranking
+        model = reranking.model
+        is_ours = model == cross_encoders.LATE or cross_encoders.is_folder(model)
+        if reranking.enabled and is_ours:
+            error = attempt(self._read_once)
+            if error is not None:
+                log.warning("cross_encoder_not_loaded", code=error.error_code)
+
+    def look(self, conn: Connection[TupleRow]) -> list[str]:
+        """Return what is loaded, and begin to load what is to be besides."""
+        wanted = [one.model for one in vector_tables.known(conn) if one.warm]
+        missing = [one for one in wanted if one not in self._loaded]
+        if missing and (self._loading is None or not self._loading.is_alive()):
+            self._loading = threading.Thread(
+                target=self._load, args=(missing,), name="warm", daemon=True
+            )
+            self._loading.start()
+        return sorted(self._loaded)
+
+    def _load(self, models: list[str]) -> None:
+        for model in models:
+            error = attempt(self._prove, model)
+            if error is None:
+                self._loaded.add(model)
+            else:
+                log.warning("model_not_loaded", model=model, code=error.error_code)
+
+    def _read_once(self) -> None:
+        self._ctx.cross_encoder.logits("warm", ["warm"], _READ_SECONDS)
+
+    def _prove(self, model: str) -> None:
+        self._ctx.encoder(model).encode(["warm"])

@@ -1,0 +1,104 @@
+"""Prometheus figures of a worker process or upkeep, on loopback, in every pool."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    REGISTRY,
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    start_http_server,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from shared.log import get_logger
+from workers.runtime.worker_kinds import METRICS_VARIABLE
+
+if TYPE_CHECKING:
+    from shared.errors import LogchordError
+    from shared.sources.run_records import Counts
+
+log = get_logger()
+
+TASKS = Counter("logchord_tasks_total", "Tasks run, by outcome.", ["task", "outcome"])
+TASK_SECONDS = Histogram("logchord_task_seconds", "How long a task ran.", ["task"])
+BRANCH_SECONDS = Histogram(
+    "logchord_branch_seconds",
+    "How long a search branch ran.",
+    ["branch", "status"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+JOBS = Counter("logchord_jobs_total", "Searches ended here, by state.", ["state"])
+
+INGESTED = Counter("logchord_ingested_total", "Entries taken in.", ["source", "status"])
+INGESTED_BYTES = Counter(
+    "logchord_ingested_bytes_total", "Bytes of payload read.", ["source"]
+)
+RUNS = Counter(
+    "logchord_runs_total", "Runs of sources, by outcome.", ["source", "kind", "outcome"]
+)
+
+
+def ingested(source: str, counts: Counts) -> None:
+    """Count what a page of a source brought."""
+    statuses = {
+        "created": counts.added,
+        "updated": counts.updated,
+        "unchanged": counts.unchanged,
+        "deleted": counts.deleted,
+        "rejected": counts.rejected + counts.quarantined,
+    }
+    for status, count in statuses.items():
+        if count:
+            INGESTED.labels(source, status).inc(count)
+    INGESTED_BYTES.labels(source).inc(counts.bytes)
+
+
+def run_done(source: str, kind: str, error: LogchordError | None) -> None:
+    """Count a turn of a run by how it ended."""
+    RUNS.labels(source, kind, error.error_code if error else "ok").inc()
+
+
+def task_done(name: str, error: LogchordError | None, seconds: float) -> None:
+    """Count one task by how it ended."""
+    TASKS.labels(name, error.error_code if error else "ok").inc()
+    TASK_SECONDS.labels(name).observe(seconds)
+
+
+def branch_done(branch: str, status: str, seconds: float) -> None:
+    """Count one branch by its outcome."""
+    BRANCH_SECONDS.labels(branch, status).observe(seconds)
+
+
+def job_ended(state: str) -> None:
+    """Count a search that ended here, by how."""
+    JOBS.labels(state).inc()
+
+
+def served(port: int = 0) -> int | None:
+    """Answer /metrics if the port can be had: nothing else depends on it."""
+    try:
+        return serve(port)
+    except OSError as exc:
+        log.warning("metrics_not_served", error=str(exc))
+        return None
+
+
+def serve(port: int = 0) -> int:
+    """Answer /metrics for this process and its children; return the port."""
+    registry = REGISTRY
+    if METRICS_VARIABLE in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)
+    server, _ = start_http_server(port, addr="127.0.0.1", registry=registry)
+    return int(server.server_port)
+
+
+def forget() -> None:
+    """Remove the folder of figures that this worker's children shared."""
+    if folder := os.environ.get(METRICS_VARIABLE):
+        shutil.rmtree(folder, ignore_errors=True)

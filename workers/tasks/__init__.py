@@ -1,0 +1,1 @@
+"""What Celery runs: one file per queue's kind of work."""

@@ -1,0 +1,195 @@
+"""What Celery runs to fetch the files beside entries, and to read what is in them."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+
+from shared.enrich.attachments import attachment_states, fetch_files, keep_files
+from shared.enrich.attachments.attachment_states import Due
+from shared.enrich.attachments.fetch_files import Fetch, Means, Outcome
+from shared.enrich.attachments.file_store import (
+    STORE_UNAVAILABLE,
+    FileStore,
+    open_store,
+)
+from shared.errors import ConfigurationError, IngestionError, LogchordError
+from shared.log import get_logger
+from shared.messaging import broker
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import load_adapter
+from shared.sources.adapter_io import make_io
+from shared.sources.intake import attachment_file
+from shared.sources.shared_pace import SharedPace
+from shared.work import batches
+from shared.work import due_work as work
+from shared.work.bulk_turn import Turn
+from shared.work.due_work import Claim
+from workers.runtime.context import Context, database_url
+from workers.runtime.task import Ids, each, settle, task
+
+log = get_logger()
+
+# Of an entry's turn, so that it ends before the task is told to: files are begun until
+# the one, fetched until the other, and the last one is then still to be read.
+BEGIN_SECONDS, FETCH_SECONDS = 4.0, 28.0
+# A source that does not answer is left alone for so long, by each process.
+REST_SECONDS = 30.0
+# One child of a worker at a time waits for files: those of a source that hangs would
+# else hold all of them, and nothing that comes in would be read meanwhile.
+FETCHING_TURN = Turn()
+# Longer than one entry takes.
+_TURN_SECONDS = 35.0
+
+
+@task(broker.EXTRACT_ATTACHMENT)
+def extract_attachment(ctx: Context, entry_ids: Ids = ()) -> None:
+    """Fetch and read the files of entries that are due; twice equals once."""
+    ctx.checkpoint("before_claim", *entry_ids)
+    if not FETCHING_TURN.take(_TURN_SECONDS):
+        # It stays due: whoever has the turn goes on with it, or the sweep asks again.
+        return
+    try:
+        for claims in ctx.batches(broker.ATTACHMENTS_STAGE, entry_ids, limit=1):
+            ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
+            FETCHING_TURN.take(_TURN_SECONDS)
+            each(ctx, claims, functools.partial(_fetch, ctx))
+    finally:
+        FETCHING_TURN.give_back()
+
+
+def _fetch(ctx: Context, claim: Claim) -> None:
+    started = time.monotonic()
+    with connection(ctx.pool) as conn:
+        due = attachment_states.due(conn, claim.tenant, claim.entry_id)
+        before = attachment_states.stored_before(conn, claim.tenant, claim.entry_id)
+    outcome = _outcome(ctx, due, started) if due else Outcome()
+    if before and outcome == Outcome():
+        # A newer reader may find more in them: that is what the stage is due for, too.
+        outcome = fetch_files.read_all_anew(
+            _means(ctx, before[0].source), before, begin_until=started + BEGIN_SECONDS
+        )
+    ctx.checkpoint("after_fetch", claim.entry_id)
+    error = outcome.error
+    if error is not None and _is_of_store(error):
+        # Every file of every entry would fail likewise.
+        settle(ctx, claim, error)
+    elif error is not None and claim.attempts < ctx.settings.attachments.max_attempts:
+        _again(ctx, claim, error)
+    elif outcome.unfinished:
+        with connection(ctx.pool) as conn:
+            work.release(conn, claim.claim)
+    else:
+        _end(ctx, claim, error)
+
+
+def _outcome(ctx: Context, due: Sequence[Due], started: float) -> Outcome:
+    name = due[0].source
+    resting: dict[str, tuple[float, LogchordError]] = ctx.kept("resting", dict)
+    until, error = resting.get(name, (0.0, None))
+    if started < until:
+        return Outcome(error=error)
+    means = _means(ctx, name)
+    with ExitStack() as opened:
+        try:
+            fetch = opened.enter_context(_opened(ctx, name, started + FETCH_SECONDS))
+        except (ConfigurationError, IngestionError) as exc:
+            return Outcome(error=exc)
+        outcome = fetch_files.fetch_all(
+            means, due, fetch, begin_until=started + BEGIN_SECONDS
+        )
+    if outcome.is_everywhere and outcome.error is not None:
+        resting[name] = (time.monotonic() + REST_SECONDS, outcome.error)
+    return outcome
+
+
+def _means(ctx: Context, name: str) -> Means:
+    return Means(
+        ctx.pool,
+        _store(ctx),
+        keep_files.bounds_of(ctx.settings),
+        max_bytes=_max_bytes(ctx, name),
+        max_per_entry=ctx.settings.max_attachments_per_entry,
+    )
+
+
+def _again(ctx: Context, claim: Claim, error: LogchordError) -> None:
+    """Ask the source again later: that it is away is no strike of the entry."""
+    with connection(ctx.pool) as conn:
+        work.retry_later(conn, claim, error, backend=False, strike=False)
+    log.warning(
+        "attachments_due_again",
+        entry_id=str(claim.entry_id),
+        attempts=claim.attempts,
+        code=error.error_code,
+        technical=error.technical,
+    )
+
+
+def _end(ctx: Context, claim: Claim, error: LogchordError | None) -> None:
+    with connection(ctx.pool) as conn:
+        if error is not None:
+            # What an edit has brought meanwhile was not asked for often enough.
+            left = attachment_states.due(conn, claim.tenant, claim.entry_id)
+            fetch_files.give_up(conn, left, error)
+        # What was read in the files is searched.
+        ids, stages = [claim.entry_id], [broker.METADATA_STAGE]
+        work.add(conn, claim.tenant, ids, stages, work_class=claim.work_class)
+        ctx.checkpoint("before_finish", claim.entry_id)
+        work.finish(conn, claim)
+        ctx.checkpoint("before_commit", claim.entry_id)
+    ctx.checkpoint("after_commit", claim.entry_id)
+    ctx.nudge(broker.METADATA_STAGE, ids)
+
+
+def _is_of_store(error: LogchordError) -> bool:
+    return isinstance(error, IngestionError) and error.reason == STORE_UNAVAILABLE
+
+
+def _store(ctx: Context) -> FileStore:
+    def make() -> FileStore:
+        store = open_store(ctx.settings)
+        store.sweep()
+        return store
+
+    return ctx.kept("attachments", make)  # type: ignore[no-any-return]
+
+
+def _max_bytes(ctx: Context, name: str) -> int:
+    source = ctx.settings.sources.get(name)
+    most = ctx.settings.max_attachment_bytes
+    return min(most, source.max_attachment_bytes) if source else most
+
+
+@contextmanager
+def _opened(ctx: Context, name: str, ends: float) -> Iterator[Fetch | None]:
+    """Give what fetches the files of a source; None where nothing is to be fetched."""
+    source = ctx.settings.sources.get(name)
+    if source is None or not source.is_pulled or source.attachments != "fetch":
+        yield None
+        return
+    descriptor = load_adapter.adapter_class(source.adapter).descriptor
+    with (
+        closing(_pace(ctx, name, source, descriptor.max_concurrency)) as pace,
+        make_io(name, source, cancelled=batches.is_ending, pace=pace, ends=ends) as io,
+    ):
+        most = ctx.settings.max_entry_bytes
+        opened = load_adapter.open_source(name, source, io, max_entry_bytes=most)
+        yield functools.partial(attachment_file.opened, opened.adapter, io)
+
+
+def _pace(
+    ctx: Context, name: str, source: SourceSettings, most_at_once: int
+) -> SharedPace:
+    return SharedPace(
+        database_url(ctx.settings),
+        source=name,
+        tenant=source.tenant,
+        rate_per_second=source.rate_per_second,
+        concurrency=min(source.concurrency, most_at_once),
+        # What is new in the logbook comes before what hangs on it.
+        is_urgent=False,
+    )

@@ -1,0 +1,347 @@
+"""What Celery runs of the chores: chains of short steps, each resumable.
+
+A task takes the chore's lease, does steps for a while, and sends the nudge for the next
+ones. Whoever dies leaves the cursor of the last step that was committed.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from uuid import UUID
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding.switch import reembed
+from shared.embedding.vectors import not_embedded
+from shared.enrich import reanalyse, recount_vocabulary
+from shared.enrich.attachments import keep_files
+from shared.enrich.attachments.file_store import open_store
+from shared.entries.removal import retention
+from shared.errors import CapacityError, LogchordError
+from shared.glossary import propose_terms
+from shared.log import get_logger
+from shared.messaging import broker
+from shared.opensearch import fill_index, index_repair, rebuild
+from shared.postgres.pool import connection
+from shared.sources import run_records
+from shared.stages import derived_data, entry_stages, installed_stages, stage_versions
+from shared.work import batches, chore_records, expiry
+from shared.work.batches import Lease
+from shared.work.chore_records import Chore, Progress
+from shared.work.due_work import MAX_STRIKES
+from workers.runtime.context import Context
+from workers.runtime.task import attempt, is_everybodys, task
+
+log = get_logger()
+
+# Of the store of attached files: one step each.
+_FOLDERS = 256
+_RETIRED_A_STEP, _RUNS_A_STEP = 500, 1000
+
+Effect = Callable[[Connection[TupleRow]], Progress]
+# What is slow happens before, outside every transaction; the effect is committed.
+Prepare = Callable[[Context, Chore], Effect]
+
+
+@task(broker.EXPIRE)
+def expire(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Forget what is past its time, in steps; what is forgotten stays forgotten."""
+    _carry_out(ctx, chore_records.EXPIRE, maintenance_id, _prepare_expiry)
+
+
+@task(broker.RECONCILE_INDEX)
+def reconcile_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Compare every document with its entry; what differs is due, not doubled."""
+    _carry_out(ctx, chore_records.RECONCILE_INDEX, maintenance_id, _prepare_reconcile)
+
+
+@task(broker.REBUILD_INDEX)
+def rebuild_index(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Make the index anew beside the old one, and put it in its place once equal."""
+    _carry_out(ctx, chore_records.REBUILD_INDEX, maintenance_id, _prepare_rebuild)
+
+
+@task(broker.REBUILD_KNOWLEDGE)
+def rebuild_knowledge(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Have every text read and every vector made anew, in steps, and wait for it."""
+    _carry_out(ctx, chore_records.REBUILD_KNOWLEDGE, maintenance_id, _prepare_knowledge)
+
+
+@task(broker.REEMBED_MODEL)
+def reembed_model(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Fill the vectors of another model beside those in use, and switch if asked to."""
+    _carry_out(ctx, chore_records.REEMBED_MODEL, maintenance_id, _prepare_reembed)
+
+
+@task(broker.REMOVE_FILES)
+def remove_files(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Remove stored files that no entry names any more; the others stay."""
+    _carry_out(ctx, chore_records.REMOVE_FILES, maintenance_id, _prepare_removal)
+
+
+@task(broker.RETIRE_ENTRIES)
+def retire_entries(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Delete what is older than its source may be kept, and forget old runs."""
+    _carry_out(ctx, chore_records.RETIRE_ENTRIES, maintenance_id, _prepare_retirement)
+
+
+@task(broker.RENEW_TEXTS)
+def renew_texts(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Have read anew what another analyser read; what waits for it is left alone."""
+    _carry_out(ctx, chore_records.RENEW_TEXTS, maintenance_id, _prepare_renewal)
+
+
+@task(broker.COUNT_WORDS)
+def count_words(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Count the entries of each word and name; those of no entry go. Twice is once."""
+    _carry_out(ctx, chore_records.COUNT_WORDS, maintenance_id, _prepare_count)
+
+
+@task(broker.MINE_GLOSSARY)
+def mine_glossary(ctx: Context, maintenance_id: UUID | None = None) -> None:
+    """Propose the terms that entries explain; those read before are not read again."""
+    _carry_out(ctx, chore_records.MINE_GLOSSARY, maintenance_id, _prepare_mining)
+
+
+def _prepare_mining(ctx: Context, chore: Chore) -> Effect:
+    return propose_terms.prepare(ctx.pool, chore.cursor, chore.done)
+
+
+def _prepare_count(ctx: Context, chore: Chore) -> Effect:
+    return recount_vocabulary.prepare(ctx.pool, chore.cursor, chore.done, ctx.facility)
+
+
+# A worker of the release before, which knows of no vectors here, ends with this.
+_END = str(UUID(int=2**128 - 1))
+_READ_TO_THE_END = {"after": _END, "made_due": 0}
+_EMBEDDED_TO_THE_END = {"embedded_to": _END, "anew": []}
+
+
+def _prepare_renewal(ctx: Context, chore: Chore) -> Effect:
+    if chore.cursor is not None and stage_versions.is_begun(chore.cursor):
+        found = chore.cursor["found"]
+        return stage_versions.prepare(
+            ctx.pool, ctx.settings, chore.cursor, chore.done, found
+        )
+    if chore.cursor is not None and "embedded_to" in chore.cursor:
+        by = chore.cursor.get(reanalyse.READ_BY)
+        return _then_versions(
+            ctx,
+            not_embedded.prepare(ctx.pool, ctx.settings, chore.cursor, chore.done),
+            by,
+        )
+    finders = installed_stages.finders(ctx.settings, ctx.facility)
+    effect = reanalyse.prepare(
+        ctx.pool, ctx.settings, chore.cursor, chore.done, ctx.facility, finders
+    )
+
+    # Of its first page: with another file since then it is not done for that one.
+    first = {reanalyse.READ_BY: reanalyse.read_by(ctx.facility)}
+    by = (chore.cursor or first).get(reanalyse.READ_BY)
+
+    def then_vectors(conn: Connection[TupleRow]) -> Progress:
+        read = effect(conn)
+        if read.cursor is not None:
+            return read
+        went = {**_READ_TO_THE_END, "embedded_to": None, reanalyse.READ_BY: by}
+        return replace(read, cursor=went)
+
+    return then_vectors
+
+
+def _then_versions(ctx: Context, effect: Effect, read_by: str | None) -> Effect:
+    """Have the last walk begin where this one ends."""
+
+    def commit(conn: Connection[TupleRow]) -> Progress:
+        judged = effect(conn)
+        if judged.cursor is not None:
+            return judged
+        begun = stage_versions.begin(conn, ctx.settings)
+        # A worker of the release before ends with these two.
+        known = {**_READ_TO_THE_END, **_EMBEDDED_TO_THE_END, **(judged.result or {})}
+        found = {**(judged.result or {}), reanalyse.READ_BY: read_by}
+        cursor = {**known, **begun, "found": found}
+        return replace(judged, cursor=cursor, result=None)
+
+    return commit
+
+
+def _prepare_expiry(ctx: Context, chore: Chore) -> Effect:
+    return functools.partial(
+        expiry.forget,
+        cursor=chore.cursor,
+        done=chore.done,
+        idempotency_hours=ctx.settings.idempotency_ttl_hours,
+    )
+
+
+def _prepare_reconcile(ctx: Context, chore: Chore) -> Effect:
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
+    if client is None:
+        return _nothing_to_compare
+    days = ctx.settings.tombstone_days
+    return index_repair.prepare(client, base, ctx.pool, chore, tombstone_days=days)
+
+
+def _prepare_rebuild(ctx: Context, chore: Chore) -> Effect:
+    client, base = ctx.opensearch, ctx.settings.opensearch_index
+    if client is None:
+        return _nothing_to_compare
+    days = ctx.settings.tombstone_days
+    is_full = (chore.cursor or {}).get("phase") == derived_data.BEGINS["phase"]
+    made_by = derived_data.stages(ctx.pool, ctx.settings) if is_full else ()
+    return rebuild.prepare(
+        client, base, ctx.pool, chore, tombstone_days=days, made_by=made_by
+    )
+
+
+def _prepare_knowledge(ctx: Context, chore: Chore) -> Effect:
+    return derived_data.prepare(ctx.pool, ctx.settings, chore)
+
+
+def _prepare_reembed(ctx: Context, chore: Chore) -> Effect:
+    prefix = ctx.settings.vector_table_prefix
+    return reembed.prepare(ctx.pool, prefix, ctx.encoder, chore)
+
+
+def _prepare_removal(ctx: Context, chore: Chore) -> Effect:
+    store = open_store(ctx.settings)
+    place = int((chore.cursor or {}).get("next", 0))
+    if place == 0:
+        store.sweep()
+    done = chore.done + keep_files.remove_unused(ctx.pool, store, f"{place:02x}")
+    goes_on = place + 1 < _FOLDERS and store.is_there()
+    cursor = {"next": place + 1} if goes_on else None
+    return lambda _: Progress(cursor, done)
+
+
+def _prepare_retirement(ctx: Context, chore: Chore) -> Effect:
+    limited = {
+        name: source
+        for name, source in sorted(ctx.settings.sources.items())
+        if source.retention_days is not None
+    }
+    after = (chore.cursor or {}).get("after", "")
+    # A source is gone through until less than a step of it is too old.
+    name = next((name for name in limited if name > after), None)
+    gone_stages = entry_stages.of_deleted(ctx.settings)
+
+    def effect(conn: Connection[TupleRow]) -> Progress:
+        forgotten = run_records.forget(conn, limit=_RUNS_A_STEP)
+        if name is None:
+            return Progress(None, chore.done + forgotten)
+        source = limited[name]
+        gone = retention.expire(
+            conn,
+            source.tenant,
+            name,
+            days=source.retention_days or 0,
+            stages=gone_stages,
+            limit=_RETIRED_A_STEP,
+        )
+        ended = len(gone) < _RETIRED_A_STEP
+        return Progress({"after": name if ended else after}, chore.done + len(gone))
+
+    return effect
+
+
+def _nothing_to_compare(conn: Connection[TupleRow]) -> Progress:
+    # Where there is an index after all, or will be, it has not been compared.
+    fill_index.note_missed(conn)
+    return Progress(None, 0, 0)
+
+
+def _carry_out(
+    ctx: Context, kind: str, maintenance_id: UUID | None, prepare: Prepare
+) -> None:
+    with connection(ctx.pool) as conn:
+        chore = chore_records.claim(
+            conn, kind, maintenance_id, lease_seconds=ctx.timing.lease_seconds
+        )
+    if chore is None:
+        # Ended, or in the hands of another: a nudge comes twice at times.
+        return
+    walk = _Walk(ctx, chore, prepare)
+    with Lease(ctx.pool, chore.claim, ctx.timing, renew=chore_records.renew):
+        error = attempt(walk.take_steps)
+    if error is not None:
+        _settle(ctx, walk.chore, error)
+    elif walk.goes_on:
+        _send_next(ctx, walk.chore)
+
+
+class _Walk:
+    """Step after step of a chore, until it ends, is lost, or the time is over."""
+
+    def __init__(self, ctx: Context, chore: Chore, prepare: Prepare) -> None:
+        self._ctx = ctx
+        self._prepare = prepare
+        self.chore = chore
+        self.goes_on = False
+
+    def take_steps(self) -> None:
+        ends = time.monotonic() + batches.TASK_SECONDS
+        while self._step():
+            if time.monotonic() >= ends or batches.is_ending():
+                with connection(self._ctx.pool) as conn:
+                    chore_records.give_back(conn, self.chore)
+                self.goes_on = True
+                return
+
+    def _step(self) -> bool:
+        """Do one step; false when there is no next one for us."""
+        ctx, chore = self._ctx, self.chore
+        ctx.checkpoint("before_step", chore.id)
+        effect = self._prepare(ctx, chore)
+        with connection(ctx.pool) as conn:
+            if not chore_records.hold(conn, chore):
+                # Cancelled, started over, or taken by another after our lease.
+                log.info("chore_lost", kind=chore.kind, maintenance_id=str(chore.id))
+                return False
+            progress = effect(conn)
+            chore_records.advance(conn, chore, progress)
+            ctx.checkpoint("before_commit", chore.id)
+        ctx.checkpoint("after_step", chore.id)
+        self.chore = replace(
+            chore,
+            cursor=progress.cursor,
+            done=progress.done,
+            total=progress.total,
+            strikes=1,
+        )
+        if progress.cursor is None:
+            log.info("chore_done", kind=chore.kind, done=progress.done)
+        # One that waits is nobody's until its time has come.
+        return progress.cursor is not None and not progress.wait_seconds
+
+
+def _settle(ctx: Context, chore: Chore, error: LogchordError) -> None:
+    """Make a failed chore due again, or end it with the reason."""
+    backend = is_everybodys(error)
+    # A chore is everybody's: whatever stopped it may be mended by the third attempt.
+    give_up = not backend and chore.strikes >= MAX_STRIKES
+    log.warning(
+        "chore_failed" if give_up else "chore_due_again",
+        kind=chore.kind,
+        maintenance_id=str(chore.id),
+        strikes=chore.strikes,
+        code=error.error_code,
+        technical=error.technical,
+    )
+    with connection(ctx.pool) as conn:
+        if give_up:
+            chore_records.fail(conn, chore, error)
+        else:
+            chore_records.retry_later(conn, chore, error, backend=backend)
+
+
+def _send_next(ctx: Context, chore: Chore) -> None:
+    try:
+        broker.send_chore(ctx.app, chore.kind, chore.id)
+    except CapacityError as exc:
+        # The row is due all the same: the scheduler nudges for it.
+        log.warning("nudge_lost", kind=chore.kind, technical=exc.technical)

@@ -1,0 +1,189 @@
+"""Branches of searches; the last one of a flat search ranks and answers."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import replace
+from math import ceil
+from uuid import UUID
+
+from shared.embedding.models import model_names
+from shared.embedding.vectors import not_embedded
+from shared.embedding.vectors.exact_or_index import Sizes
+from shared.embedding.vectors.live_models import InUse
+from shared.embedding.vectors.vector_tables import EmbeddingModel
+from shared.errors import MessageRejectedError
+from shared.log import get_logger
+from shared.messaging import broker
+from shared.search.jobs import close_job, outcome, progress
+from shared.search.jobs import job as jobs
+from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import Kept, Outcome
+from shared.search.pipelines import run_pipeline
+from shared.search.query import deadline_shares
+from shared.search.query.plan import Plan
+from shared.search.response import finish
+from shared.search.results import rerank_with_model
+from shared.search.retrieval.branch import branch_run
+from shared.search.retrieval.branch.branch_run import Branch
+from shared.search.retrieval.branch.retry import Paces
+from shared.search.retrieval.branch.single_flight import InFlight
+from shared.search.retrieval.circuit import Circuit
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.installed_modules import unit_of
+from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.modules import semantic
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.vocabulary.recent_words import Present
+from workers.runtime import worker_metrics
+from workers.runtime.context import Context
+from workers.runtime.task import attempt as classified
+from workers.runtime.task import task
+
+log = get_logger()
+
+# The branches of a search come together: its plan is read once.
+_plan = functools.lru_cache(maxsize=16)(Plan.from_json)
+
+
+@task(broker.RUN_BRANCH)
+def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
+    """Carry out one branch and count it; the last one ranks and answers."""
+    job = jobs.read(ctx.redis, job_id)
+    if job is None:
+        # It was cancelled. Or Redis was emptied: the API answers at the deadline, the
+        # finisher closes.
+        log.warning("branch_without_job", job_id=str(job_id), branch_no=branch_no)
+        return
+    plan = _plan(job.plan)
+    if not 0 <= branch_no < len(plan.branches):
+        raise MessageRejectedError(technical=f"there is no branch {branch_no}")
+    events_until = _events_until(ctx, job)
+    if events_until is not None:
+        name = plan.branches[branch_no]
+        progress.branch_started(ctx.redis, job_id, name, until=events_until)
+    outcomes = _carry_out(ctx, job, plan, branch_no)
+    if ctx.clock.now() <= _missed_after(job, plan):
+        for one in outcomes:
+            worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
+    ctx.checkpoint("before_keep")
+    kept = outcome.keep(
+        ctx.redis,
+        job_id,
+        branch_no,
+        outcomes,
+        total=job.branches,
+        deadline=job.deadline,
+        mailbox=ctx.headers.get("mailbox"),
+        events_until=events_until,
+    )
+    ctx.checkpoint("after_keep")
+    if kept.missing == 0:
+        ctx.checkpoint("before_answer", job_id)
+        _answer(ctx, job, plan, kept)
+
+
+def _missed_after(job: Job, plan: Plan) -> float:
+    """Return when a branch that told nothing is counted by whoever ends its job."""
+    if job.submitted:
+        return job.deadline + close_job.GRACE_SECONDS
+    return deadline_shares.answer_end(job.deadline, plan.deadline_ms)
+
+
+def _events_until(ctx: Context, job: Job) -> int | None:
+    """Return how long its progress is kept; nobody can look on at a direct search."""
+    if not job.submitted:
+        return None
+    return ceil(job.deadline) + ctx.settings.event_retention_minutes * 60
+
+
+def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outcome]:
+    branch = Branch(
+        plan=plan,
+        name=plan.branches[branch_no],
+        ends_at=deadline_shares.branch_end(job.deadline, plan.deadline_ms),
+        now=ctx.clock.now,
+        queued_ms=round(max(0.0, ctx.clock.now() - job.created) * 1000, 3),
+        paces=ctx.kept("branch_paces", Paces),
+    )
+    outcomes: list[Outcome] = []
+    together: InFlight = ctx.kept("branches_in_flight", InFlight)
+
+    def carry_out() -> None:
+        # The plan holds the caller's rights too: who may see less asks another thing.
+        found = together.once(
+            (job.plan, branch_no),
+            lambda: _searched(ctx, branch),
+            branch.ends_at - branch.now(),
+        )
+        outcomes.extend(replace(one, queued_ms=branch.queued_ms) for one in found)
+
+    # Whatever goes wrong in a module is this branch's outcome, never the search's.
+    error = classified(carry_out)
+    if error is not None:
+        unit = unit_of(branch.name)
+        outcomes.append(outcome.failure(branch.name, unit, error))
+    return outcomes
+
+
+def _searched(ctx: Context, branch: Branch) -> list[Outcome]:
+    composed = ctx.settings.pipelines.plugins.get(branch.name)
+    if composed is None:
+        return branch_run.carry_out(branch, lambda: _tools(ctx))
+    return run_pipeline.carry_out(
+        branch, lambda: _tools(ctx), composed.retrieval_modules
+    )
+
+
+def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
+    def named(model: str) -> EmbeddingModel | None:
+        return _tools(ctx).models.named(model)
+
+    def rerank_model() -> rerank_with_model.Model:
+        return rerank_with_model.Model(
+            lambda: ctx.cross_encoder, Circuit(time.monotonic)
+        )
+
+    tools = finish.Tools(
+        lambda: ctx.pool,
+        ctx.clock.now,
+        ctx.signer,
+        ctx.facility,
+        ctx.kept("rerank_model", rerank_model),
+        named,
+    )
+    finished = finish.finish(tools, job, plan, kept.outcomes)
+    mailbox = ctx.headers.get("mailbox")
+    if mailbox:
+        finish.tell(ctx.redis, mailbox, job, finished)
+    ctx.checkpoint("before_store")
+    if finish.store(lambda: ctx.pool, job, finished):
+        worker_metrics.job_ended(finished.state)
+
+
+def _tools(ctx: Context) -> Tools:
+    def make() -> Tools:
+        chosen = ctx.settings.search_modules.semantic.settings
+        return Tools(
+            pool=ctx.pool,
+            opensearch=lambda: ctx.opensearch,
+            index=ctx.settings.opensearch_index,
+            similarity_threshold=semantic.chosen_floor(chosen.similarity_threshold),
+            models=InUse(ctx.pool, time.monotonic),
+            encoder=ctx.encoder,
+            query_vectors=QueryVectors(),
+            freshness=Freshness(time.monotonic),
+            circuit=Circuit(time.monotonic),
+            facility=ctx.facility,
+            speaks=lambda model: not_embedded.spoken(model, ctx.settings),
+            told_dimension=lambda model: model_names.told_dimension(
+                model, ctx.settings
+            ),
+            sizes=Sizes(time.monotonic),
+            present=Present(time.monotonic),
+            written_in=WrittenIn(),
+        )
+
+    return ctx.kept("search_tools", make)  # type: ignore[no-any-return]

@@ -1,0 +1,102 @@
+"""What Celery runs of the stages that find things, ours and other people's alike."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from shared.enrich import finding_stage
+from shared.enrich.finding_stage import Finding, Last
+from shared.entries.reading.read_entries import Content
+from shared.log import get_logger
+from shared.messaging.broker import METADATA_STAGE, RUN_STAGE
+from shared.postgres.pool import connection
+from shared.stages import entry_stages, installed_stages
+from shared.stages.installed_stages import Stage
+from shared.work import due_work
+from shared.work.due_work import Claim
+from workers.runtime.context import Context
+from workers.runtime.task import Ids, attempt, settle, task
+from workers.tasks import batch_commit
+from workers.tasks.batch_commit import Made
+
+log = get_logger()
+
+FIND_BATCH = 32
+
+StageName = Annotated[str, Field(max_length=64)]
+
+
+@task(RUN_STAGE)
+def run_stage(ctx: Context, stage: StageName, entry_ids: Ids = ()) -> None:
+    """Keep what a stage finds in what is due; running it twice equals running once."""
+    if not installed_stages.is_installed(stage):
+        # Of another release, or on another machine: it stays due for those.
+        log.warning("stage_unknown", stage=stage)
+        return
+    ctx.checkpoint("before_claim", *entry_ids)
+    batches = ctx.batches(stage, entry_ids, limit=FIND_BATCH, gives_way=True)
+    for claims in batches:
+        ctx.checkpoint("after_claim", *(claim.entry_id for claim in claims))
+        error = attempt(_run, ctx, stage, claims)
+        if error is not None:
+            # Nobody's own: the stage cannot be run as it is, or the database is away.
+            for claim in claims:
+                settle(ctx, claim, error)
+
+
+def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
+    stage = installed_stages.finder(name, ctx.settings, ctx.facility)
+    if stage is None:
+        # Switched off: what was due for it is no work any more.
+        with connection(ctx.pool) as conn:
+            due_work.finish(conn, *claims)
+        return
+    before = _before(ctx, stage, claims)
+    unsearched: list[UUID] = []
+
+    def find(claim: Claim, content: Content | None) -> Made[Finding]:
+        if content is None or content.deleted:
+            return Made(claim)
+        found = finding_stage.find(stage, content, before.get(claim.entry_id))
+        if not found.is_searched:
+            unsearched.append(claim.entry_id)
+        return Made(claim, content, found)
+
+    keep = functools.partial(_keep, ctx, stage)
+    batch_commit.work(ctx, claims, find, keep, most=FIND_BATCH)
+    if unsearched:
+        ctx.nudge(METADATA_STAGE, unsearched)
+    ids = [claim.entry_id for claim in claims]
+    for following in entry_stages.after(ctx.settings, name):
+        ctx.nudge(following, ids)
+
+
+def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, Last]:
+    found: dict[UUID, Last] = {}
+    by_tenant = sorted(claims, key=attrgetter("tenant"))
+    with connection(ctx.pool) as conn:
+        for tenant, group in groupby(by_tenant, key=attrgetter("tenant")):
+            ids = [claim.entry_id for claim in group]
+            found |= finding_stage.last(conn, tenant, stage.descriptor.name, ids)
+    return found
+
+
+def _keep(ctx: Context, stage: Stage, done: Sequence[Made[Finding]]) -> None:
+    """Store what was found and end its work, all in one commit."""
+    claims = [one.claim for one in done]
+    tenant, work_class = claims[0].tenant, claims[0].work_class
+    there = batch_commit.there(done)
+    following = entry_stages.after(ctx.settings, stage.descriptor.name)
+    with connection(ctx.pool) as conn:
+        finding_stage.store(conn, tenant, stage, there, work_class=work_class)
+        ids = [content.entry_id for content, _ in there]
+        due_work.add(conn, tenant, ids, following, work_class=work_class)
+        batch_commit.end(ctx, conn, claims)
+    ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

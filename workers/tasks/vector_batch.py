@@ -1,0 +1,99 @@
+"""Vectors of a batch of entries: made one by one, kept together in few commits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from uuid import UUID
+
+from shared.embedding.vectors import (
+    chunk_prefix,
+    embed_entry,
+    input_digests,
+    not_embedded,
+    truncated_entries,
+    vector_tables,
+)
+from shared.embedding.vectors.embed_entry import Embedded
+from shared.embedding.vectors.not_embedded import Reason
+from shared.entries.reading import parent_excerpt
+from shared.entries.reading.read_entries import Content
+from shared.postgres.pool import connection
+from shared.work.due_work import Claim
+from workers.runtime.context import Context
+from workers.tasks import batch_commit
+from workers.tasks.batch_commit import Made
+
+# What is stored in one commit; at one chunk, entries that fill it have a commit each.
+KEPT_CHUNKS = 32
+
+
+# Vectors, or why there are none.
+Judged = tuple[Embedded, Reason | None]
+# What the vectors of a batch's entries are of, by facility.
+Known = Callable[[str], dict[UUID, bytes]]
+
+
+def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
+    """Embed those that there is time for; the others go back untouched."""
+
+    # Nobody else makes vectors of what is claimed, so that one look serves the batch.
+    @functools.cache
+    def known(tenant: str) -> dict[UUID, bytes]:
+        ids = [claim.entry_id for claim in claims if claim.tenant == tenant]
+        with connection(ctx.pool) as conn:
+            return input_digests.known(conn, model, tenant, ids)
+
+    make = functools.partial(_make, ctx, model, known)
+    keep = functools.partial(_keep, ctx, model)
+    batch_commit.work(ctx, claims, make, keep, most=KEPT_CHUNKS)
+
+
+def _make(
+    ctx: Context, model: str, known: Known, claim: Claim, content: Content | None
+) -> Made[Judged]:
+    made: Made[Judged] = Made(claim)
+    if content is not None:
+        encoder = ctx.encoder(model)
+        why = not_embedded.reason(content, model, ctx.settings)
+        found = embed_entry.nothing(encoder)
+        if why is None:
+            before = known(content.tenant).get(content.entry_id)
+            found = embed_entry.embed(content, encoder, _answered(ctx, content), before)
+        weight = max(1, len(found.chunks))
+        made = Made(claim, content, (found, why), weight)
+    ctx.checkpoint("after_vector", claim.entry_id)
+    return made
+
+
+def _answered(ctx: Context, content: Content) -> str:
+    """Return what the entry is about by what it replies to; empty: its own title."""
+    # Of one that came just now and stands alone there is nothing to ask.
+    is_alone = content.thread_id is None and content.revision == 1
+    if is_alone or chunk_prefix.is_telling(content.title):
+        return ""
+    with connection(ctx.pool) as conn:
+        found = parent_excerpt.to(conn, content.tenant, content.entry_id)
+    return chunk_prefix.of_answered(*found) if found else ""
+
+
+def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
+    """Store vectors and end their work, all in one commit; twice equals once."""
+    claims = [one.claim for one in made]
+    tenant = claims[0].tenant
+    there = batch_commit.there(made)
+    with connection(ctx.pool) as conn:
+        # Without a table the model has been dropped meanwhile: nothing is to be stored.
+        table = vector_tables.hold(conn, model)
+        if table is not None:
+            found = [(content, vectors) for content, (vectors, _) in there]
+            locked = embed_entry.store_all(conn, table, tenant, found)
+            # Of whom moved on meanwhile, a later attempt will say it.
+            judged = [(one, why) for one, (_, why) in there if one.entry_id in locked]
+            not_embedded.note(conn, model, tenant, judged)
+            cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]
+            truncated_entries.note(conn, model, tenant, cut)
+            read = [(one, it.read) for one, it in found if one.entry_id in locked]
+            input_digests.note(conn, model, tenant, read)
+        batch_commit.end(ctx, conn, claims)
+    ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -1,0 +1,1 @@
+"""A plain process: nudges what is due, schedules chores, ends overdue jobs."""

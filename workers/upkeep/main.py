@@ -1,0 +1,330 @@
+"""A plain process: nudges what is due, schedules chores, ends overdue jobs.
+
+Each loop holds an advisory lock, so that a second upkeep stands by. None of them
+needs the broker to be alive.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import random
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared import log as logs
+from shared.enrich import reanalyse
+from shared.errors import (
+    CapacityError,
+    ConfigurationError,
+    LogchordError,
+    OpenSearchError,
+    WorkerLostError,
+)
+from shared.messaging import broker
+from shared.opensearch import fill_index, tidy_indices
+from shared.opensearch.client import make_client
+from shared.postgres.pool import Pool, make_pool
+from shared.search.jobs import close_job, partitions
+from shared.settings.settings import Settings
+from shared.sources.runs import sync_config
+from shared.text.facility.facility import PLAIN, Facility
+from shared.text.facility.facility import load as load_facility
+from shared.version import VERSION
+from shared.work import (
+    chore_records,
+    due_work,
+    live_processes,
+    quarantine,
+    quarantine_budget,
+    schedule,
+)
+from shared.work.due_work import Claim
+from shared.work.live_processes import Identity, Reporter
+from shared.work.quarantine_budget import Budget
+from workers.runtime import failed_work, worker_metrics
+from workers.runtime.context import budget, database_url
+from workers.upkeep.loops import Loop
+from workers.upkeep.source_listeners import Listeners
+
+if TYPE_CHECKING:
+    import redis
+    from opensearchpy import OpenSearch
+
+log = logs.get_logger()
+
+SWEEP_GRACE_SECONDS = 1.0
+FINISH_SECONDS = 1.0
+RETENTION_SECONDS = 60.0
+INDEX_SECONDS = 5.0
+CHORES_QUEUE = broker.QUEUE_OF[broker.EXPIRE]
+SCHEDULE_SECONDS = 1.0
+# How often the installation does each of its chores.
+CHORES = {
+    chore_records.EXPIRE: 3600.0,
+    # Where days are equal their entries are not looked at.
+    chore_records.RECONCILE_INDEX: 3600.0,
+    chore_records.REMOVE_FILES: 86_400.0,
+    chore_records.RETIRE_ENTRIES: 3600.0,
+    chore_records.RENEW_TEXTS: 3600.0,
+    chore_records.COUNT_WORDS: 86_400.0,
+    chore_records.MINE_GLOSSARY: 86_400.0,
+}
+
+
+def sweep_due_work(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for what nobody works on, at most two messages per worker process."""
+    late = due_work.overdue(conn, grace_seconds=SWEEP_GRACE_SECONDS)
+    if not late:
+        return
+    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    try:
+        _nudge(app, late, alive)
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("sweep_without_broker", technical=exc.technical)
+
+
+def put_aside_spent(
+    conn: Connection[TupleRow], settings: Settings, facility: Callable[[], Facility]
+) -> None:
+    """Put aside what no worker survives; their leases are over."""
+
+    def put(
+        conn: Connection[TupleRow], claim: Claim, error: LogchordError, _: Budget
+    ) -> bool | None:
+        return failed_work.put_aside(conn, claim, error, settings, facility)
+
+    for claim in quarantine.put_aside_spent(conn, budget(settings), put=put):
+        log.warning(
+            "entry_put_aside",
+            entry_id=str(claim.entry_id),
+            stage=claim.stage,
+            attempts=claim.attempts,
+            code=WorkerLostError.code,
+        )
+
+
+def _nudge(app: Any, late: list[str], alive: list[live_processes.Process]) -> None:
+    queue_of = {stage: broker.QUEUE_OF[broker.task_of(stage)[0]] for stage in late}
+    room = _room(app, set(queue_of.values()), alive)
+    # In turn and in no fixed order: a stage that nobody can work on, such as that of
+    # an older model, must not take the room of those it shares a queue with.
+    shuffled = random.sample(late, len(late))
+    for stage in shuffled * broker.NUDGES_PER_PROCESS:
+        if room[queue_of[stage]] > 0:
+            broker.send_nudge(app, stage)
+            room[queue_of[stage]] -= 1
+
+
+def _room(
+    app: Any, queues: set[str], alive: list[live_processes.Process]
+) -> dict[str, int]:
+    """Return how many nudges more each queue may hold: two for each process of it."""
+    return {
+        name: broker.NUDGES_PER_PROCESS
+        * max(1, sum(name in one.queues for one in alive))
+        - length
+        for name, length in broker.waiting(app, sorted(queues)).items()
+    }
+
+
+def arrange_chores(conn: Connection[TupleRow]) -> None:
+    """See that every chore of this release has its row in the schedule."""
+    for kind, every_seconds in sorted(CHORES.items()):
+        schedule.arrange(conn, schedule.INSTALLATION, kind, every_seconds)
+
+
+def renew_at_once(conn: Connection[TupleRow], facility: Facility) -> None:
+    """Have entries read anew now, not within the hour, where the file has changed.
+
+    Until they are due, no answer can say that they may be found by older terms.
+    """
+    last = chore_records.last_done(conn, chore_records.RENEW_TEXTS)
+    by = (last.result or {}).get(reanalyse.READ_BY) if last else None
+    if by is None or by == reanalyse.read_by(facility):
+        return
+    kind = chore_records.RENEW_TEXTS
+    every = CHORES[kind]
+    schedule.bring_forward(conn, schedule.INSTALLATION, kind, every_seconds=every)
+
+
+def schedule_chores(conn: Connection[TupleRow]) -> None:
+    """Make a row of each chore whose time has come, and say when it comes next."""
+    for kind in CHORES.keys() & set(schedule.due(conn, schedule.INSTALLATION)):
+        # One commit: a death leaves the run as due as it was, never done twice.
+        with conn.transaction():
+            run = schedule.take(conn, schedule.INSTALLATION, kind)
+            if run is not None:
+                chore_records.open_chore(conn, kind)
+                schedule.finish(conn, run)
+
+
+def nudge_chores(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the chores nobody works on, at most two messages per worker process."""
+    for kind in chore_records.fail_lost(conn):
+        log.error("chore_failed", kind=kind, code=WorkerLostError.code)
+    # A kind of another release is left to that one's workers.
+    late = [
+        one
+        for one in chore_records.overdue(conn)
+        if broker.chore_task(one[0]) in broker.QUEUE_OF
+    ]
+    if not late:
+        return
+    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    try:
+        room = _room(app, {CHORES_QUEUE}, alive)[CHORES_QUEUE]
+        for kind, maintenance_id in random.sample(late, len(late))[: max(0, room)]:
+            broker.send_chore(app, kind, maintenance_id)
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("chores_without_broker", technical=exc.technical)
+
+
+def nudge_sources(conn: Connection[TupleRow], app: Any) -> None:
+    """Nudge for the runs of sources that are due, the healthy ones first."""
+    late = schedule.due_of_sources(conn)
+    if not late:
+        return
+    alive = [one for one in live_processes.listing(conn) if not one.stale]
+    queue_of = {run.kind: broker.QUEUE_OF[broker.run_task(run.kind)] for run in late}
+    try:
+        room = _room(app, set(queue_of.values()), alive)
+        for run in late:
+            if room[queue_of[run.kind]] > 0:
+                broker.send_run(app, run.source, run.kind)
+                room[queue_of[run.kind]] -= 1
+    except CapacityError as exc:
+        # The rows stay due; the next turn tries again.
+        log.warning("sources_without_broker", technical=exc.technical)
+
+
+def arrange_sources(conn: Connection[TupleRow], settings: Settings) -> None:
+    """Bring the rows of sources to what the configuration says."""
+    with conn.transaction():
+        result = sync_config.arrange(conn, settings)
+    for name, error in result.invalid.items():
+        log.error("source_invalid", source=name, message=error.message)
+
+
+def end_overdue_jobs(conn: Connection[TupleRow], client: redis.Redis) -> None:
+    """End the jobs that nobody has ended in time, and count them."""
+    for one in close_job.finish_overdue_jobs(conn, client):
+        worker_metrics.job_ended(one.state)
+        for name in one.unheard:
+            worker_metrics.branch_done(name, "timeout", one.deadline_seconds)
+
+
+def loops(settings: Settings) -> list[Loop]:
+    """Return every duty of upkeep."""
+    url = database_url(settings)
+    app = broker.make_app(settings)
+    # Tried twice, it must leave a job the time to end within 5 s of its deadline.
+    client = broker.jobs_redis(settings, timeout_seconds=1.0)
+
+    @functools.cache
+    def facility() -> Facility:
+        # Nobody's fault here: whoever reads texts refuses to without the file.
+        path, zone = settings.analyser.facility_file, settings.facility_timezone
+        try:
+            return load_facility(path, zone)
+        except ConfigurationError as exc:
+            log.warning("facility_not_read", code=exc.error_code)
+            return PLAIN
+
+    def sweep(conn: Connection[TupleRow]) -> None:
+        put_aside_spent(conn, settings, facility)
+        sweep_due_work(conn, app)
+
+    def finish(conn: Connection[TupleRow]) -> None:
+        end_overdue_jobs(conn, client)
+
+    listeners = Listeners(settings)
+
+    def schedule_due(conn: Connection[TupleRow]) -> None:
+        schedule_chores(conn)
+        listeners.turn(conn)
+        nudge_chores(conn, app)
+        nudge_sources(conn, app)
+
+    def arrange(conn: Connection[TupleRow]) -> None:
+        # Whoever had the lock until now listens no more than we did.
+        listeners.stop()
+        arrange_chores(conn)
+        renew_at_once(conn, facility())
+        arrange_sources(conn, settings)
+
+    def keep(conn: Connection[TupleRow]) -> None:
+        # No chore: a search must have its partition where no worker of chores runs,
+        # and whatever the broker does.
+        partitions.keep(conn, retention_hours=settings.job_retention_hours)
+        # Nor this: a busy minute writes as many rows as an hour's chore should find.
+        quarantine_budget.forget(conn)
+
+    duties = [
+        Loop(url, "sweeper", settings.work.sweep_seconds, sweep),
+        Loop(url, "finisher", FINISH_SECONDS, finish),
+        Loop(url, "scheduler", SCHEDULE_SECONDS, schedule_due, before=arrange),
+        Loop(url, "retention", RETENTION_SECONDS, keep),
+    ]
+    # Without an address it has no index to keep; its other duties go on.
+    engine = make_client(settings) if settings.opensearch_url is not None else None
+    if engine is not None:
+        pool = make_pool(url, application="upkeep index", size=1)
+
+        def open_index(_: Connection[TupleRow]) -> LogchordError | None:
+            return keep_index(engine, settings.opensearch_index, pool)
+
+        duties.append(Loop(url, "index", INDEX_SECONDS, open_index))
+    return duties
+
+
+def keep_index(engine: OpenSearch, base: str, pool: Pool) -> LogchordError | None:
+    """Make the index that is not there, and take back a rebuild that was given up.
+
+    Without it every search would be degraded until the next entry comes in. Returns
+    why it could not look, which is how operators learn that OpenSearch is away.
+    """
+    try:
+        fill_index.ensure_filled(engine, base, pool)
+        fill_index.catch_up(pool)
+        tidy_indices.tidy(engine, base, pool)
+    except OpenSearchError as exc:
+        # It may just be starting; the next turn looks again.
+        log.info("index_not_looked_at", code=exc.error_code)
+        return exc
+    return None
+
+
+def main(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT."""
+    logs.configure("upkeep", settings.log_level)
+    ended = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    reporter = Reporter(
+        database_url(settings),
+        Identity("upkeep", [], os.getpid(), socket.gethostname(), VERSION),
+    )
+    reporter.start()
+    running = loops(settings)
+    for loop in running:
+        loop.thread.start()
+    log.info("upkeep_ready", metrics_port=worker_metrics.served(settings.metrics_port))
+    ended.wait()
+    for loop in running:
+        loop.stop.set()
+    for loop in running:
+        loop.thread.join(timeout=10)
+    reporter.stop()
+
+
+if __name__ == "__main__":
+    main(Settings.load(os.environ))
