@@ -41,8 +41,8 @@ faults: setup ## Ten fault experiments, of the default suite too, with 200 entri
 
 faults-all: setup ## Every fault experiment, the slow ones too, with 1,000 entries each, and the model of the product
 	@LOGCHORD_TEST_FAULTS_ALL=1 TEST_LANES=$${TEST_LANES:-2} .ci/test -m 'slow or not slow' tests/faults \
-	  tests/integration/test_admission_http.py \
-	  tests/integration/test_product_model.py::test_the_product_is_what_a_small_memory_says_after_two_hundred_long_runs
+	  tests/integration/api/test_admission_http.py \
+	  tests/integration/house/test_product_model.py::test_the_product_is_what_a_small_memory_says_after_two_hundred_long_runs
 
 soak: setup ## Half an hour of work with a fault every 20 s (SOAK_MINUTES, SOAK_SEED)
 	@CI=1 .ci/test -s -p no:randomly --junit-xml=test-results/soak.xml tests/faults/soak.py

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = (
-    "tests.lanes",
-    "tests.open_sockets",
-    "tests.fix_servers",
-    "tests.fix_system",
-    "tests.fix_api",
-    "tests.fix_workers",
-    "tests.faults.fix_ledger",
-    "tests.faults.fix_own_servers",
-    "tests.faults.fix_watched",
-    "tests.faults.fix_proxy",
-    "tests.integration.fix_asking",
-    "tests.integration.fix_celery",
-    "tests.integration.fix_engines",
-    "tests.integration.fix_jobs_redis",
-    "tests.integration.fix_sources",
-    "tests.integration.fix_vectors",
+    "tests.support.lanes",
+    "tests.support.open_sockets",
+    "tests.support.fixtures.servers",
+    "tests.support.fixtures.system",
+    "tests.support.fixtures.api",
+    "tests.support.fixtures.workers",
+    "tests.support.fixtures.fault_ledger",
+    "tests.support.fixtures.own_servers",
+    "tests.support.fixtures.watched",
+    "tests.support.fixtures.fault_proxy",
+    "tests.support.fixtures.asking",
+    "tests.support.fixtures.celery",
+    "tests.support.fixtures.engines",
+    "tests.support.fixtures.jobs_redis",
+    "tests.support.fixtures.sources",
+    "tests.support.fixtures.vectors",
 )
 
 # How long a generated case takes says only how busy the machine is.

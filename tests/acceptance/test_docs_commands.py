@@ -12,8 +12,8 @@ from typing import NamedTuple
 import pytest
 
 from local import sample
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(

@@ -15,8 +15,8 @@ import psycopg
 import pytest
 
 from tests.contract.stubs.olog import OlogStub
-from tests.fix_system import BIN, System
-from tests.waiting import until
+from tests.support.fixtures.system import BIN, System
+from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
 EXCERPTS = Path(__file__).parent / "logbooks"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 
 
 def search(client, query, mode="hybrid", **fields):

@@ -13,7 +13,7 @@ import pytest
 from psycopg import sql
 
 from local.server import Server
-from tests.fix_servers import create_database, drop_database, of_database
+from tests.support.fixtures.servers import create_database, drop_database, of_database
 from workers.adapters.kit.stub import Stub
 from workers.adapters.kit.subject import Subject, registered
 

@@ -12,7 +12,7 @@ import pytest
 from shared.entries.draft import KINDS
 from tests.contract import corpus
 from tests.contract.corpus import Row
-from tests.fix_system import System
+from tests.support.fixtures.system import System
 
 JSON = {"Content-Type": "application/json"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.fix_system import BIN, System
+from tests.support.fixtures.system import BIN, System
 
 SEED = 20260302
 # A default run has so many of each route and identity; a release has 200.

@@ -21,7 +21,7 @@ from tests.contract.stubs.web_socket import (
     ServerSocket,
     accept,
 )
-from tests.waiting import until
+from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 from workers.adapters.olog.olog import Olog, OlogArgs
 

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from tests.contract.outside import installed_package
-from tests.fix_system import Factory, System
-from tests.waiting import until
+from tests.support.fixtures.system import Factory, System
+from tests.support.waiting import until
 
 PACKAGE = Path(__file__).parent / "outside_module"
 PINNED, BROKEN = "pinned", "pinned_later"

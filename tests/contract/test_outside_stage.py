@@ -25,7 +25,7 @@ from shared.stages.stage_contract import StageDescriptor
 from shared.work import bulk_turn, chore_records, due_work, quarantine, stage_pauses
 from shared.work.quarantine import Which
 from tests.contract.outside import installed_package
-from tests.waiting import until
+from tests.support.waiting import until
 from workers.runtime.context import Context
 from workers.tasks import chores
 from workers.tasks.enhance import extract_metadata

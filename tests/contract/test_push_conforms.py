@@ -17,7 +17,7 @@ import httpx
 import psycopg
 import pytest
 
-from tests.fix_system import System
+from tests.support.fixtures.system import System
 from workers.adapters.kit.reading import summer_time_nights
 from workers.adapters.kit.stored import Stock
 

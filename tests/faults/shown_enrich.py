@@ -26,15 +26,16 @@ from local.place import Place
 from local.server import free_port
 from shared.embedding.models.encoders import DEFAULT_MODEL
 from shared.search.query.modes import MODES
-from tests.faults import counting, shown_logbook
-from tests.faults.asking import Searching, has_ended
-from tests.faults.fix_ledger import Line
-from tests.faults.fix_own_servers import own_home
-from tests.faults.ledger import Ledger
-from tests.faults.shown_logbook import Filling
-from tests.fix_servers import Reap
-from tests.fix_system import ROOT, Factory, System
-from tests.waiting import until
+from tests.support.faults import shown_logbook
+from tests.support.faults.asking import Searching, has_ended
+from tests.support.faults.measures import counting
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.shown_logbook import Filling
+from tests.support.fixtures.fault_ledger import Line
+from tests.support.fixtures.own_servers import own_home
+from tests.support.fixtures.servers import Reap
+from tests.support.fixtures.system import ROOT, Factory, System
+from tests.support.waiting import until
 
 ENTRIES = int(os.environ.get("SHOWN_ENTRIES") or "100000")
 # Of the real texts at hand, at most.

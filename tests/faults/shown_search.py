@@ -22,9 +22,9 @@ from shared.embedding.models.encoders import load_encoder
 from shared.opensearch.client import make_client
 from shared.postgres.pool import make_pool
 from shared.settings.settings import Settings
-from tests.faults.fix_proxy import Proxy
-from tests.fix_system import BIN, SOURCES, Factory, System
-from tests.waiting import until
+from tests.support.fixtures.fault_proxy import Proxy
+from tests.support.fixtures.system import BIN, SOURCES, Factory, System
+from tests.support.waiting import until
 
 ENTRIES = int(os.environ.get("SHOWN_ENTRIES") or "100000")
 # More than is done while it is shown.

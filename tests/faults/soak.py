@@ -19,14 +19,14 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from tests.faults import counting
-from tests.faults.faults import Fault, Site
-from tests.faults.fix_ledger import Line
-from tests.faults.ledger import Ledger, p95
-from tests.faults.soak_load import Load, Told
-from tests.faults.soak_memory import Memory
-from tests.fix_system import CORE, ROOT, System
-from tests.waiting import until
+from tests.support.faults.injected.faults import Fault, Site
+from tests.support.faults.measures import counting
+from tests.support.faults.measures.ledger import Ledger, p95
+from tests.support.faults.soak_load import Load, Told
+from tests.support.faults.soak_memory import Memory
+from tests.support.fixtures.fault_ledger import Line
+from tests.support.fixtures.system import CORE, ROOT, System
+from tests.support.waiting import until
 
 MINUTES = float(os.environ.get("SOAK_MINUTES") or "30")
 SEED = int(os.environ.get("SOAK_SEED") or random.SystemRandom().randrange(10**8))

@@ -14,12 +14,12 @@ import psycopg
 import pytest
 
 from shared.messaging.broker import NUDGES_PER_PROCESS
-from tests.faults.ledger import Ledger, p95
-from tests.faults.queues import Queues, entry_ids
-from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, N
 from tests.faults.test_poison import seconds
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger, p95
+from tests.support.faults.measures.queues import Queues, entry_ids
+from tests.support.faults.measures.size import EVERY_STAGE, FULL, QUICK_VECTORS, N
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 # Two children do twenty entries a second; twenty times as many are posted.
 CHILDREN, WAIT_SECONDS = 2, 0.1

@@ -11,11 +11,11 @@ import pytest
 import redis
 
 from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
-from tests.faults.bad_messages import MARK, Writer
-from tests.faults.ledger import Ledger
-from tests.faults.peak import peak_mib
-from tests.faults.size import QUICK_VECTORS, SEED, N, times
-from tests.waiting import until
+from tests.support.faults.injected.bad_messages import MARK, Writer
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.peak import peak_mib
+from tests.support.faults.measures.size import QUICK_VECTORS, SEED, N, times
+from tests.support.waiting import until
 
 FLOOD = 1000
 LARGE_BYTES = 50_000_000

@@ -15,11 +15,11 @@ import httpx
 import pytest
 import redis
 
-from tests.faults import size
-from tests.faults.fix_proxy import MakeProxy, Proxy
-from tests.faults.ledger import Ledger, Posting
-from tests.fix_system import Factory, System
-from tests.waiting import until
+from tests.support.faults.measures import size
+from tests.support.faults.measures.ledger import Ledger, Posting
+from tests.support.fixtures.fault_proxy import MakeProxy, Proxy
+from tests.support.fixtures.system import Factory, System
+from tests.support.waiting import until
 
 WORKERS = ("enhance", "embed")
 QUEUES = ("enhance.metadata", "enhance.embed")

@@ -18,12 +18,18 @@ import pytest
 from local.opensearch import QUICK_START, EmbeddedOpenSearch
 from local.server import free_port
 from shared.opensearch import mapping
-from tests.faults.fix_own_servers import own_home, start_again
-from tests.faults.ledger import Ledger, words
-from tests.faults.posters import Posters
-from tests.faults.refusing import refusing
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SEED, N, times
-from tests.fix_system import System
+from tests.support.faults.injected.refusing import refusing
+from tests.support.faults.measures.ledger import Ledger, words
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SEED,
+    N,
+    times,
+)
+from tests.support.faults.posters import Posters
+from tests.support.fixtures.own_servers import own_home, start_again
+from tests.support.fixtures.system import System
 
 TOO_BUSY = (429, "rejected_execution_exception")
 UNREADABLE = (400, "mapper_parsing_exception")

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from tests.faults.ledger import Ledger
-from tests.faults.size import QUICK_VECTORS, N
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS, N
+from tests.support.waiting import until
 
 HOURS = 3600
 # So long that something is in hand when that clock jumps.

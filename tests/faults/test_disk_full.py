@@ -20,12 +20,12 @@ from local import service_user
 from local.postgres import EmbeddedPostgres
 from local.server import Place, free_port
 from shared import migrations
-from tests.faults.fix_own_servers import own_home, start_again
-from tests.faults.ledger import Ledger
-from tests.faults.posters import Posters
-from tests.faults.size import QUICK_VECTORS, N
-from tests.fix_servers import Reap
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS, N
+from tests.support.faults.posters import Posters
+from tests.support.fixtures.own_servers import own_home, start_again
+from tests.support.fixtures.servers import Reap
+from tests.support.waiting import until
 
 # The server refuses to start with less than 200 MB; the rest is filled up.
 DISK_MEGABYTES = 320

@@ -11,11 +11,11 @@ import psycopg
 import pytest
 
 from shared.messaging import broker
-from tests.faults.ledger import Ledger
-from tests.faults.queues import WORK, Queues, entry_ids, task_id
-from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, SEED, N
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.queues import WORK, Queues, entry_ids, task_id
+from tests.support.faults.measures.size import EVERY_STAGE, FULL, QUICK_VECTORS, SEED, N
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 COPIES = 3
 BACKLOG = 100_000 if FULL else 20_000

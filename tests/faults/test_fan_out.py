@@ -20,11 +20,11 @@ import redis
 
 from shared.messaging import broker
 from shared.settings.settings import Settings
-from tests.faults.checkpoints import Orders
-from tests.faults.queues import Queues
-from tests.faults.size import QUICK_VECTORS, SEED, times
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.injected.checkpoints import Orders
+from tests.support.faults.measures.queues import Queues
+from tests.support.faults.measures.size import QUICK_VECTORS, SEED, times
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(600)]
 

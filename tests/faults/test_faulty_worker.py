@@ -8,10 +8,10 @@ import sys
 import psycopg
 import pytest
 
-from tests.faults.checkpoints import Orders
-from tests.faults.size import QUICK_VECTORS, SHORT_LEASE
-from tests.fix_system import ROOT
-from tests.waiting import until
+from tests.support.faults.injected.checkpoints import Orders
+from tests.support.faults.measures.size import QUICK_VECTORS, SHORT_LEASE
+from tests.support.fixtures.system import ROOT
+from tests.support.waiting import until
 
 CLOCK = """
 import sys

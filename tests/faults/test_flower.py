@@ -9,11 +9,11 @@ import pytest
 
 from local import secrets
 from shared.settings.settings import Settings
-from tests.faults.fix_ledger import Line
-from tests.faults.ledger import Ledger
-from tests.faults.size import QUICK_VECTORS, N
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS, N
+from tests.support.fixtures.fault_ledger import Line
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 MAX_TASKS = 10
 # What is only a matter of how busy the machine was.

@@ -9,9 +9,9 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from tests.faults.ledger import Ledger
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, times
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import EVERY_STAGE, QUICK_VECTORS, times
+from tests.support.waiting import until
 
 # A whole batch is nearly the ten seconds that it may take.
 SLOWLY = {

@@ -10,12 +10,17 @@ import psycopg
 import pytest
 
 from shared.messaging.broker import task_of
-from tests.faults.ledger import Ledger, p95
-from tests.faults.restarting import started_again
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
 from tests.faults.test_poison import is_plainly_there, seconds
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.injected.restarting import started_again
+from tests.support.faults.measures.ledger import Ledger, p95
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    N,
+)
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 LATE_SECONDS = 2.0
 MAX_STRIKES = 3

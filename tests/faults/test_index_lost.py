@@ -12,13 +12,18 @@ import psycopg
 import pytest
 
 from shared.opensearch import mapping, rebuild
-from tests.faults.asking import Searching, has_ended
-from tests.faults.checkpoints import Orders
-from tests.faults.ledger import Ledger
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
 from tests.faults.test_opensearch_away import ask, fill, healthy
-from tests.fix_system import CORE, System
-from tests.waiting import until
+from tests.support.faults.asking import Searching, has_ended
+from tests.support.faults.injected.checkpoints import Orders
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    N,
+)
+from tests.support.fixtures.system import CORE, System
+from tests.support.waiting import until
 
 BLOCKED_SECONDS = 15.0
 FULL_DISK = "index.blocks.read_only_allow_delete"

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 
 from local.server import Server
-from tests.faults.fix_watched import WatchedPostgres
-from tests.fix_system import System
-from tests.integration import injections
-from tests.integration.injections import BY_POSTGRES, FILTERS, STRINGS, found
-from tests.waiting import until
+from tests.support import injections
+from tests.support.fixtures.system import System
+from tests.support.fixtures.watched import WatchedPostgres
+from tests.support.injections import BY_POSTGRES, FILTERS, STRINGS, found
+from tests.support.waiting import until
 
 # It measures nothing: it may take minutes beside what waits for minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(900)]

@@ -14,9 +14,9 @@ from typing import Any, LiteralString
 import psycopg
 import pytest
 
-from tests.faults.peaks import Peaks
-from tests.fix_system import BIN
-from tests.waiting import until
+from tests.support.faults.measures.peaks import Peaks
+from tests.support.fixtures.system import BIN
+from tests.support.waiting import until
 
 NAME = "exports"
 GIGABYTE = 1_000_000_000

@@ -17,8 +17,8 @@ import pytest
 from shared.embedding.vectors.chunks import MAX_CHUNKS
 from shared.opensearch import mapping
 from tests.contract.stubs.generic_rest import RestStub
-from tests.fix_system import Factory, System
-from tests.waiting import until
+from tests.support.fixtures.system import Factory, System
+from tests.support.waiting import until
 from workers.adapters.kit.stub import StubEntry
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]

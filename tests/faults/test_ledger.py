@@ -15,7 +15,7 @@ from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.settings.settings import Settings
 from shared.work import due_work
-from tests.faults import counting
+from tests.support.faults.measures import counting
 
 STAGES = ("metadata",)
 

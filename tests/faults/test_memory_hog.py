@@ -7,10 +7,15 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from tests.faults.ledger import Ledger
-from tests.faults.peaks import Peaks
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, times
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.peaks import Peaks
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    times,
+)
+from tests.support.waiting import until
 
 LIMIT_BYTES = 512 * 1024 * 1024
 POISONS = [

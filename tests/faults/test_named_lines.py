@@ -17,12 +17,18 @@ import httpx
 import psycopg
 import pytest
 
-from tests.faults.checkpoints import Orders
-from tests.faults.fix_ledger import Line
-from tests.faults.ledger import Ledger
-from tests.faults.size import EVERY_STAGE, FULL, QUICK_VECTORS, SHORT_LEASE, N
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.injected.checkpoints import Orders
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    FULL,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    N,
+)
+from tests.support.fixtures.fault_ledger import Line
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 TASK_OF = {
     "metadata": "enhance.extract_metadata",

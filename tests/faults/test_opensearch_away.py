@@ -13,12 +13,12 @@ import httpx
 import psycopg
 import pytest
 
-from tests.faults.fix_proxy import Proxy
-from tests.faults.ledger import Ledger, p95
-from tests.faults.posters import Posters
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, N
-from tests.fix_system import CORE, System
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger, p95
+from tests.support.faults.measures.size import EVERY_STAGE, QUICK_VECTORS, N
+from tests.support.faults.posters import Posters
+from tests.support.fixtures.fault_proxy import Proxy
+from tests.support.fixtures.system import CORE, System
+from tests.support.waiting import until
 
 AWAY_SECONDS, SLOW_SECONDS = 20.0, 10.0
 DEADLINE_SECONDS, LATE_SECONDS = 1.5, 1.0

@@ -8,12 +8,17 @@ import psycopg
 import pytest
 
 from shared.messaging.broker import embed_stage
-from tests.faults import counting
-from tests.faults.ledger import Ledger, p95
-from tests.faults.restarting import started_again
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.injected.restarting import started_again
+from tests.support.faults.measures import counting
+from tests.support.faults.measures.ledger import Ledger, p95
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    N,
+)
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 BROKEN = {"word": "", "where": "embed", "does": "raise"}
 BUDGET_IN_ROW = 25

@@ -9,11 +9,11 @@ from typing import LiteralString
 import psycopg
 import pytest
 
-from tests.faults.crashing import crash_while_posting
-from tests.faults.ledger import Ledger
-from tests.faults.posters import Posters, Request
-from tests.faults.size import QUICK_VECTORS, N, times
-from tests.waiting import until
+from tests.support.faults.injected.crashing import crash_while_posting
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS, N, times
+from tests.support.faults.posters import Posters, Request
+from tests.support.waiting import until
 
 CRASHES = times(2, 5)
 DOWN_SECONDS = 3

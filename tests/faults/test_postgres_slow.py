@@ -11,10 +11,10 @@ import httpx
 import psycopg
 import pytest
 
-from tests.faults.ledger import Ledger
-from tests.faults.posters import Posters, Request
-from tests.faults.size import QUICK_VECTORS
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS
+from tests.support.faults.posters import Posters, Request
+from tests.support.waiting import until
 
 SLOW_SECONDS = 10.0
 DELAY_SECONDS = 2.0

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.fix_proxy import MakeProxy, Proxy
-from tests.waiting import until
+from tests.support.fixtures.fault_proxy import MakeProxy, Proxy
+from tests.support.waiting import until
 
 PATIENCE_SECONDS = 5.0
 # What certainly has arrived by then on loopback, where nothing holds it back.

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 import redis
 
-from tests.faults import emptying
-from tests.faults.crashing import crash_while_posting
-from tests.faults.ledger import Ledger
-from tests.faults.queues import WORK, Queues
-from tests.faults.searching import FAULT_INJECTION
-from tests.faults.size import QUICK_VECTORS, N
-from tests.waiting import until
+from tests.support.faults.injected import emptying
+from tests.support.faults.injected.crashing import crash_while_posting
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.queues import WORK, Queues
+from tests.support.faults.measures.size import QUICK_VECTORS, N
+from tests.support.faults.searching import FAULT_INJECTION
+from tests.support.waiting import until
 
 FLUSHES = 3
 RESTARTS = 5

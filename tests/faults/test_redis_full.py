@@ -10,10 +10,10 @@ import time
 import pytest
 import redis
 
-from tests.faults.ledger import Ledger
-from tests.faults.posters import Posters
-from tests.faults.size import QUICK_VECTORS
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS
+from tests.support.faults.posters import Posters
+from tests.support.waiting import until
 
 POSTS = 5000
 FULL_BYTES = 20_000_000

@@ -9,11 +9,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.faults.asking import Searching, has_ended
-from tests.faults.ledger import Ledger
-from tests.faults.size import QUICK_VECTORS, SHORT_LEASE, N, times
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.asking import Searching, has_ended
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import QUICK_VECTORS, SHORT_LEASE, N, times
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 OLD, NEW = QUICK_VECTORS["EMBEDDING_MODEL"], "hashing-128"
 SLOWLY = {"word": "", "where": "embed", "does": "wait", "seconds": 0.02}

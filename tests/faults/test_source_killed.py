@@ -16,12 +16,12 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.faults.busy_elog import BusyElog
-from tests.faults.fix_ledger import Line, record
-from tests.faults.size import SEED
-from tests.faults.source_log import SourceLog
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults.busy_elog import BusyElog
+from tests.support.faults.measures.size import SEED
+from tests.support.faults.measures.source_log import SourceLog
+from tests.support.fixtures.fault_ledger import Line, record
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 MESSAGES = 20_000
 EDITS, DELETIONS, ADDITIONS, KILLS = 500, 200, 150, 50

@@ -11,12 +11,17 @@ import pytest
 from shared.opensearch import mapping
 from shared.work import chore_records
 from shared.work.chore_records import RECONCILE_INDEX, Maintenance
-from tests.faults.checkpoints import Orders
-from tests.faults.counting import indexed
-from tests.faults.ledger import Ledger
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, SHORT_LEASE, N
-from tests.fix_system import CORE, System
-from tests.waiting import until
+from tests.support.faults.injected.checkpoints import Orders
+from tests.support.faults.measures.counting import indexed
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import (
+    EVERY_STAGE,
+    QUICK_VECTORS,
+    SHORT_LEASE,
+    N,
+)
+from tests.support.fixtures.system import CORE, System
+from tests.support.waiting import until
 
 # So many are deleted, and so many of those long ago.
 DELETED, PAST = N // 4, N // 8

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 import pytest
 
-from tests.faults import lags
-from tests.faults.ledger import Ledger
-from tests.faults.size import SEED, N, times
-from tests.faults.source_polls import SourcePolls
-from tests.faults.standing_by import TwoOfUpkeep
-from tests.faults.upstreams import Upstreams, Writer
-from tests.waiting import until
+from tests.support.faults.measures import lags
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.size import SEED, N, times
+from tests.support.faults.source_polls import SourcePolls
+from tests.support.faults.standing_by import TwoOfUpkeep
+from tests.support.faults.upstreams import Upstreams, Writer
+from tests.support.waiting import until
 
 SOURCES = 4
 KILLS = times(3, 8)

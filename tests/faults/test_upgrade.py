@@ -16,15 +16,15 @@ import psycopg
 import pytest
 
 from shared.version import VERSION
-from tests.faults import previous
-from tests.faults.bad_messages import Writer, body
-from tests.faults.ledger import Ledger, Posting
-from tests.faults.previous import Release
-from tests.faults.queues import Queues
-from tests.faults.size import QUICK_VECTORS
-from tests.fix_servers import create_database, drop_database, of_database
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.faults import previous
+from tests.support.faults.injected.bad_messages import Writer, body
+from tests.support.faults.measures.ledger import Ledger, Posting
+from tests.support.faults.measures.queues import Queues
+from tests.support.faults.measures.size import QUICK_VECTORS
+from tests.support.faults.previous import Release
+from tests.support.fixtures.servers import create_database, drop_database, of_database
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 WORKERS = ("search", "enhance", "embed", "chores", "upkeep")
 # As many as the experiment is specified with, however large the others are.

@@ -13,12 +13,12 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from tests.faults import emptying
-from tests.faults.searching import FAULT_INJECTION
-from tests.faults.size import QUICK_VECTORS
-from tests.faults.standing_by import TwoOfUpkeep
-from tests.fix_system import ROOT, System
-from tests.waiting import until
+from tests.support.faults.injected import emptying
+from tests.support.faults.measures.size import QUICK_VECTORS
+from tests.support.faults.searching import FAULT_INJECTION
+from tests.support.faults.standing_by import TwoOfUpkeep
+from tests.support.fixtures.system import ROOT, System
+from tests.support.waiting import until
 
 TURNS = 3
 # How soon what is due is nudged again: after the start, or the standby's taking over.

@@ -13,16 +13,16 @@ import psutil
 import psycopg
 import pytest
 
-from tests.certificates import make_certificate
-from tests.faults import lags
-from tests.faults.lags import Lag
-from tests.faults.ledger import Ledger
-from tests.faults.peak import peak_mib
-from tests.faults.size import SEED, N
-from tests.faults.source_polls import SourcePolls
-from tests.faults.upstreams import Logbook, Trouble, Upstreams, Writer
-from tests.fix_system import System
-from tests.waiting import until
+from tests.support.certificates import make_certificate
+from tests.support.faults.measures import lags
+from tests.support.faults.measures.lags import Lag
+from tests.support.faults.measures.ledger import Ledger
+from tests.support.faults.measures.peak import peak_mib
+from tests.support.faults.measures.size import SEED, N
+from tests.support.faults.source_polls import SourcePolls
+from tests.support.faults.upstreams import Logbook, Trouble, Upstreams, Writer
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
 
 GOOD = 13
 # How long entries are written with all well, and again beside those that are not.

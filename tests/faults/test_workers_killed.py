@@ -14,9 +14,9 @@ import psutil
 import psycopg
 import pytest
 
-from tests.faults.ledger import Ledger, Rows
-from tests.faults.size import EVERY_STAGE, QUICK_VECTORS, N, times
-from tests.waiting import until
+from tests.support.faults.measures.ledger import Ledger, Rows
+from tests.support.faults.measures.size import EVERY_STAGE, QUICK_VECTORS, N, times
+from tests.support.waiting import until
 
 STAGES = {"enhance": ("metadata",), "embed": ("embed:",)}
 # Long enough to be met at work, short enough to keep up with what is posted.

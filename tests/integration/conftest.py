@@ -19,6 +19,7 @@ def _bulk_work_rests_so_long(
 ) -> None:
     """Let bulk work run beside live work of a moment ago, of this test or the last.
 
-    The turn belongs to the process; `tests/unit/test_turn.py` proves how it rests.
+    The turn belongs to the process; `tests/unit/work/test_bulk_turn.py` proves how it
+    rests.
     """
     monkeypatch.setattr(bulk_turn, "RESTS", bulk_rests)

@@ -1,0 +1,367 @@
+"""`logchord source add`: an address becomes a source in the configuration file."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import ssl
+import subprocess
+import sys
+import time
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+import yaml
+
+from api.cli.source import config_file
+from shared.errors import ConfigurationError
+from tests.contract.stubs.elog_http import ElogServerStub
+from tests.contract.stubs.olog import OlogStub
+from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.support.certificates import make_certificate
+from workers.adapters.kit.stub import StubEntry
+
+BIN = Path(sys.executable).parent
+
+
+@pytest.fixture
+def olog():
+    with closing(OlogStub()) as stub:
+        time = datetime.now(UTC) - timedelta(days=1)
+        stub.add(StubEntry(7, time, "RF trip", "Cavity 2"))
+        yield stub
+
+
+@pytest.fixture
+def run(tmp_path):
+    environment = {
+        "PATH": os.environ["PATH"],
+        "LOGCHORD_HOME": str(tmp_path / "home"),
+        # Nothing runs there.
+        "LOGCHORD_URL": "http://127.0.0.1:9",
+        "LOGCHORD_API_KEY": "none",
+    }
+
+    def run(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(BIN / "logchord"), "source", "add", *words],
+            env={**environment, **more},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=60,
+        )
+
+    return run
+
+
+def address(stub: OlogStub) -> str:
+    return str(stub.settings()["base_url"])
+
+
+def test_an_olog_is_recognised_checked_and_written_down(run, olog, tmp_path):
+    done = run(address(olog), "--name", "ring")
+
+    assert done.returncode == 0, done.stderr
+    assert "This is Phoebus Olog" in done.stderr
+    assert "RF trip" in done.stderr
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    assert written["sources"]["ring"] == {
+        "adapter": "olog",
+        "base_url": address(olog),
+    }
+    # What a file without sources stood for is not lost by writing one.
+    assert written["sources"]["api"] == {"adapter": "push"}
+
+
+def test_comments_order_and_other_sources_stay_as_they_were(run, olog, tmp_path):
+    before = (
+        "# Ours.\nport: 8100  # not the usual one\n\nsources:\n"
+        "    # What programs send.\n    hall-b:\n        adapter: push\n"
+    )
+    (tmp_path / "logchord.yaml").write_text(before, "utf-8")
+
+    assert run(address(olog), "--name", "ring").returncode == 0
+
+    after = (tmp_path / "logchord.yaml").read_text("utf-8")
+    assert [line for line in after.splitlines() if line in before.splitlines()] == (
+        before.splitlines()
+    )
+    assert set(yaml.safe_load(after)["sources"]) == {"hall-b", "ring"}
+
+
+def test_a_list_of_sources_gets_one_item_more():
+    before = "sources:\n- {name: a, adapter: push}\nport: 8100\n"
+    after = config_file.with_source(before, "b", {"adapter": "olog"}, "")
+    assert yaml.safe_load(after) == {
+        "sources": [
+            {"name": "b", "adapter": "olog"},
+            {"name": "a", "adapter": "push"},
+        ],
+        "port": 8100,
+    }
+
+
+def test_sources_on_one_line_are_not_guessed_at():
+    with pytest.raises(ConfigurationError, match="on one line"):
+        config_file.with_source("sources: {}\n", "b", {"adapter": "olog"}, "")
+
+
+@pytest.fixture
+def behind_a_login():
+    """A search like Olog's, for whoever knows the password."""
+    right = "Basic " + base64.b64encode(b"reader:open sesame").decode()
+
+    def answer(request: StubRequest) -> StubAnswer:
+        if request.headers.get("authorization") != right:
+            return StubAnswer(b"", 401, "text/html")
+        if request.path != "/Olog/logs/search":
+            return StubAnswer(b"", 404, "text/html")
+        return StubAnswer(json.dumps({"hitCount": 0, "logs": []}).encode())
+
+    with closing(StubServer(answer)) as server:
+        yield server
+
+
+@pytest.fixture
+def of_html():
+    """A server of pages; what is asked for by adapters is not among them."""
+
+    def answer(request: StubRequest) -> StubAnswer:
+        status = 200 if request.path == "/" else 404
+        return StubAnswer(b"<html>Welcome</html>", status, "text/html")
+
+    with closing(StubServer(answer)) as server:
+        yield server
+
+
+def test_what_nobody_recognises_is_said_with_whom_was_asked(run, of_html, tmp_path):
+    done = run(of_html.base_url)
+
+    assert done.returncode == 3
+    assert "Asked as:" in done.stderr
+    assert "olog" in done.stderr
+    assert "--adapter" in done.stderr
+    assert not (tmp_path / "logchord.yaml").exists()
+
+
+def test_a_wrong_kind_of_software_is_told_by_what_it_answers(run, of_html):
+    done = run(of_html.base_url, "--adapter", "olog")
+
+    assert done.returncode == 1
+    assert "has nothing at" in done.stderr
+    assert "404" in done.stderr
+    assert "Copy the address from a browser" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("http://no-such-host.invalid/", "'no-such-host.invalid' cannot be looked up"),
+        ("http://127.0.0.1:9/", "Nobody answers at the address"),
+    ],
+)
+def test_an_address_at_which_nobody_is_is_told_once_and_soon(run, where, told):
+    began = time.monotonic()
+    done = run(where)
+
+    assert done.returncode == 3
+    assert done.stderr.count(told) == 1
+    # Of the software nothing is known yet, and nothing is said.
+    assert "Asked as:" not in done.stderr
+    assert time.monotonic() - began < 20
+
+
+def test_a_file_that_is_not_there_is_told_as_that(run, tmp_path):
+    done = run(str(tmp_path / "slip.jsonl"))
+    assert done.returncode == 3
+    assert (
+        done.stderr.strip() == f"There is no file or folder at {tmp_path}/slip.jsonl."
+    )
+
+
+def test_a_login_that_is_missing_or_wrong_is_told_from_each_other(
+    run, behind_a_login, tmp_path
+):
+    missing = run(behind_a_login.base_url)
+    assert missing.returncode == 3
+    assert "wants a login (401" in missing.stderr
+    assert "--user" in missing.stderr
+    login = ("--user", "reader", "--secret", "RING_PASSWORD")
+    for adapter in ((), ("--adapter", "olog")):
+        wrong = run(
+            behind_a_login.base_url, *login, *adapter, RING_PASSWORD="open says me"
+        )
+        assert wrong.returncode in {1, 3}
+        assert "refuses our login (401" in wrong.stderr
+        assert "says me" not in wrong.stdout + wrong.stderr
+    unset = run(behind_a_login.base_url, *login)
+    assert "'RING_PASSWORD' is not there" in unset.stderr
+    assert not (tmp_path / "logchord.yaml").exists()
+
+    right = run(behind_a_login.base_url, *login, RING_PASSWORD="open sesame")
+    assert right.returncode == 0, right.stderr
+    assert "open sesame" not in (tmp_path / "logchord.yaml").read_text("utf-8")
+
+
+def test_a_login_goes_where_its_adapter_looks_for_it(run, tmp_path):
+    with closing(ElogServerStub(user="operator", password="s3cret")) as stub:
+        stub.add(StubEntry(1, datetime.now(UTC) - timedelta(hours=3), "RF", "Trip"))
+        address = str(stub.settings()["base_url"])
+        zone = ("--timezone", "Europe/Zurich", "--logbook", "Operations")
+        login = ("--user", "operator", "--secret", "ELOG_PASSWORD")
+
+        without = run(address, *zone)
+        assert without.returncode == 1
+        assert "asks for a login" in without.stderr
+        assert "--user" in without.stderr
+        done = run(address, *zone, *login, "--name", "elog", ELOG_PASSWORD="s3cret")
+
+    assert done.returncode == 0, done.stderr
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    args = written["sources"]["elog"]["args"]
+    assert (args["user"], args["password"]) == ("operator", "ELOG_PASSWORD")
+    assert "auth" not in written["sources"]["elog"]
+
+
+def test_a_certificate_of_the_facility_is_told_how_to_be_trusted(run, tmp_path):
+    certificate = make_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    empty = StubAnswer(json.dumps({"hitCount": 0, "logs": []}).encode())
+    with closing(StubServer(lambda _: empty)) as server:
+        server.encrypt(context)
+        where = server.base_url.replace("http://127.0.0.1", "https://localhost")
+        refused = run(where)
+        assert refused.returncode == 3
+        assert "has signed the certificate of localhost" in refused.stderr
+        place = where.removeprefix("https://")
+        assert f"openssl s_client -connect {place} </dev/null" in refused.stderr
+        assert not (tmp_path / "logchord.yaml").exists()
+
+        done = run(where, "--ca-file", str(certificate), "--name", "ring")
+
+        assert done.returncode == 0, done.stderr
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    assert written["sources"]["ring"]["ca_file"] == str(certificate)
+
+
+def test_a_zone_that_is_wrong_shows_itself(run, tmp_path):
+    wall = datetime.now(ZoneInfo("Asia/Tokyo")) - timedelta(minutes=5)
+    record = {"id": "1", "timestamp": f"{wall:%Y-%m-%d %H:%M:%S}", "title": "RF trip"}
+    (tmp_path / "log.jsonl").write_text(json.dumps(record) + "\n", "utf-8")
+    log = str(tmp_path / "log.jsonl")
+
+    none = run(log)
+    assert none.returncode == 1
+    assert "has no offset" in none.stderr
+    assert "Say with --timezone" in none.stderr
+    no_zone = run(log, "--timezone", "Asia/Tokio")
+    assert no_zone.returncode == 2
+    assert "'Asia/Tokio' is no time zone" in no_zone.stderr
+    assert not (tmp_path / "logchord.yaml").exists()
+
+    elsewhere = run(log, "--timezone", "Europe/London", "--name", "wrong")
+    assert elsewhere.returncode == 0, elsewhere.stderr
+    assert "h in the future; `timezone` is Europe/London" in elsewhere.stderr
+    right = run(log, "--timezone", "Asia/Tokyo", "--name", "right")
+    assert right.returncode == 0, right.stderr
+    assert "in the future" not in right.stderr
+    assert re.search(rf"{wall:%Y-%m-%d %H:%M} JST \(\d+ min ago\)", right.stderr)
+
+
+def test_a_name_that_is_taken_or_an_address_with_a_login_is_refused(run, olog):
+    assert run(address(olog), "--name", "api").returncode == 2
+    with_login = address(olog).replace("http://", "http://me:secret@")
+    refused = run(with_login)
+    assert refused.returncode == 2
+    assert "secret@" not in refused.stderr
+
+
+SHEET = """BscStartDate,Asset,OriginalShorttext,PMType,Cost
+2004-07-01,A,BUCKET WON'T OPEN,PM01,183.05
+2005-03-20,A,L/H BUCKET CYL LEAKING.,PM01,407.4
+"""
+
+
+def test_a_sheet_is_added_once_it_is_said_which_column_is_which(run, tmp_path):
+    sheet = tmp_path / "orders.csv"
+    sheet.write_text(SHEET, "utf-8")
+
+    refused = run(str(sheet))
+    # Named as it lies in the folder of whoever types, which is no process's own.
+    done = run(
+        *(sheet.name, "--name", "shovels", "--timezone", "Australia/Perth"),
+        *("--map", "text=OriginalShorttext", "--map", "entry_time=BscStartDate"),
+        *("--map", "title=Asset", "--map", "title=PMType"),
+        *("--map", "tags=Type", "--map", "author=Who", "--map", "logbook=Asset"),
+        *("--map", "metadata.type=PMTyp", "--map", "metadata.cost=Cost"),
+    )
+
+    assert refused.returncode == 2
+    assert "BscStartDate, Asset, OriginalShorttext, PMType, Cost" in refused.stderr
+    assert "--map text=PLACE" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert "2005-03-20 00:00 AWST" in done.stderr
+    assert "A PM01" in done.stderr
+    lacking = re.findall(r"none has '(.+)': look at '(.+)' in", done.stderr)
+    assert lacking == [("tags", "Type"), ("author", "Who"), ("metadata.type", "PMTyp")]
+    written = yaml.safe_load((tmp_path / "logchord.yaml").read_text("utf-8"))
+    assert written["sources"]["shovels"] == {
+        "adapter": "generic_csv",
+        "path": str(sheet),
+        "args": {
+            "map": {
+                "text": "OriginalShorttext",
+                "entry_time": "BscStartDate",
+                "title": ["Asset", "PMType"],
+                "tags": "Type",
+                "author": "Who",
+                "logbook": "Asset",
+                "metadata.type": "PMTyp",
+                "metadata.cost": "Cost",
+            }
+        },
+        "timezone": "Australia/Perth",
+    }
+
+
+def test_times_that_are_not_read_by_themselves_are_spelt_out(run, tmp_path):
+    sheet = tmp_path / "orders.csv"
+    sheet.write_text("Opened,Short text\n13/09/2023,Boom hose leaking\n", "utf-8")
+    mapped = ("--map", "text=Short text", "--map", "entry_time=Opened")
+    named = (str(sheet), "--name", "orders", "--timezone", "Australia/Perth", *mapped)
+
+    refused = run(*named)
+    done = run(*named, "--time-format", "%d/%m/%Y")
+
+    assert refused.returncode == 1
+    assert "'13/09/2023' is not a time" in refused.stderr
+    assert "--time-format '%d/%m/%Y'" in refused.stderr
+    assert done.returncode == 0, done.stderr
+    assert "2023-09-13 00:00 AWST" in done.stderr
+
+
+def test_a_map_by_which_nothing_can_be_read_is_not_written_down(run, tmp_path):
+    sheet = tmp_path / "orders.csv"
+    sheet.write_text(SHEET, "utf-8")
+
+    wrong = run(
+        *(str(sheet), "--timezone", "Australia/Perth"),
+        *("--map", "text=OriginalShorttext", "--map", "entry_time=Written"),
+    )
+    unnamed = run(str(sheet), "--timezone", "UTC", "--map", "OriginalShorttext")
+
+    assert wrong.returncode == 1
+    assert "2 could not be read" in wrong.stderr
+    assert "The record tells no time of writing." in wrong.stderr
+    assert "Look at what --map names" in wrong.stderr
+    assert unnamed.returncode == 2
+    assert not (tmp_path / "logchord.yaml").exists()

@@ -1,0 +1,345 @@
+"""`logchord up`, `status`, `doctor`, `logs` and `down`, as typed at a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from local import service_user
+from local.server import free_port
+from local.stack import running_pid
+from shared.settings.settings import Settings
+from tests.support.fixtures.servers import Reap
+from tests.support.waiting import until
+
+BIN = Path(sys.executable).parent
+START_SECONDS = 110
+
+
+@dataclass
+class Machine:
+    """A person's terminal, with one home."""
+
+    home: Path
+    environ: dict[str, str]
+
+    def run(self, *words: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(BIN / "logchord"), *words],
+            env={**self.environ, **extra},
+            cwd=self.home.parent,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            check=False,
+        )
+
+    def start(self) -> None:
+        done = self.run("up", "--detach")
+        assert done.returncode == 0, done.stderr + done.stdout
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run("status", "--json").stdout)
+        return found
+
+    def child(self, name: str) -> int | None:
+        rows = json.loads((self.home / "run" / "runner.json").read_text())["children"]
+        pid: int | None = rows[name]["pid"]
+        return pid
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.environ['LOGCHORD_PORT']}"
+
+    @property
+    def flower(self) -> str:
+        return f"http://127.0.0.1:{self.environ['FLOWER_PORT']}"
+
+    def secrets(self) -> dict[str, str]:
+        text = (self.home / "run" / "secrets.json").read_text(encoding="utf-8")
+        found: dict[str, str] = json.loads(text)
+        return found
+
+    def family(self) -> list[psutil.Process]:
+        """Every process of the stack: the runner's descendants, and the servers."""
+        pid = running_pid(self.home)
+        assert pid is not None
+        return psutil.Process(pid).children(recursive=True)
+
+
+def machine(folder: Path) -> Machine:
+    home = folder / f"home-{secrets.token_hex(3)}"
+    environ = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": os.environ.get("HOME", "/"),
+        "LC_ALL": "C.UTF-8",
+        "LOGCHORD_HOME": str(home),
+        "LOGCHORD_CACHE": os.environ.get(
+            "LOGCHORD_CACHE", str(Path(Settings.load({}).cache))
+        ),
+        "LOGCHORD_PORT": str(free_port()),
+        "FLOWER_PORT": str(free_port()),
+        "OPENSEARCH_URL": "off",
+        # A proxy for the outside must not stand between the stack and itself.
+        "HTTP_PROXY": "http://127.0.0.1:9",
+    }
+    return Machine(home, environ)
+
+
+def ended(home: Path) -> bool:
+    """Tell whether nothing that names this home runs any more."""
+    data = str(service_user.data_home(home))
+    return not any(
+        str(home) in word or data in word
+        for process in psutil.process_iter(["cmdline"])
+        for word in process.info["cmdline"] or ()
+    )
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory, reap: Reap) -> Iterator[Machine]:
+    """Give a stack that runs, started once for these tests."""
+    one = machine(tmp_path_factory.mktemp("stack"))
+    reap(one.home.parent)
+    one.start()
+    yield one
+    assert one.run("down").returncode == 0
+    assert ended(one.home)
+    service_user.discard_home(one.home)
+
+
+def test_up_returns_once_everything_is_healthy(up: Machine) -> None:
+    ready = httpx.get(f"{up.url}/health/ready").json()
+    assert ready["checks"]["postgres"] == ready["checks"]["broker"] == "ok"
+    found = up.status()
+    assert {row["kind"] for row in found["workers"]} >= {"search", "enhance", "embed"}
+    assert found["problems"] == []
+    assert found["startup"]["seconds"] > 0
+
+
+def test_a_second_up_says_who_runs_already(up: Machine) -> None:
+    done = up.run("up")
+    assert done.returncode == 2
+    assert f"(process {running_pid(up.home)})" in done.stderr
+    assert "logchord down" in done.stderr
+
+
+def test_doctor_finds_every_precondition_met_and_measures_the_stack(
+    up: Machine,
+) -> None:
+    done = up.run("doctor", "--json")
+    found = json.loads(done.stdout)
+    wrong = [check for check in found["checks"] if check["state"] == "failed"]
+    assert wrong == []
+    assert done.returncode == 0
+    names = {check["name"] for check in found["checks"]}
+    assert names >= {"locale", "clock", "pools", "migrations", "broker", "vectors"}
+    assert found["startup_seconds"] > 0
+    assert 200e6 < found["memory_bytes"] < 2.5 * 2**30
+
+
+@pytest.mark.requirement("SEC15")
+def test_flower_asks_for_its_login_and_changes_nothing(up: Machine) -> None:
+    user, _, password = up.secrets()["flower_login"].partition(":")
+    for path in ("/", "/api/tasks", "/workers"):
+        assert httpx.get(f"{up.flower}{path}").status_code == 401
+    answer = httpx.get(f"{up.flower}/api/tasks", auth=(user, password))
+    assert answer.status_code == 200
+    shutdown = f"{up.flower}/api/worker/shutdown/anything"
+    assert httpx.post(shutdown).status_code == 401
+    assert httpx.post(shutdown, auth=(user, password)).status_code == 403
+
+
+@pytest.mark.requirement("SEC15", "S1-109")
+def test_nothing_listens_beyond_loopback(up: Machine) -> None:
+    listening = [
+        connection.laddr.ip
+        for process in up.family()
+        for connection in process.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 4
+    assert set(listening) == {"127.0.0.1"}
+
+
+@pytest.mark.requirement("SEC15")
+def test_no_secret_stands_on_a_command_line_or_in_a_file_for_others(
+    up: Machine,
+) -> None:
+    run = up.home / "run"
+    hidden = [*up.secrets().values(), (run / "cli_key").read_text(encoding="utf-8")]
+    hidden.append(up.secrets()["flower_login"].partition(":")[2])
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or ())
+        assert not [secret for secret in hidden if secret in line]
+    for name in ("secrets.json", "stack.json", "cli_key"):
+        assert stat.S_IMODE((run / name).stat().st_mode) == 0o600
+    for path in (up.home / "logs").iterdir():
+        text = path.read_text(encoding="utf-8", errors="replace")
+        assert not [secret for secret in hidden if secret in text], path.name
+
+
+def test_a_killed_worker_comes_back_while_searches_are_answered(up: Machine) -> None:
+    before = up.child("search")
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+
+    def back() -> bool:
+        rows = up.status()["workers"]
+        return any(
+            r["kind"] == "search" and r["pid"] == up.child("search") for r in rows
+        )
+
+    until(back, within_seconds=60, what="the search worker")
+    assert up.child("search") != before
+    key = (up.home / "run" / "cli_key").read_text(encoding="utf-8")
+    answer = httpx.post(
+        f"{up.url}/v1/search/query",
+        json={"query": "vacuum", "mode": "keyword"},
+        headers={"Authorization": f"Bearer {key}"},
+        timeout=20,
+    )
+    assert answer.status_code == 200
+
+
+def test_a_server_that_dies_is_started_again(up: Machine) -> None:
+    def server() -> int | None:
+        path = up.home / "run" / "valkey.json"
+        pid = int(json.loads(path.read_text())["pid"]) if path.exists() else None
+        return pid if pid and psutil.pid_exists(pid) else None
+
+    before = server()
+    assert before is not None
+    os.kill(before, signal.SIGKILL)
+    until(lambda: server() not in (None, before), within_seconds=30)
+
+    def well() -> bool:
+        ready = httpx.get(f"{up.url}/health/ready", timeout=5).json()
+        return bool(ready["checks"]["broker"] == "ok")
+
+    until(well, within_seconds=30)
+
+
+def test_logs_of_a_process_are_shown_and_an_unknown_name_is_not_found(
+    up: Machine,
+) -> None:
+    shown = up.run("logs", "upkeep")
+    assert shown.returncode == 0
+    assert up.run("logs", "postgres").stdout
+    missing = up.run("logs", "nonsense")
+    assert missing.returncode == 3
+    assert "upkeep" in missing.stderr
+
+
+def test_two_stacks_live_side_by_side_and_a_killed_one_is_taken_over(
+    up: Machine, tmp_path: Path, reap: Reap
+) -> None:
+    other = machine(tmp_path)
+    reap(tmp_path)
+    other.start()
+    try:
+        for one in (up, other):
+            assert httpx.get(f"{one.url}/health/ready").status_code == 200
+        pid = running_pid(other.home)
+        assert pid is not None
+        database = json.loads((other.home / "run" / "postgres.json").read_text())["pid"]
+        os.kill(pid, signal.SIGKILL)
+        other.start()
+        again = json.loads((other.home / "run" / "postgres.json").read_text())["pid"]
+        assert again == database
+        assert running_pid(up.home) is not None
+    finally:
+        stopped = other.run("down")
+    assert stopped.returncode == 0
+    until(lambda: ended(other.home), within_seconds=10)
+    assert other.run("status").returncode == 1
+    assert "No stack runs" in other.run("down").stderr
+    service_user.discard_home(other.home)
+
+
+def test_down_ends_what_a_killed_stack_left(tmp_path: Path, reap: Reap) -> None:
+    one = machine(tmp_path)
+    reap(tmp_path)
+    starting = subprocess.Popen(
+        [str(BIN / "logchord"), "up", "--no-echo"],
+        env=one.environ,
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    stack_file = one.home / "run" / "stack.json"
+    until(stack_file.exists, within_seconds=60)
+    starting.kill()
+    starting.wait()
+    done = one.run("down")
+    assert done.returncode == 0
+    assert "Stopping postgres" in done.stderr
+    until(lambda: ended(one.home), within_seconds=15)
+    assert not stack_file.exists()
+    service_user.discard_home(one.home)
+
+
+@pytest.mark.timeout(240)
+def test_ctrl_c_while_it_starts_stops_everything(tmp_path: Path, reap: Reap) -> None:
+    one = machine(tmp_path)
+    reap(tmp_path)
+    starting = subprocess.Popen(
+        [str(BIN / "logchord"), "up", "--no-echo"],
+        env=one.environ,
+        cwd=tmp_path,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    until((one.home / "run" / "secrets.json").exists, within_seconds=30)
+    starting.send_signal(signal.SIGINT)
+    # Servers that are half up are waited for, on a busy machine for long.
+    assert starting.wait(150) in (0, 130)
+    assert ended(one.home)
+    service_user.discard_home(one.home)
+
+
+@pytest.mark.parametrize("variable", ["LOGCHORD_PORT", "FLOWER_PORT"])
+def test_a_port_in_use_is_said_with_its_holder_and_the_way_out(
+    tmp_path: Path, variable: str
+) -> None:
+    one = machine(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = one.run("up", **{variable: port})
+    assert done.returncode == 2
+    assert f"Port {port}" in done.stderr
+    assert f"pid {os.getpid()}" in done.stderr
+    assert "--port" in done.stderr or "FLOWER_PORT" in done.stderr
+    assert ended(one.home)
+
+
+def test_a_home_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    done = machine(tmp_path).run("up", LOGCHORD_HOME=str(tmp_path / "file" / "home"))
+    assert done.returncode == 1
+    assert str(tmp_path / "file" / "home") in done.stderr
+    assert "LOGCHORD_HOME" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_stack_status_and_down_say_so(tmp_path: Path) -> None:
+    one = machine(tmp_path)
+    status = one.run("status")
+    assert status.returncode == 1
+    assert "logchord up" in status.stdout
+    assert one.run("down").returncode == 0

@@ -1,0 +1,131 @@
+"""What the settings say of vectors: their least cosine, and how long they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import psycopg
+import pytest
+
+from api.cli.doctor import checks
+from local.server import Server
+from shared.embedding.models import model_names
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.vectors import vector_tables, vectors
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import embed_stage, make_app
+from shared.postgres.pool import connection
+from shared.search.retrieval.modules.semantic import FLOOR, chosen_floor
+from shared.settings.settings import Settings
+from tests.support.fixtures.asking import ENCODER, Asking
+from tests.support.stub_servers.embedding_server import Script, serving
+from workers.runtime.context import Context, Resources
+from workers.tasks.enhance import embed_entries
+
+ENTRY = EntryDraft("api", "one", "klystron tripped")
+MODEL = "here:tiny"
+
+
+@pytest.fixture
+def server() -> Iterator[Script]:
+    with serving() as script:
+        script.dimension = ENCODER.dimension
+        yield script
+
+
+@pytest.mark.requirement("S0-33")
+@pytest.mark.parametrize(
+    ("asked", "setting", "floor"),
+    [
+        pytest.param(0.5, 0.9, 0.5, id="the request"),
+        pytest.param(None, 0.5, 0.5, id="a number of the settings"),
+        pytest.param(None, "model", 0.3, id="the registry of the model"),
+        pytest.param(None, None, 0.7, id="the constant of the code"),
+    ],
+)
+def test_the_least_cosine_is_the_first_that_is_named_and_the_answer_says_which(
+    asking: Asking,
+    asked: float | None,
+    setting: float | Literal["model"] | None,
+    floor: float,
+):
+    assert FLOOR == 0.7
+    assert Settings().search_modules.semantic.settings.similarity_threshold == "model"
+    asking.write(ENTRY)
+    with connection(asking.pool) as conn:
+        conn.execute("UPDATE embedding_model SET similarity_floor = 0.3")
+    asking.tools = replace(asking.tools, similarity_threshold=chosen_floor(setting))
+    ordering = {} if asked is None else {"similarity_threshold": asked}
+
+    body = asking.ask("klystron tripped", mode="semantic", ordering=ordering)
+
+    assert body["thresholds_applied"] == {"similarity_threshold": floor}
+    assert body["total_results"] == 1
+
+
+def worker(database: str, valkey: Server, server: Script, **said: str) -> Context:
+    """Return a worker whose vectors are asked of the server; whoever asks closes it."""
+    settings = Settings.load(
+        {
+            "DATABASE_URL": database,
+            "BROKER_URL": valkey.url,
+            "EMBEDDING_MODEL": "nomic-embed-text",
+            "LOGCHORD_SEARCH_MODULES__SEMANTIC__PROVIDER": "ollama",
+            "LOGCHORD_API__PROVIDERS__OLLAMA__BASE_URL": server.url,
+            **said,
+        }
+    )
+    return Context(Resources(settings, make_app(settings), "test"), {})
+
+
+def due(conn: psycopg.Connection[Any], stage: str) -> None:
+    with conn.transaction():
+        save_page(conn, "default", [ENTRY], stages=[stage], editor="test")
+
+
+@pytest.mark.requirement("S1-48")
+def test_each_profile_has_its_encoder_and_another_model_its_own_table(
+    database: str, valkey: Server, server: Script, tmp_path: Path
+):
+    server.dimension = 768
+    ctx = worker(database, valkey, server)
+    older = model_names.first(ctx.settings)
+    assert older == "ollama:nomic-embed-text"
+    with psycopg.connect(database, autocommit=True) as conn:
+        due(conn, embed_stage(older))
+        embed_entries(ctx, older)
+        ours = load_encoder(model_names.first(Settings()), tmp_path)
+        assert (model_names.first(Settings()), ours.dimension) == (
+            "all-MiniLM-L6-v2-int8",
+            384,
+        )
+        with conn.transaction():
+            vector_tables.ensure_table(conn, "test", ours.model, ours.dimension)
+        hashing = load_encoder("hashing-384", tmp_path)
+        assert (hashing.encode(["beam"]) == hashing.encode(["beam"])).all()
+        assert [(one.model, one.dimension) for one in vector_tables.known(conn)] == [
+            (older, 768),
+            (ours.model, 384),
+        ]
+        table = vector_tables.known(conn)[0].table_name
+        assert vectors.embedded_entries(conn, table, "default") == 1
+    ctx._resources.close()
+
+
+@pytest.mark.parametrize("does", ["answers", "503", "resets", "401"])
+def test_doctor_asks_whoever_makes_the_vectors(
+    database: str, valkey: Server, server: Script, does: str
+):
+    server.does = does
+    ctx = worker(database, valkey, server)
+    (said,) = [
+        one for one in checks.of_backends(ctx.settings) if one.name == "embedding model"
+    ]
+    ctx._resources.close()
+    assert said.found.startswith("ollama:nomic-embed-text")
+    assert said.state == ("ok" if does == "answers" else "failed")
+    assert (said.remedy is None) == (does == "answers")

@@ -1,0 +1,209 @@
+"""Vectors are stored once, follow their entry, and are found within scope."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from uuid import UUID, uuid4
+
+import numpy as np
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from shared.embedding.models.encoders import Vectors
+from shared.embedding.vectors import vectors
+from shared.errors import ConfigurationError, EmbeddingGenerationError
+from tests.support.fixtures.vectors import DIMENSION, MakeEntry, chunks_of, unit
+
+
+def stored_of(conn: Connection[TupleRow], table: str, entry_id: UUID) -> list[TupleRow]:
+    return conn.execute(
+        f"SELECT revision, chunk, start_at, end_at FROM {table} WHERE entry_id = %s"
+        " ORDER BY chunk",
+        [entry_id],
+    ).fetchall()
+
+
+def eventually_waits_for_a_lock(database: str, who: Connection[TupleRow]) -> None:
+    """Return once the session waits; fail after five seconds."""
+    pid = who.info.backend_pid
+    deadline = time.monotonic() + 5
+    with psycopg.connect(database, autocommit=True) as watch:
+        while time.monotonic() < deadline:
+            waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
+            if watch.execute(waits, [pid]).fetchone() == ("Lock",):
+                return
+    pytest.fail("the late attempt never met the lock")
+
+
+@pytest.mark.requirement("S0-36")
+def test_each_model_has_a_table_of_its_own(
+    conn: Connection[TupleRow], table: str
+) -> None:
+    other = vectors.ensure_table(conn, "knowledge_base", "wide", 768)
+    assert table == "knowledge_base_tiny_model_v1"
+    assert other == "knowledge_base_wide"
+    known = {m.model: m.dimension for m in vectors.active(conn)}
+    assert known == {"Tiny-Model.v1": 8, "wide": 768}
+    plan = conn.execute(
+        f"EXPLAIN SELECT entry_id FROM {other}"
+        f" ORDER BY embedding <=> array_fill(1, ARRAY[768])::halfvec LIMIT 5"
+    ).fetchall()
+    assert f"Index Scan using {other}_nearest" in plan[1][0]
+
+
+def test_ensuring_a_table_twice_changes_nothing(
+    conn: Connection[TupleRow], table: str
+) -> None:
+    again = vectors.ensure_table(conn, "another_prefix", "Tiny-Model.v1", DIMENSION)
+    assert again == table
+
+
+def test_names_that_read_the_same_get_tables_apart(
+    conn: Connection[TupleRow], table: str
+) -> None:
+    twin = vectors.ensure_table(conn, "knowledge_base", "tiny_model-V1", DIMENSION)
+    long = vectors.ensure_table(conn, "knowledge_base", "m" * 200, DIMENSION)
+    assert twin.startswith(f"{table}_")
+    assert len(long) <= 54
+
+
+def test_a_model_that_changes_its_dimension_is_refused(
+    conn: Connection[TupleRow], table: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"{table} holds vectors of length 8"):
+        vectors.ensure_table(conn, "knowledge_base", "Tiny-Model.v1", 16)
+    with pytest.raises(ConfigurationError, match="1 to 4000"):
+        vectors.ensure_table(conn, "knowledge_base", "huge", 5_000)
+
+
+def test_storing_twice_equals_storing_once(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    entry_id = make_vector_entry([(1,), (0, 1)])
+    before = stored_of(conn, table, entry_id)
+    assert vectors.store(
+        conn, table, "lab", entry_id, 1, chunks_of(2), unit((1,), (0, 1))
+    )
+    assert stored_of(conn, table, entry_id) == before == [(1, 0, 0, 12), (1, 1, 10, 22)]
+
+
+def test_a_newer_revision_replaces_every_chunk_and_an_older_one_none(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    entry_id = make_vector_entry([(1,), (0, 1), (0, 0, 1)])
+    conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
+    assert vectors.store(conn, table, "lab", entry_id, 2, chunks_of(1), unit((1, 1)))
+    late = vectors.store(
+        conn, table, "lab", entry_id, 1, chunks_of(3), unit((1,), (1,), (1,))
+    )
+    assert not late
+    assert stored_of(conn, table, entry_id) == [(2, 0, 0, 12)]
+
+
+def test_an_entry_that_became_blank_has_no_vector_and_a_late_attempt_adds_none(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
+    assert vectors.store(conn, table, "lab", entry_id, 2, [], unit())
+    assert not vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), unit((1,)))
+    assert stored_of(conn, table, entry_id) == []
+
+
+@pytest.mark.parametrize("gone", ["deleted", "purged", "of another tenant"])
+def test_nothing_is_stored_for_an_entry_that_is_gone(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, gone: str
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    if gone == "deleted":
+        conn.execute("UPDATE entry SET deleted_at = now() WHERE id = %s", [entry_id])
+        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
+    elif gone == "purged":
+        conn.execute("DELETE FROM entry WHERE id = %s", [entry_id])
+    tenant = "other" if gone == "of another tenant" else "lab"
+    assert not vectors.store(
+        conn, table, tenant, entry_id, 9, chunks_of(2), unit((1,), (1,))
+    )
+    assert len(stored_of(conn, table, entry_id)) == (gone == "of another tenant")
+
+
+@pytest.mark.requirement("B15")
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(np.array([[np.nan] + [0] * 7], dtype=np.float32), id="NaN"),
+        pytest.param(np.zeros((1, DIMENSION), dtype=np.float32), id="zero"),
+        pytest.param(np.ones((2, DIMENSION), dtype=np.float32), id="one too many"),
+    ],
+)
+def test_a_bad_vector_leaves_the_good_one_in_place(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, bad: Vectors
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    with pytest.raises(EmbeddingGenerationError):
+        vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), bad)
+    assert len(stored_of(conn, table, entry_id)) == 1
+
+
+@pytest.mark.requirement("B15")
+def test_a_vector_of_another_dimension_is_refused_by_the_table(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    longer = np.eye(1, DIMENSION + 1, dtype=np.float32)
+    with pytest.raises(psycopg.errors.DataException), conn.transaction():
+        vectors.store(conn, table, "lab", entry_id, 1, chunks_of(1), longer)
+    assert len(stored_of(conn, table, entry_id)) == 1
+
+
+def test_two_revisions_stored_at_once_leave_the_newer_one_alone(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry, database: str
+) -> None:
+    entry_id = make_vector_entry([(1,)])
+    conn.commit()
+    older, newer = unit((1,), (1,), (1,)), unit((0, 1))
+    with psycopg.connect(database) as late, ThreadPoolExecutor(1) as pool:
+        conn.execute("UPDATE entry SET revision = 2 WHERE id = %s", [entry_id])
+        assert vectors.store(conn, table, "lab", entry_id, 2, chunks_of(1), newer)
+        waiting = pool.submit(
+            vectors.store, late, table, "lab", entry_id, 1, chunks_of(3), older
+        )
+        eventually_waits_for_a_lock(database, late)
+        conn.commit()
+        assert waiting.result(timeout=5) is False
+    assert stored_of(conn, table, entry_id) == [(2, 0, 0, 12)]
+
+
+def test_two_processes_that_meet_a_new_model_at_once_make_one_table(
+    conn: Connection[TupleRow], database: str
+) -> None:
+    def ensure(_: int) -> str:
+        with psycopg.connect(database) as own:
+            return vectors.ensure_table(own, "knowledge_base", "fresh", DIMENSION)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ensure, range(4))) == {"knowledge_base_fresh"}
+    assert vectors.registered(conn, "fresh") is not None
+
+
+def test_removing_twice_equals_removing_once(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    entry_id, kept = make_vector_entry(), make_vector_entry()
+    for _ in range(2):
+        vectors.store(conn, table, "lab", entry_id, 9, [], unit())
+    assert stored_of(conn, table, entry_id) == []
+    assert vectors.embedded_entries(conn, table, "lab") == 1
+    assert stored_of(conn, table, kept) != []
+
+
+def test_missing_cosines_are_read_by_id(
+    conn: Connection[TupleRow], table: str, make_vector_entry: MakeEntry
+) -> None:
+    long = make_vector_entry([(0, 1), (3, 4)])
+    foreign = make_vector_entry(tenant="other")
+    asked = [long, foreign, uuid4()]
+    read = vectors.cosines(conn, table, "lab", unit((1,))[0], asked)
+    assert read == {long: pytest.approx(0.6, abs=1e-3)}
+    assert vectors.cosines(conn, table, "lab", unit((1,))[0], []) == {}

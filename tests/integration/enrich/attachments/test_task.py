@@ -1,0 +1,547 @@
+"""The files of entries, fetched from a source by the task as a worker runs it."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import unquote
+
+import psycopg
+import pytest
+
+from shared.adapter_contract.entry import AttachmentRef
+from shared.enrich.attachments import attachment_states, keep_files
+from shared.enrich.attachments.file_store import FileStore, open_store
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.attachment_rows import Attached, of_entries
+from shared.entries.saving.save import save_page, tombstone
+from shared.errors import SourceUnreachableError
+from shared.ids import uuid7
+from shared.messaging.broker import ATTACHMENTS_STAGE, METADATA_STAGE, make_app
+from shared.settings.settings import Settings
+from shared.stages import installed_stages
+from shared.stages.stage_contract import StageDescriptor
+from shared.work import chore_records
+from shared.work import due_work as work
+from tests.contract.stubs.serving import LOGIN_PAGE, StubAnswer, StubServer
+from tests.support import attached
+from workers.runtime.context import Context, Resources
+from workers.tasks import attachments, chores
+from workers.tasks.enhance import extract_metadata
+
+TENANT = "default"
+PNG = attached.png()
+SCREEN = attached.screen()
+
+
+class Files(StubServer):
+    """A server of files by their path."""
+
+    def __init__(self) -> None:
+        super().__init__(self._found)
+        self.files: dict[str, bytes] = {}
+
+    def _found(self, request) -> StubAnswer:
+        body = self.files.get(unquote(request.path))
+        if body is None:
+            return StubAnswer(b"not here", 404, "text/plain")
+        return StubAnswer(body, media_type="application/octet-stream")
+
+
+@pytest.fixture
+def server():
+    server = Files()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def elsewhere():
+    server = Files()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def make_context(database, valkey, server, tmp_path):
+    made = []
+
+    def make(**source) -> Context:
+        lab = {
+            "adapter": "olog",
+            "base_url": server.base_url,
+            "rate_per_second": 100,
+            "max_retries": 0,
+            "request_timeout_seconds": 3,
+            "max_attachment_bytes": 10_000,
+            **source,
+        }
+        settings = Settings.model_validate(
+            {
+                "home": tmp_path,
+                "database_url": database,
+                "broker_url": valkey.url,
+                "sources": {"api": {}, "lab": lab},
+            }
+        )
+        ctx = Context(Resources(settings, make_app(settings), "test"), {})
+        made.append(ctx)
+        return ctx
+
+    yield make
+    for ctx in made:
+        ctx._resources.close()
+
+
+@pytest.fixture
+def ctx(make_context):
+    return make_context()
+
+
+def ref(server: Files, name: str, body: bytes | None, **fields) -> AttachmentRef:
+    path = f"/files/{secrets.token_hex(4)}"
+    if body is not None:
+        server.files[path] = body
+    return AttachmentRef(name, name, f"{server.base_url}{path}", **fields)
+
+
+def save(conn, *refs: AttachmentRef, text: str = "see file"):
+    draft = EntryDraft(
+        "lab", "1", text, entry_time=datetime.now(UTC), attachments=tuple(refs)
+    )
+    (saved,) = save_page(conn, TENANT, [draft], stages=[], editor="test")
+    conn.commit()
+    return saved.entry_id
+
+
+def found(conn, entry_id) -> dict[str, Attached]:
+    conn.rollback()
+    listed = of_entries(conn, TENANT, [entry_id])[entry_id]
+    return {one.filename: one for one in listed}
+
+
+def due_stages(conn) -> list[str]:
+    """What is due but the reading of what the files say."""
+    conn.rollback()
+    found = conn.execute(
+        "SELECT stage FROM work WHERE stage <> %s ORDER BY stage", (METADATA_STAGE,)
+    )
+    return [row[0] for row in found]
+
+
+def make_due_now(conn) -> None:
+    conn.execute("UPDATE work SET due_at = now(), leased_until = NULL")
+    conn.commit()
+
+
+def files_of(home: Path) -> list[Path]:
+    return [one for one in (home / "attachments").rglob("*") if one.is_file()]
+
+
+def test_what_a_file_says_is_searched_with_its_entry(conn, ctx, server):
+    entry_id = save(conn, ref(server, "scan.txt", b"the wiggler whistled at noon"))
+    attachments.extract_attachment(ctx, [entry_id])
+    conn.rollback()
+    assert conn.execute("SELECT stage FROM work").fetchall() == [(METADATA_STAGE,)]
+
+    extract_metadata(ctx, [entry_id])
+
+    conn.rollback()
+    (stream,) = conn.execute("SELECT stream FROM entry_text").fetchone()
+    # A section of its own: no phrase runs from the text into a file.
+    assert stream.split("\n") == ["see file", "scan txt the wiggler whistl at noon"]
+
+
+def test_files_are_fetched_sniffed_stored_by_content_and_read(
+    conn, ctx, server, tmp_path
+):
+    entry_id = save(
+        conn,
+        ref(server, "trip.txt", PNG, declared_type="text/plain"),
+        ref(server, "report.docx", attached.docx()),
+        ref(server, "empty.log", b""),
+    )
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == []
+    kept = found(conn, entry_id)
+    assert list(kept) == ["trip.txt", "report.docx", "empty.log"]
+    assert {one.state for one in kept.values()} == {"stored"}
+    assert kept["trip.txt"].media_type == "image/png"
+    assert kept["trip.txt"].declared_type == "text/plain"
+    assert kept["report.docx"].text_extracted
+    assert not kept["empty.log"].text_extracted
+    for one in kept.values():
+        assert one.sha256 is not None
+        name = one.sha256.hex()
+        path = tmp_path / "attachments" / name[:2] / name[2:4] / name
+        assert path.stat().st_size == one.size
+    text = conn.execute("SELECT text FROM attachment WHERE filename LIKE '%docx'")
+    assert "IPM4A07" in text.fetchone()[0]
+
+
+def test_the_task_twice_asks_once_and_the_same_content_lies_once(
+    conn, ctx, server, tmp_path
+):
+    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", PNG))
+
+    attachments.extract_attachment(ctx, [entry_id])
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert len(server.requests()) == 2
+    assert len(files_of(tmp_path)) == 1
+    assert {one.sha256 for one in found(conn, entry_id).values()} == {
+        found(conn, entry_id)["a"].sha256
+    }
+
+
+@pytest.mark.requirement("ADP22")
+def test_each_file_comes_to_its_own_end(conn, ctx, server, elsewhere):
+    name = 'x/../"q"\r\nÖl.txt'
+    large = ref(server, "large.bin", b"x" * 10_001)
+    entry_id = save(
+        conn,
+        ref(server, "same.txt", b"one"),
+        AttachmentRef("second", "same.txt", ref(server, "", b"two").url),
+        ref(server, "missing.txt", None),
+        large,
+        ref(server, "declared.bin", b"x", bytes=10_001),
+        ref(server, "limit.bin", b"x" * 10_000),
+        ref(server, name, b"three"),
+        ref(elsewhere, "foreign.txt", b"four"),
+        AttachmentRef("nowhere", "nowhere.jpg"),
+    )
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == []
+    conn.rollback()
+    ended = conn.execute(
+        "SELECT filename, state, error ->> 'code', error -> 'details' ->> 'reason'"
+        " FROM attachment ORDER BY position"
+    ).fetchall()
+    assert ended[:2] == [("same.txt", "stored", None, None)] * 2
+    code = "attachment_fetch_failed"
+    assert ended[2] == ("missing.txt", "failed", code, "refused")
+    assert ended[3] == ("large.bin", "linked", code, "too_large")
+    assert ended[4][:2] == ("declared.bin", "linked")
+    assert ended[5][:2] == ("limit.bin", "stored")
+    assert ended[6][:2] == (name, "stored")
+    assert ended[7][:2] == ("foreign.txt", "linked")
+    assert elsewhere.requests() == ()
+    # Olog's adapter asks by the id where there is no address.
+    assert ended[8][1] == "failed"
+
+
+@pytest.mark.requirement("B12", "B13")
+def test_an_unsafe_archive_fails_alone_and_is_not_kept(conn, make_context, server):
+    ctx = make_context(max_attachment_bytes=5_000_000)
+    entry_id = save(
+        conn,
+        ref(server, "bomb.zip", attached.bomb(50)),
+        ref(server, "out.zip", attached.one_member(b"../../etc/x", b"x", 1)),
+        ref(server, "good.txt", b"good"),
+    )
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    kept = found(conn, entry_id)
+    assert [one.state for one in kept.values()] == ["failed", "failed", "stored"]
+    errors = [one.error and one.error["code"] for one in kept.values()]
+    assert errors == ["unsafe_archive", "unsafe_archive", None]
+    assert len(files_of(ctx.settings.home)) == 1
+
+
+def test_a_source_that_is_away_is_asked_again_and_harms_nobody(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"), ref(server, "b.txt", b"b"))
+    server.fault("429")
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    assert len(server.requests()) == 1
+    assert conn.execute("SELECT count(*) FROM stage_pause").fetchone() == (0,)
+    assert conn.execute("SELECT strikes FROM work").fetchone() == (0,)
+    error = found(conn, entry_id)["a.txt"].error
+    assert error is not None
+    assert error["code"] == "source_unreachable"
+
+    # It is left alone for a while.
+    make_due_now(conn)
+    attachments.extract_attachment(ctx, [entry_id])
+    assert len(server.requests()) == 1
+
+    ctx.kept("resting", dict).clear()
+    conn.execute("UPDATE source_state SET next_request_at = now()")
+    make_due_now(conn)
+    attachments.extract_attachment(ctx, [entry_id])
+    assert due_stages(conn) == []
+    kept = found(conn, entry_id)
+    assert {(one.state, one.error is None) for one in kept.values()} == {
+        ("stored", True)
+    }
+
+
+def test_one_child_at_a_time_waits_for_files(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+    taken, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        assert attachments.FETCHING_TURN.take(60)
+        taken.set()
+        over.wait(60)
+        attachments.FETCHING_TURN.give_back()
+
+    another = threading.Thread(target=hold)
+    another.start()
+    assert taken.wait(10)
+    attachments.extract_attachment(ctx, [entry_id])
+    over.set()
+    another.join(10)
+
+    assert len(server.requests()) == 0
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    assert conn.execute("SELECT attempts FROM work").fetchone() == (0,)
+
+    attachments.extract_attachment(ctx, [entry_id])
+    assert found(conn, entry_id)["a.txt"].state == "stored"
+    assert due_stages(conn) == []
+
+
+def test_one_broken_file_does_not_hold_up_the_next(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"), ref(server, "b.txt", b"b"))
+    server.fault("500")
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    states = [one.state for one in found(conn, entry_id).values()]
+    assert states == ["due", "stored"]
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+
+
+def test_what_is_asked_for_often_enough_is_given_up(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+    conn.execute("UPDATE work SET attempts = 99")
+    conn.commit()
+    server.fault("500")
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == []
+    one = found(conn, entry_id)["a.txt"]
+    assert one.state == "failed"
+    assert one.error is not None
+    assert one.error["code"] == "attachment_fetch_failed"
+
+
+def test_a_login_page_is_not_taken_for_the_file(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a.png", LOGIN_PAGE))
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    one = found(conn, entry_id)["a.png"]
+    assert one.state == "due"
+    assert one.error is not None
+    assert one.error["details"] == {"reason": "login_required"}
+    assert files_of(ctx.settings.home) == []
+
+
+def test_nothing_is_fetched_where_links_are_enough_or_the_entry_is_gone(
+    conn, make_context, server
+):
+    ctx = make_context(attachments="link")
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+    attachments.extract_attachment(ctx, [entry_id])
+    assert found(conn, entry_id)["a.txt"].state == "linked"
+
+    entry_id = save(conn, ref(server, "b.txt", b"b"), text="edited")
+    tombstone(conn, TENANT, entry_id, reason=None, stages=[])
+    conn.commit()
+    attachments.extract_attachment(make_context(), [entry_id])
+
+    assert due_stages(conn) == []
+    assert server.requests() == ()
+
+
+def test_a_store_that_is_full_pauses_the_stage_and_loses_nothing(
+    conn, make_context, server, tmp_path
+):
+    (tmp_path / "attachments").write_text("a file where the folder should be")
+    ctx = make_context()
+    entry_id = save(conn, ref(server, "a.txt", b"a"))
+
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    paused = conn.execute("SELECT stage FROM stage_pause").fetchone()
+    assert paused == (ATTACHMENTS_STAGE,)
+    assert found(conn, entry_id)["a.txt"].state == "due"
+
+
+def test_what_was_killed_in_between_is_done_again_and_leaves_no_half(
+    conn, ctx, server, monkeypatch, tmp_path
+):
+    entry_id = save(conn, ref(server, "a.txt", b"whole"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    class Killed(BaseException):
+        pass
+
+    def die(name: str, *_ids) -> None:
+        if name == "after_fetch":
+            raise Killed
+
+    monkeypatch.setattr(ctx, "checkpoint", die, raising=False)
+    with pytest.raises(Killed):
+        attachments.extract_attachment(ctx, [entry_id])
+    assert found(conn, entry_id)["a.txt"].state == "stored"
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+
+    monkeypatch.undo()
+    make_due_now(conn)
+    attachments.extract_attachment(ctx, [entry_id])
+
+    assert due_stages(conn) == []
+    assert len(server.requests()) == 1
+    (path,) = files_of(tmp_path)
+    assert path.read_bytes() == b"whole"
+
+
+def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
+    before = ref(server, "a.txt", b"before")
+    entry_id = save(conn, before)
+    with psycopg.connect(conn.info.dsn, password=conn.info.password) as other:
+        (claim,) = work.claim(other, ATTACHMENTS_STAGE, limit=1)
+    (due,) = attachment_states.due(conn, TENANT, entry_id)
+    after = AttachmentRef("a.txt", "a.txt", before.url, bytes=3)
+    save(conn, after, text="edited")
+
+    stored = attachment_states.Stored("text/plain", b"\0" * 32, "before", 6)
+    assert not attachment_states.end(conn, due, "stored", stored=stored)
+    work.finish(conn, claim)
+    conn.commit()
+
+    assert due_stages(conn) == [ATTACHMENTS_STAGE]
+    assert found(conn, entry_id)["a.txt"].state == "due"
+
+
+def test_a_newer_reader_reads_what_is_stored_and_asks_nobody(
+    conn, ctx, server, monkeypatch
+):
+    def renew() -> list[str]:
+        chore_records.open_chore(conn, chore_records.RENEW_TEXTS)
+        conn.commit()
+        for _ in range(10):
+            chores.renew_texts(ctx)
+            conn.rollback()
+            if not chore_records.unfinished(conn):
+                break
+        return [one for one in due_stages(conn) if one == ATTACHMENTS_STAGE]
+
+    def fetch_and_read() -> None:
+        # On a busy machine one turn ends between two files, or two pages.
+        for _ in range(10):
+            attachments.extract_attachment(ctx)
+            if ATTACHMENTS_STAGE not in due_stages(conn):
+                break
+            make_due_now(conn)
+
+    entry_id = save(
+        conn,
+        ref(server, "a.docx", attached.docx()),
+        ref(server, "b", PNG),
+        ref(server, "c.png", SCREEN),
+    )
+    fetch_and_read()
+    assert found(conn, entry_id)["c.png"].has_thumbnail
+    gone = found(conn, entry_id)["b"].sha256
+    assert gone is not None
+    open_store(ctx.settings).delete(gone)
+    extract_metadata(ctx, [entry_id])
+    conn.execute(
+        "UPDATE attachment SET text = 'as an older one read it', thumbnail = NULL"
+    )
+    conn.execute("DELETE FROM work")
+    assert renew() == []
+
+    known = dict(installed_stages.descriptors())
+    old = known[ATTACHMENTS_STAGE]
+    assert isinstance(old, StageDescriptor)
+    known[ATTACHMENTS_STAGE] = replace(old, version=old.version + 1)
+    monkeypatch.setattr(installed_stages, "descriptors", lambda: known)
+    assert renew() == [ATTACHMENTS_STAGE]
+    fetch_and_read()
+
+    assert ATTACHMENTS_STAGE not in due_stages(conn)
+    texts = conn.execute("SELECT filename, text FROM attachment ORDER BY filename")
+    (_, read), (_, kept), _ = texts.fetchall()
+    assert "IPM4A07" in read
+    assert kept == "as an older one read it"
+    assert found(conn, entry_id)["c.png"].has_thumbnail
+    assert len(server.requests()) == 3
+    stages = conn.execute("SELECT stage FROM work").fetchall()
+    assert (METADATA_STAGE,) in stages
+    assert renew() == []
+
+
+def test_a_content_is_removed_once_nobody_names_it(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", PNG))
+    attachments.extract_attachment(ctx, [entry_id])
+    store = open_store(ctx.settings)
+    sha256 = hashlib.sha256(PNG).digest()
+
+    conn.execute("DELETE FROM attachment WHERE filename = 'a'")
+    conn.commit()
+    assert not keep_files.delete_file_if_unused(ctx.pool, store, sha256)
+    assert len(files_of(ctx.settings.home)) == 1
+
+    conn.execute("DELETE FROM attachment WHERE filename = 'b'")
+    conn.commit()
+    assert keep_files.delete_file_if_unused(ctx.pool, store, sha256)
+    assert files_of(ctx.settings.home) == []
+    assert keep_files.delete_file_if_unused(ctx.pool, store, sha256)
+
+
+def test_the_chore_removes_what_nobody_names_and_nothing_else(conn, ctx, server):
+    entry_id = save(conn, ref(server, "a", PNG), ref(server, "b", b"b"))
+    attachments.extract_attachment(ctx, [entry_id])
+    assert len(files_of(ctx.settings.home)) == 2
+    conn.execute("DELETE FROM attachment WHERE filename = 'a'")
+    chore_records.open_chore(conn, chore_records.REMOVE_FILES)
+    conn.commit()
+    incoming = ctx.settings.home / "attachments" / "incoming"
+    (incoming / "0190f0c2-0000-7000-8000-000000000000").write_bytes(b"half")
+    (incoming / str(uuid7())).write_bytes(b"young")
+
+    chores.remove_files(ctx)
+
+    left = files_of(ctx.settings.home)
+    assert {one.read_bytes() for one in left} == {b"b", b"young"}
+    conn.rollback()
+    ended = conn.execute("SELECT state, done FROM maintenance").fetchone()
+    assert ended == ("done", 1)
+
+
+def test_a_store_elsewhere_keeps_reads_and_removes(tmp_path):
+    store = FileStore(f"memory://{tmp_path.name}")
+    sha256 = hashlib.sha256(b"content").digest()
+    with tempfile.TemporaryFile() as file:
+        file.write(b"content")
+        for _ in range(2):
+            store.put(file, sha256, 7)
+
+    assert store.contents(sha256.hex()[:2]) == [sha256]
+    with store.open(sha256) as opened:
+        assert opened.read() == b"content"
+    assert store.sweep() == 0
+    store.delete(sha256)
+    assert not store.has(sha256, 7)
+    with pytest.raises(SourceUnreachableError):
+        store.open(sha256).__enter__()

@@ -1,0 +1,119 @@
+"""Files are fetched by a real worker, which may be killed in the middle of one."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from shared.adapter_contract.entry import AttachmentRef
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.attachment_rows import of_entries
+from shared.entries.saving.save import save_page
+from tests.contract.stubs.serving import StubAnswer, StubRequest, StubServer
+from tests.support import attached
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
+
+DOCX = attached.docx()
+
+
+class Held(StubServer):
+    """Gives one file, and holds the first answer back until it is released."""
+
+    def __init__(self) -> None:
+        super().__init__(self._file)
+        self.asked, self.release = threading.Event(), threading.Event()
+
+    def _file(self, request: StubRequest) -> StubAnswer:
+        assert request.path.endswith(".docx")
+        self.asked.set()
+        self.release.wait(30)
+        return StubAnswer(DOCX, media_type="application/octet-stream")
+
+
+@pytest.fixture
+def server():
+    server = Held()
+    yield server
+    server.release.set()
+    server.close()
+
+
+def system_of(make_system, server: StubServer) -> System:
+    lab = {"adapter": "olog", "base_url": server.base_url, "rate_per_second": 100}
+    # Nothing polls it: only its files are asked for.
+    lab |= {"require_initial_ingest": False, "poll_interval_seconds": 86_400}
+    return make_system(LOGCHORD_SOURCES=json.dumps({"api": {}, "lab": lab}))
+
+
+def save(system: System, server: StubServer, files: int):
+    refs = tuple(
+        AttachmentRef(name, name, f"{server.base_url}/{name}")
+        for name in (f"{number}.docx" for number in range(files))
+    )
+    now = datetime.now(UTC)
+    draft = EntryDraft(
+        "lab", secrets.token_hex(4), "x", entry_time=now, attachments=refs
+    )
+    with psycopg.connect(system.database) as conn:
+        (saved,) = save_page(conn, "default", [draft], stages=[], editor="test")
+    return saved.entry_id
+
+
+def states(system: System, entry_id) -> list[str]:
+    with psycopg.connect(system.database) as conn:
+        found = of_entries(conn, "default", [entry_id])[entry_id]
+    return [one.state for one in found]
+
+
+def searched(system: System) -> tuple[list[bool], set[str]]:
+    """Whether each entry is found by its files, and what is still due but the index."""
+    with psycopg.connect(system.database) as conn:
+        found = conn.execute(
+            "SELECT 'i:ipm4a7' = ANY (tsvector_to_array(tsv))"
+            " OR 'ipm4a7' = ANY (tsvector_to_array(tsv))"
+            " FROM entry_text"
+        ).fetchall()
+        due = conn.execute("SELECT DISTINCT stage FROM work").fetchall()
+    return [row[0] for row in found], {row[0] for row in due} | {"index"}
+
+
+def files(system: System) -> list[Path]:
+    folder = Path(system.environment["LOGCHORD_HOME"]) / "attachments"
+    return [one for one in folder.rglob("*") if one.is_file()]
+
+
+def test_a_killed_worker_costs_no_file_and_leaves_no_half(make_system, server):
+    system = system_of(make_system, server)
+    entry_id = save(system, server, files=3)
+    system.start("enhance", "upkeep")
+    assert server.asked.wait(60), system.tail("enhance")
+
+    system.kill("enhance")
+    assert states(system, entry_id) == ["due"] * 3
+    assert files(system) == []
+    server.release.set()
+    system.start("enhance")
+
+    until(
+        lambda: states(system, entry_id) == ["stored"] * 3,
+        within_seconds=90,
+        what=f"three files\n{system.tail('enhance', 60)}",
+    )
+    (kept,) = files(system)
+    assert kept.read_bytes() == DOCX
+    with psycopg.connect(system.database) as conn:
+        texts = conn.execute("SELECT text FROM attachment").fetchall()
+    assert all("IPM4A07" in text for (text,) in texts)
+    # What was read in them is searched, and nothing is left to do but to index it.
+    until(
+        lambda: searched(system) == ([True], {"index"}),
+        within_seconds=60,
+        what=f"the texts of the files\n{system.tail('enhance', 60)}",
+    )

@@ -1,0 +1,258 @@
+"""A purge leaves nothing in any store, keeps the name out, and proves it."""
+
+from __future__ import annotations
+
+import io
+import json
+import secrets
+import subprocess
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+
+from shared.access.scope import Scope
+from shared.adapter_contract.contract import RawItem
+from shared.adapter_contract.entry import AttachmentRef
+from shared.enrich import metadata
+from shared.enrich.attachments.file_store import FileStore
+from shared.entries import refs
+from shared.entries.draft import EntryDraft
+from shared.entries.reading import change_feed, read_entries
+from shared.entries.reading.change_feed import Place
+from shared.entries.refs import Ref
+from shared.entries.removal import purge
+from shared.entries.saving.save import NO_ENTRY, save_page
+from shared.ids import uuid7
+from shared.opensearch import aliases, bulk, documents, erase, mapping
+from shared.opensearch.client import make_client
+from shared.settings.settings import Settings
+from tests.support.fixtures.system import BIN
+from tests.support.older import nothing_older
+
+TENANT = "default"
+STAGES = ["metadata", "embed:test"]
+ANYONE = Scope(tenant=TENANT, subject="operator", allowed=frozenset({"read"}))
+SECRET = "Alice's phone is 555-0199"
+BYTES = b"a photograph"
+CONTENT = sha256(BYTES).digest()
+
+
+def draft(external_id: str, **fields: Any) -> EntryDraft:
+    fields.setdefault("text", "RF trip")
+    return EntryDraft(source="olog", external_id=external_id, **fields)
+
+
+def save(conn, *drafts: EntryDraft) -> list[Any]:
+    return save_page(conn, TENANT, drafts, stages=STAGES, editor="test")
+
+
+def private(external_id: str = 'Linac/5"12') -> EntryDraft:
+    return draft(
+        external_id,
+        text=SECRET,
+        raw=RawItem(external_id, {"text": SECRET}),
+        attachments=(AttachmentRef("1", "photo.jpg"),),
+        reply_to="parent",
+    )
+
+
+@pytest.fixture
+def entry_id(conn) -> UUID:
+    """An entry of which every table has something."""
+    (saved,) = save(conn, private())
+    key = saved.entry_id
+    content = read_entries.contents(conn, TENANT, [key])[key]
+    metadata.store(conn, content, metadata.extract(content, None))
+    doc_key = f"default/olog/{'Linac%2F5' + chr(34) + '12'}"
+    conn.execute(
+        "INSERT INTO job (id, tenant, subject, state, request, plan, ranked,"
+        " deadline_at) VALUES (%s, 'default', 'jo', 'done', '{}', '{}', %s, now()),"
+        " (%s, 'default', 'jo', 'done', '{}', '{}', '[]', now())",
+        (uuid7(), json.dumps([{"chunk": f"{doc_key}#0000"}]), uuid7()),
+    )
+    conn.execute(
+        "INSERT INTO idempotency (tenant, caller, route, key, body_hash, answer)"
+        " VALUES ('default', 'k', 'r', 'x', '', %s)",
+        (json.dumps({"entry_id": str(key)}),),
+    )
+    conn.execute(
+        "INSERT INTO quarantine (id, tenant, source, external_id, stage, error)"
+        " VALUES (%s, 'default', 'olog', %s, 'ingest', '{}')",
+        (uuid7(), private().external_id),
+    )
+    conn.execute(
+        "UPDATE attachment SET state = 'stored', sha256 = %s, bytes = %s",
+        (CONTENT, len(BYTES)),
+    )
+    conn.commit()
+    return key
+
+
+def tables_with(conn, needle: str) -> list[str]:
+    """Every table of which any row, as text, holds this."""
+    names = conn.execute(
+        "SELECT table_name FROM information_schema.tables"
+        " WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'"
+    ).fetchall()
+    return [
+        name
+        for (name,) in names
+        if conn.execute(
+            psycopg.sql.SQL(
+                "SELECT 1 FROM {0} t WHERE strpos(t::text, %s) > 0 LIMIT 1"
+            ).format(psycopg.sql.Identifier(name)),
+            (needle,),
+        ).fetchone()
+    ]
+
+
+@pytest.mark.requirement("U30")
+def test_a_purge_leaves_only_the_name(conn, entry_id):
+    name = private().external_id
+
+    done = purge.purge(conn, TENANT, "olog", name)
+
+    found = {table for table, count in done.counts.items() if count}
+    assert found >= {
+        *("entry", "revision", "raw_payload", "attachment", "entry_link"),
+        *("entry_text", "entry_metadata", "work", "quarantine", "job", "idempotency"),
+    }
+    assert done.files == ((CONTENT, len(BYTES)),)
+    left = purge.traces(conn, TENANT, "olog", name, entry_id)
+    assert not any(left.values())
+    assert tables_with(conn, SECRET) == []
+    assert tables_with(conn, str(entry_id)) == ["purged"]
+    # A job that has nothing to do with it stays.
+    assert conn.execute("SELECT count(*) FROM job").fetchone() == (1,)
+
+
+@pytest.mark.requirement("U30")
+def test_what_was_purged_never_comes_back(conn, entry_id):
+    purge.purge(conn, TENANT, "olog", private().external_id)
+
+    again, neighbour = save(conn, private(), draft("neighbour"))
+
+    assert (again.status, again.entry_id) == ("purged", NO_ENTRY)
+    assert neighbour.status == "created"
+    purge.purge(conn, TENANT, "olog", private().external_id)
+
+
+def test_a_name_that_is_not_here_can_be_kept_out(conn):
+    done = purge.purge(conn, TENANT, "olog", "unheard-of")
+
+    assert done.entry_id is None
+    assert not any(done.counts.values())
+    (result,) = save(conn, draft("unheard-of"))
+    assert result.status == "purged"
+
+
+def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
+    nothing_older(conn)
+    told = change_feed.since(conn, ANYONE, Place(), limit=10)
+    stranger = Scope(tenant=TENANT, subject="key", logbooks=("Other",))
+
+    purge.purge(conn, TENANT, "olog", private().external_id)
+    conn.commit()
+
+    nothing_older(conn)
+    (one,) = change_feed.since(conn, ANYONE, told.place, limit=10).changes
+    assert (one.told_as, one.entry_id) == ("deleted", entry_id)
+    assert change_feed.since(conn, stranger, Place(), limit=10).changes == []
+
+
+def test_a_thread_that_a_purged_entry_held_together_falls_apart(conn):
+    save(conn, draft("1"), draft("2", reply_to="1"), draft("3", reply_to="1"))
+
+    purge.purge(conn, TENANT, "olog", "1")
+
+    rows = conn.execute("SELECT id = thread_id FROM entry").fetchall()
+    assert rows == [(True,), (True,)]
+
+
+def test_an_entry_is_found_by_whatever_it_is_called(conn):
+    (saved,) = save(conn, draft("Linac/5 12"))
+    save(conn, draft("7"))
+    save_page(conn, TENANT, [EntryDraft("elog", "7", "x")], stages=[], editor="test")
+    expected = [Ref("olog", "Linac/5 12", saved.entry_id)]
+
+    for ref in (
+        str(saved.entry_id),
+        "logchord:default/olog/Linac%2F5%2012",
+        "https://log.example.org/e/olog/Linac%2F5%2012@3",
+        "/e/olog/Linac/5%2012",
+        "olog/Linac/5 12",
+        "Linac/5 12",
+    ):
+        assert refs.find(conn, TENANT, ref) == expected, ref
+    assert [one.source for one in refs.find(conn, TENANT, "7")] == ["elog", "olog"]
+    assert refs.find(conn, TENANT, "8") == []
+    assert refs.find(conn, "other", str(saved.entry_id)) == []
+    assert refs.find(conn, TENANT, "logchord:other/olog/7") == []
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.requirement("U30")
+def test_the_command_removes_document_and_file_too_and_prints_the_proof(
+    conn, database, entry_id, opensearch, tmp_path: Path
+):
+    base = f"test_{secrets.token_hex(6)}"
+    client = make_client(Settings.load({"OPENSEARCH_URL": opensearch.url}))
+    assert client is not None
+    store = FileStore(str(tmp_path / "attachments"))
+    store.put(io.BytesIO(BYTES), CONTENT, len(BYTES))
+    aliases.ensure_index(client, base)
+    alias = mapping.write_alias(base)
+    (document,) = documents.load(conn, TENANT, [entry_id])
+    conn.commit()
+    assert bulk.write(client, alias, [document]) == {}
+    environment = {
+        "PATH": str(BIN),
+        "HOME": str(tmp_path),
+        "LC_ALL": "C.UTF-8",
+        "DATABASE_URL": database,
+        "OPENSEARCH_URL": opensearch.url,
+        "OPENSEARCH_INDEX": base,
+        "LOGCHORD_HOME": str(tmp_path),
+    }
+
+    def logchord(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(BIN / "logchord"), "purge", *arguments],
+            env=environment,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=180,
+        )
+
+    try:
+        unasked = logchord(str(entry_id))
+        assert unasked.returncode != 0
+        assert store.has(CONTENT, len(BYTES))
+
+        done = logchord(str(entry_id), "--yes", "--json")
+
+        assert done.returncode == 0, done.stderr
+        proof = json.loads(done.stdout)
+        assert proof["removed"]["entry"] == proof["removed"]["files"] == 1
+        assert set(proof["left"].values()) == {0}
+        assert {"index", "files", "revision", "raw_payload"} <= set(proof["left"])
+        assert not store.has(CONTENT, len(BYTES))
+        assert proof["removed"]["vocabulary"] > 0
+        learnt = "SELECT surface FROM lexeme UNION ALL SELECT ident FROM ident"
+        assert conn.execute(learnt).fetchall() == []
+        # A worker that read the entry before writes its document too late.
+        assert bulk.write(client, alias, [document]) == {}
+        client.indices.refresh(index=alias)
+        assert erase.count(client, base, entry_id) == 0
+        missing = logchord("nothing-of-this-name", "--yes")
+        assert missing.returncode == 3
+    finally:
+        client.indices.delete(index=f"{base}-v*")
+        client.close()

@@ -1,0 +1,61 @@
+"""Other people on this machine, whom OpenSearch has no login to keep out."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from local import neighbours
+from tests.support.waiting import until
+
+# It looks at every process of the machine.
+pytestmark = pytest.mark.alone
+
+
+@pytest.fixture
+def person() -> pwd.struct_passwd:
+    """Give somebody who could log in on this machine."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can start a process of another user")
+    for account in pwd.getpwall():
+        if neighbours._is_person(account.pw_uid):
+            return account
+    pytest.skip("nobody but root can log in on this machine")
+
+
+@pytest.fixture
+def working(person: pwd.struct_passwd) -> Iterator[psutil.Process]:
+    """Give a process of theirs."""
+    child = subprocess.Popen(
+        ["setpriv", f"--reuid={person.pw_uid}", "--clear-groups", "sleep", "60"]
+    )
+    yield psutil.Process(child.pid)
+    child.kill()
+    child.wait()
+
+
+def test_another_person_with_a_process_is_a_neighbour(
+    person: pwd.struct_passwd, working: psutil.Process
+) -> None:
+    def names() -> list[str]:
+        return [other.user for other in neighbours.others()]
+
+    until(lambda: person.pw_name in names(), within_seconds=5)
+    assert person.pw_name in neighbours.named(neighbours.others())
+    assert not [o for o in neighbours.others(person.pw_uid) if o.user == person.pw_name]
+    working.kill()
+
+
+@pytest.mark.parametrize("shell", ["/usr/sbin/nologin", "/bin/false", "/bin/sync", ""])
+def test_who_cannot_log_in_is_nobody_to_fear(shell: str) -> None:
+    assert not neighbours._is_login_shell(shell)
+
+
+@pytest.mark.parametrize("uid", [0, 999, 65534, 3_999_999])
+def test_system_users_nobody_and_unknown_users_are_no_persons(uid: int) -> None:
+    assert not neighbours._is_person(uid)

@@ -1,0 +1,444 @@
+"""Nothing was found: what was searched, and what came near, for each who may see it."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.access.scope import Scope
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.errors import OpenSearchError
+from shared.postgres.pool import connection
+from shared.search.absence import absence, coverage, near_misses, pending_entries
+from shared.search.absence.background_count import Overtime
+from shared.search.jobs import outcome
+from shared.work import due_work as due
+from tests.support.fixtures import asking
+from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
+
+MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
+
+
+def draft(name: str, text: str, **fields: Any) -> EntryDraft:
+    given = {"source": "operations", "entry_time": MARCH, **fields}
+    return EntryDraft(external_id=name, text=text, **given)
+
+
+@pytest.fixture
+def logbook(asking: Asking) -> Asking:
+    asking.write(
+        draft("trip", "RF cavity 3 tripped at noon", logbooks=("rf",)),
+        draft("pump", "Vacuum pump replaced", kind="maintenance"),
+        draft("quiet", "Nothing of note", source="shift"),
+        draft("secret", "klystron of the secret project", readers=("ben",)),
+        draft("closed", "klystron nobody may read", readers=()),
+        draft(
+            "later", "klystron tomorrow", visible_from=datetime(2999, 1, 1, tzinfo=UTC)
+        ),
+    )
+    asking.write(draft("theirs", "klystron elsewhere"), tenant="elsewhere")
+    return asking
+
+
+def near(body: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(one["external_id"], one["gate"]) for one in body["coverage"]["nearest"]]
+
+
+@pytest.mark.requirement("I05", "C48")
+def test_an_empty_answer_says_among_what_it_looked(logbook: Asking) -> None:
+    body = logbook.ask("unheardof")
+    assert body["results"] == []
+    assert (body["degraded"], body["answer"]) == (False, None)
+    covered = body["coverage"]
+    assert covered["entries_in_window"] == 3
+    kinds = {one["domain"]: one["entries"] for one in covered["domains"]}
+    assert kinds == {"logbook": 2, "maintenance": 1}
+    assert [one["source"] for one in covered["sources"]] == ["operations", "shift"]
+    said = body["context_answer"]
+    assert (said["status"], said["code"]) == ("insufficient", "no_results")
+    assert said["summary"] == "Nothing was found among 3 entries."
+
+
+def test_an_answer_that_found_something_says_nothing_of_absence(
+    logbook: Asking,
+) -> None:
+    body = logbook.ask("cavity")
+    assert [one["external_id"] for one in body["results"]] == ["trip"]
+    assert {body[n] for n in ("coverage", "relaxation", "context_answer")} == {None}
+
+
+@pytest.mark.requirement("P10", "U21")
+def test_nobody_is_told_of_what_they_may_not_see(logbook: Asking) -> None:
+    """By counts, by sources and their gaps, by what came near."""
+    when = {"start": "2026-03-01T00:00:00Z", "end": "2026-03-01T01:00:00Z"}
+    gaps = [
+        {"start": None, "end": None, "reason": "closed is listed, not found"},
+        {**when, "reason": "secret is listed, not found"},
+    ]
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, gaps) VALUES ('shift', 'default', 'olog', '', '{}', 1, %s)",
+            (json.dumps(gaps),),
+        )
+    filters = {"source": "shift"}
+    told = {
+        who.subject + who.tenant: logbook.ask("klystron", who, filters=filters)
+        for who in (ANNA, BEN, ELSEWHERE)
+    }
+    nobody, ben, elsewhere = told.values()
+    assert near(nobody) == []
+    assert [one["gaps"] for one in nobody["coverage"]["sources"]] == [[when]]
+    assert nobody["relaxation"] == {"count_outside": 0, "widen_to": None}
+    assert near(ben) == [("secret", "filter:source")]
+    assert ben["relaxation"]["count_outside"] == 1
+    assert near(elsewhere) == [("theirs", "filter:source")]
+    assert elsewhere["coverage"]["entries_in_window"] == 0
+    assert elsewhere["coverage"]["sources"] == []
+    for word in ("secret", "closed", "later", "theirs"):
+        assert word not in json.dumps(nobody)
+
+
+@pytest.mark.requirement("I05", "C38")
+def test_what_lies_outside_of_the_interval_is_counted_and_the_nearest_named(
+    logbook: Asking,
+) -> None:
+    given = {"date_from": "2026-03-03", "date_to": "2026-03-09"}
+    body = logbook.ask("tripped", filters=given)
+    assert near(body) == [("trip", "outside_window")]
+    assert body["relaxation"]["count_outside"] == 1
+    # From the day that was asked for back to the entry.
+    assert body["relaxation"]["widen_to"]["from"] == MARCH.isoformat()
+    assert body["coverage"]["entries_in_window"] == 0
+    assert (
+        "written from 2026-03-03 00:00 CET (03-02 23:00 UTC)"
+        in (body["context_answer"]["summary"])
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"date_from": "2026-03-03"}, {"date_to": "2026-03-01"}],
+    ids=["before", "after"],
+)
+def test_the_longer_time_that_is_named_takes_in_the_nearest(
+    logbook: Asking, given: dict[str, str]
+) -> None:
+    odd = MARCH + timedelta(microseconds=123_456)
+    logbook.write(draft("odd", "undulator", entry_time=odd))
+    ends = logbook.ask("undulator", filters=given)["relaxation"]["widen_to"]
+    plan = logbook.plan("undulator", filters={"date_from": "2020"})
+    # From, and before: as intervals are told everywhere.
+    within = replace(plan.filters, since=ends["from"], until=ends["to"])
+    plan = replace(plan, filters=within)
+    found = logbook.answer(plan, logbook.carried_out(plan))["results"]
+    assert [one["external_id"] for one in found] == ["odd"]
+    assert all(ends.values())
+
+
+def test_what_scored_too_low_came_near(logbook: Asking) -> None:
+    plan = logbook.plan("cavity tripped")
+    strict = logbook.plan("cavity tripped", ordering={"min_relevance_score": 1.0})
+    score = logbook.answer(plan, logbook.carried_out(plan))["results"][0]
+    body = logbook.answer(strict, logbook.carried_out(strict))
+    (one,) = body["coverage"]["nearest"]
+    assert (one["external_id"], one["gate"], one["limit"]) == (
+        "trip",
+        "below_min_relevance",
+        1.0,
+    )
+    assert one["value"] == pytest.approx(score["relevance_score"])
+    assert body["context_answer"]["code"] == "below_threshold"
+
+
+def test_what_is_too_far_in_meaning_came_near(logbook: Asking) -> None:
+    given = {"similarity_threshold": 0.999}
+    body = logbook.ask("cavity tripping", mode="semantic", ordering=given)
+    assert body["results"] == []
+    gates = {gate for _, gate in near(body)}
+    assert gates == {"below_similarity"}
+    assert all(o["value"] < 0.999 == o["limit"] for o in body["coverage"]["nearest"])
+
+
+@pytest.mark.requirement("I05")
+def test_a_lagging_source_and_half_a_backfill_are_unknown(logbook: Asking) -> None:
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
+            "         now() - interval '30 d', now() - interval '38 min')"
+        )
+        conn.execute(
+            "INSERT INTO source_schedule (source, kind, every_seconds)"
+            " VALUES ('operations', 'backfill', 60)"
+        )
+    body = logbook.ask("unheardof")
+    why = [(o["why"], o["from"] is None) for o in body["coverage"]["unknown"]]
+    assert why == [("history", True), ("lag", False)]
+    said = body["context_answer"]
+    assert said["code"] == "source_lagging"
+    assert "operations is 38 min behind" in said["summary"]
+    assert "operations is not loaded to" in said["summary"]
+    # Whoever asks for another source is told nothing of this one.
+    other = logbook.ask("unheardof", filters={"source": "shift"})
+    assert other["coverage"]["unknown"] == []
+    elsewhere = logbook.ask("unheardof", ELSEWHERE)
+    assert "operations is" not in json.dumps(elsewhere)
+
+
+@pytest.mark.requirement("I05")
+def test_what_waits_for_a_stage_is_counted_apart_and_may_match(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has looked through it: it is unknown, as what a source has not brought."""
+    monkeypatch.setattr(coverage, "COUNT_MS", 10_000)
+    new = [
+        draft("new", "klystron"),
+        draft("its", "klystron", source="shift"),
+        draft("bens", "klystron", readers=("ben",)),
+        draft("far", "klystron", visible_from=datetime(2999, 1, 1, tzinfo=UTC)),
+        draft("aside", "klystron"),
+    ]
+    with connection(logbook.pool) as conn:
+        saved = save_page(conn, "default", new, stages=["metadata"], editor="test")
+        aside = saved[-1].entry_id
+        conn.execute("DELETE FROM work WHERE entry_id = %s", (aside,))
+        conn.execute(
+            "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+            " VALUES (uuidv7(), 'default', %s, 'metadata', '{}')",
+            (aside,),
+        )
+        due.add(conn, "default", [saved[0].entry_id], ["embed:other"])
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " VALUES ('operations', 'default', 'olog', '', '{}', 1,"
+            "         now() - interval '30 d', now())"
+        )
+
+    def told(query: str, scope: Scope = ANNA, **fields: Any) -> tuple[int, str]:
+        body = logbook.ask(query, scope, **fields)
+        assert body["results"] == []
+        return body["coverage"]["waiting"], body["context_answer"]["code"]
+
+    assert told("unheardof") == (3, "source_lagging")
+    assert told("unheardof", BEN) == (4, "source_lagging")
+    assert told("unheardof", ELSEWHERE) == (0, "no_results")
+    assert told("unheardof", filters={"source": "shift"})[0] == 1
+    # What is known of none of them yet keeps none of them out.
+    assert told("unheardof", filters={"system": "rf"})[0] == 3
+    # By meaning another stage is what is waited for.
+    far = {"similarity_threshold": 0.999}
+    assert told("unheardof", mode="semantic", ordering=far)[0] == 1
+    said = logbook.ask("unheardof")["context_answer"]["summary"]
+    waits = "3 that were written or changed wait to be read: they may match."
+    assert waits in said
+
+
+def test_what_waits_and_cannot_be_counted_in_time_is_left_open(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(coverage, "COUNT_MS", 500)
+    slower(monkeypatch, pending_entries, "_WAITING", 5)
+    body = logbook.ask("unheardof")
+    assert (body["coverage"]["waiting"], body["coverage"]["entries_in_window"]) == (
+        None,
+        3,
+    )
+    assert "could not be counted in time" in body["context_answer"]["summary"]
+
+
+def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = [draft(f"new-{number}", "klystron") for number in range(3)]
+    plan = logbook.plan("unheardof")
+    with connection(logbook.pool) as conn:
+        save_page(conn, "default", new, stages=["metadata", "index"], editor="test")
+        told = []
+        for most in (4, 3, 2):
+            monkeypatch.setattr(pending_entries, "MOST", most)
+            waits = pending_entries.asked(conn, plan, ["index", "metadata"])
+            told.append(pending_entries.counted(waits))
+    assert told == [3, 3, 2]
+
+
+@pytest.mark.requirement("I05")
+def test_a_branch_that_failed_is_named_and_not_called_empty(logbook: Asking) -> None:
+    plan = logbook.plan("unheardof", mode="hybrid")
+    told = logbook.carried_out(plan)
+    told[1] = [outcome.failure("semantic", "cosine", OpenSearchError())]
+    body = logbook.answer(plan, told)
+    assert body["state"] == "partial"
+    assert body["context_answer"]["code"] == "branches_failed"
+    assert body["context_answer"]["summary"].startswith(
+        "Not everything could be searched: semantic (opensearch_unavailable)."
+    )
+
+
+def test_what_cannot_be_counted_in_time_is_left_open(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = coverage._COUNTS_NARROWED.replace("count(*)", "count(pg_sleep(0.01))")
+    monkeypatch.setattr(coverage, "_COUNTS_NARROWED", slow)
+    monkeypatch.setattr(coverage, "COUNT_MS", 5)
+    beside: list[Callable[[], None]] = []
+    # Each look at the clock is a second later: a count is kept for twenty.
+    seconds = itertools.count().__next__
+    overtime = Overtime(len, clock=seconds, beside=beside.append)
+    monkeypatch.setattr(coverage, "_counts", overtime)
+    asked = {"date_from": str(MARCH - timedelta(1))}
+    body = logbook.ask("unheardof", filters=asked)
+    assert body["coverage"]["entries_in_window"] is None
+    assert body["coverage"]["counted_seconds_ago"] is None
+    assert "could not be counted in time" in body["context_answer"]["summary"]
+
+    # Beside the answers it takes as long as it needs, for those that follow.
+    beside.pop()()
+    body = logbook.ask("unheardof", filters=asked)
+    assert body["coverage"]["entries_in_window"] == 3
+    assert body["coverage"]["counted_seconds_ago"] == 1
+    assert "among 3 entries written" in body["context_answer"]["summary"]
+    assert beside == []
+
+
+def slower(
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, seconds: float
+) -> None:
+    waits = f" OFFSET (SELECT 0 FROM pg_sleep({seconds}))"
+    monkeypatch.setattr(module, name, getattr(module, name) + waits)
+
+
+ELSEWHEN = {"date_from": "2026-03-03"}
+
+
+def test_a_part_that_takes_too_long_costs_itself_alone(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, coverage, "_STANDINGS", 5)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"] is None
+    assert body["relaxation"]["count_outside"] == 1
+
+
+def test_the_limit_of_the_count_ends_with_the_count(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slower(monkeypatch, near_misses, "_OUTSIDE", 0.2)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["entries_in_window"] == 0
+    assert body["relaxation"]["count_outside"] == 1
+
+
+def test_all_that_is_read_for_an_empty_answer_has_one_end(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each statement alone would be fast enough."""
+    monkeypatch.setattr(asking, "READ_MS", 1000)
+    slower(monkeypatch, coverage, "_STANDINGS", 0.3)
+    slower(monkeypatch, near_misses, "_OUTSIDE", 0.8)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["sources"] == []
+    assert body["relaxation"] is None
+
+
+def test_with_little_time_left_what_came_near_is_not_looked_for(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence, "NEAR_MS", asking.READ_MS + 1)
+    body = logbook.ask("tripped", filters=ELSEWHEN)
+    assert body["coverage"]["entries_in_window"] == 0
+    assert body["relaxation"] is None
+
+
+def test_only_the_newest_are_looked_through_for_one_to_be_seen(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logbook.write(
+        draft("ended", "Shift ended", source="shift", entry_time=MARCH + timedelta(1)),
+        draft(
+            "handover",
+            "klystron handed over",
+            source="shift",
+            readers=(),
+            entry_time=MARCH + timedelta(2),
+        ),
+    )
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by) VALUES ('shift', 'default', 'olog', '', '{}', 1)"
+        )
+
+    def lag() -> float | None:
+        body = logbook.ask("unheardof", filters={"source": "shift"})
+        (one,) = body["coverage"]["sources"]
+        found: float | None = one["lag_seconds"]
+        return found
+
+    seen = lag()
+    assert seen is not None
+    since = datetime.now(UTC) - MARCH - timedelta(1)
+    assert seen == pytest.approx(since.total_seconds(), abs=60)
+    monkeypatch.setattr(coverage, "LOOKED_THROUGH", 1)
+    assert lag() is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "outside"),
+    [
+        pytest.param("klystron -author:smith", 0, id="excluded"),
+        pytest.param("klystron (author:smith OR author:jones)", 1, id="any-of-two"),
+        pytest.param("klystron (author:miller OR author:jones)", 0, id="others"),
+    ],
+)
+def test_fields_of_the_question_hold_outside_of_the_filters_too(
+    logbook: Asking, asked: str, outside: int
+) -> None:
+    logbook.write(draft("smiths", "klystron repaired", authors=("Smith",)))
+    body = logbook.ask(asked, filters={"logbook": "vacuum"})
+    assert body["results"] == []
+    assert body["relaxation"]["count_outside"] == outside
+
+
+def test_no_longer_time_is_named_where_another_filter_keeps_out(
+    logbook: Asking,
+) -> None:
+    given = {"source": "shift", "date_from": "2026-03-01"}
+    body = logbook.ask("tripped", filters=given)
+    assert body["relaxation"] == {"count_outside": 1, "widen_to": None}
+
+
+def test_what_the_question_excludes_did_not_come_near(logbook: Asking) -> None:
+    given = {"similarity_threshold": 0.999}
+    body = logbook.ask("cavity -tripped", mode="semantic", ordering=given)
+    assert {name for name, _ in near(body)} == {"pump", "quiet"}
+
+
+@pytest.mark.requirement("I05")
+def test_of_many_sources_none_that_is_behind_is_passed_over(logbook: Asking) -> None:
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO source_state (source, tenant, adapter, config_hash, config,"
+            " parsed_by, complete_from, complete_to)"
+            " SELECT format('s%s', n), 'default', 'olog', '', '{}', 1,"
+            "        now() - interval '30 d',"
+            "        now() - CASE n WHEN 122 THEN interval '2 h'"
+            "                       ELSE interval '20 s' END"
+            "   FROM generate_series(100, 122) AS n"
+        )
+    body = logbook.ask("unheardof")
+    assert len(body["coverage"]["sources"]) == coverage.MOST_SOURCES
+    assert body["coverage"]["unknown"][0]["source"] == "s122"
+    said = body["context_answer"]
+    assert said["code"] == "source_lagging"
+    assert "s122 is 2 h behind" in said["summary"]
+    assert said["summary"].endswith("And 17 more such times are unknown.")

@@ -1,0 +1,144 @@
+"""A time among the words keeps hits out; the answer says how many, and how far off."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from shared.entries.draft import EntryDraft
+from shared.errors import DatabaseQueryError
+from shared.log import get_logger
+from shared.search.absence import outside_time_range
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.times.calendar import Clock
+from tests.support.fixtures.asking import ANNA, BEN, Asking
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+CLOCK = Clock(NOW, "UTC")
+DAY = timedelta(1)
+
+
+def draft(name: str, days_ago: float, text: str, **fields: Any) -> EntryDraft:
+    given = {"source": "ops", "entry_time": NOW - days_ago * DAY, **fields}
+    return EntryDraft(external_id=name, text=text, **given)
+
+
+@pytest.fixture
+def logbook(asking: Asking) -> Asking:
+    happened = {"event_time": NOW - DAY}
+    asking.write(
+        draft("in", 1, "klystron tripped"),
+        draft("near", 3, "klystron tripped again"),
+        draft("far", 30, "klystron tripped long ago"),
+        draft("later", 0.1, "klystron tripped just now"),
+        draft("told", 0.2, "undulator jammed the day before", **happened),
+        draft("else", 2, "klystron tripped", source="shift"),
+        draft("bens", 2, "klystron tripped", readers=("ben",)),
+        draft("gone", 0.1, "klystron nobody", readers=()),
+    )
+    asking.write(draft("theirs", 2, "klystron tripped"), tenant="elsewhere")
+    return asking
+
+
+def plan_of(query: str, scope: Any = ANNA, **fields: Any) -> Plan:
+    given = {"mode": "keyword", "filters": {"source": "ops"}, **fields}
+    plan = make_plan(Question(query, **given), scope, Limits(opensearch=False), CLOCK)
+    return Plan.from_json(plan.to_json())
+
+
+def asked(logbook: Asking, query: str, scope: Any = ANNA, **fields: Any) -> Any:
+    plan = plan_of(query, scope, **fields)
+    return logbook.answer(plan, logbook.carried_out(plan))
+
+
+def names(body: dict[str, Any]) -> list[str]:
+    return [one["external_id"] for one in body["results"]]
+
+
+@pytest.mark.requirement("C38")
+def test_beside_its_hits_an_answer_says_how_many_a_read_time_keeps_out(
+    logbook: Asking,
+) -> None:
+    for mode in ("keyword", "hybrid"):
+        body = asked(logbook, "klystron tripped yesterday", mode=mode)
+        assert (names(body), body["time"]["inferred"]) == (["in"], True)
+        # What another filter keeps out does not count: that one was meant.
+        assert body["relaxation"] == {
+            "count_outside": 3,
+            "widen_to": {
+                "from": "2026-03-09T00:00:00+00:00",
+                "to": (NOW - 0.1 * DAY + timedelta(milliseconds=1)).isoformat(),
+            },
+        }
+    # And it is reversible: without those words all of them are found.
+    assert {*names(asked(logbook, "klystron tripped"))} == {
+        *("in", "near", "far", "later")
+    }
+
+
+@pytest.mark.requirement("P10")
+def test_only_what_the_caller_may_see_is_counted(logbook: Asking) -> None:
+    told = asked(logbook, "klystron tripped yesterday", BEN)["relaxation"]
+    assert told["count_outside"] == 4
+
+
+SINCE_MARCH = {"filters": {"date_from": "2026-03-01"}}
+# What is asked for, and how many lie outside; None: nobody can say.
+COUNTED: list[tuple[str, dict[str, Any], int | None]] = [
+    ("klystron", {}, None),
+    ('klystron date:"2026-03-09"', {}, None),
+    ("klystron", SINCE_MARCH, None),
+    ("what happened yesterday", {}, None),
+    ("klystron yesterday", {"mode": "semantic"}, None),
+    ("klystron since yesterday", {}, 2),
+    ("klystron yesterday and today", {}, 2),
+    ("klystron -again yesterday", {}, 2),
+    ("klystron unheardof yesterday", {}, 3),
+    # What is given as a filter still holds.
+    ("klystron yesterday", SINCE_MARCH, 3),
+    # Its happening counts, and its writing does where that is what is asked for.
+    ("undulator that happened yesterday", {}, 0),
+    ("undulator that happened today", {}, 0),
+    ("undulator that happened last week", {}, 1),
+    ("undulator yesterday", {}, 1),
+]
+
+
+def test_what_is_counted_and_what_is_not(logbook: Asking) -> None:
+    told = []
+    for query, fields, _ in COUNTED:
+        outside = asked(logbook, query, **fields)["relaxation"]
+        told.append((query, fields, outside and outside["count_outside"]))
+    assert told == COUNTED
+    # Of an open time the longer one is open, too.
+    ends = asked(logbook, "klystron since yesterday")["relaxation"]["widen_to"]
+    assert ends == {"from": (NOW - 3 * DAY).isoformat(), "to": None}
+
+
+def test_an_empty_answer_says_of_a_read_time_what_it_keeps_out(logbook: Asking) -> None:
+    body = asked(logbook, "klystron tripped last month", filters={"source": "shift"})
+    assert (names(body), body["relaxation"]["count_outside"]) == ([], 1)
+    assert body["relaxation"]["widen_to"]["to"] == (
+        (NOW - 2 * DAY + timedelta(milliseconds=1)).isoformat()
+    )
+    # What the caller may not see is not even counted.
+    told = asked(logbook, "nobody yesterday")
+    assert (names(told), told["relaxation"]["count_outside"]) == ([], 0)
+
+
+def test_no_more_than_the_limit_is_counted_and_a_late_count_costs_nothing_else(
+    logbook: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside_time_range, "MOST", 2)
+    told = asked(logbook, "klystron tripped yesterday")["relaxation"]
+    assert told["count_outside"] == 2
+
+    def late(*_: object) -> None:
+        raise DatabaseQueryError
+
+    monkeypatch.setattr(outside_time_range, "log", get_logger())
+    monkeypatch.setattr(outside_time_range, "_counted", late)
+    body = asked(logbook, "klystron tripped yesterday")
+    assert (names(body), body["relaxation"]) == (["in"], None)

@@ -1,0 +1,81 @@
+"""The map of linear scores, with the model that ships, over what people have judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench import quality_engines
+from shared.access.scope import Scope
+from shared.embedding.models import convert_minilm, model_folder
+from shared.embedding.models.onnx_encoder import OnnxEncoder
+from shared.search.jobs.outcome import Candidate, Outcome
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.ranking.candidate_facts import Facts
+from shared.search.ranking.rank import rank
+
+DATA = Path(__file__).parents[5] / "shared" / "data" / "retrieval"
+QUESTIONS, OTHERS = 8, 20
+NO_WORDS = Outcome("os_bm25", "empty", "bm25")
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
+    cache = tmp_path_factory.mktemp("cache")
+    convert_minilm.ensure(cache)
+    return OnnxEncoder(model_folder.folder_of(cache, convert_minilm.INT8))
+
+
+def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
+    """Return which of them a strict search keeps that meaning alone has found."""
+    strict = {"strict": True, "min_relevance_score": 0.5}
+    asked = Question("beam", mode=mode, limit=100, ordering=strict)
+    plan = make_plan(asked, Scope("default", "anna"), Limits())
+    shared = {"kind": "note", "source": "api", "origin": "human", "revision": 1}
+    hits = tuple(
+        Candidate(
+            entry_id=name,
+            chunk_id=f"default/api/{name}#0000",
+            score=cosine,
+            entry_time="2026-01-01T00:00:00+00:00",
+            **shared,  # type: ignore[arg-type]
+        )
+        for name, cosine in cosines.items()
+    )
+    near = Outcome("semantic", "ok", "cosine", hits=hits, model=model, vector="AAAA")
+    found = [near] if mode == "semantic" else [NO_WORDS, near]
+    assert len(plan.branches) == len(found)
+    return {one.entry_id for one in rank(found, Facts(), plan).items}
+
+
+@pytest.mark.requirement("U18", "C08")
+def test_what_is_relevant_and_found_by_meaning_alone_outlives_the_cut_beside_words(
+    encoder: OnnxEncoder,
+) -> None:
+    read = quality_engines.read(DATA / "vaswani", QUESTIONS)
+    judged = {
+        number: [text for text, grade in grades.items() if grade > 0]
+        for number, grades in read.judged.items()
+    }
+    texts = sorted({text for relevant in judged.values() for text in relevant})
+    read_by_model = encoder.encode([read.texts[text] for text in texts])
+    vectors = dict(zip(texts, read_by_model, strict=True))
+    # Of each: what is relevant, and what answers another question.
+    found = {"hybrid": [0, 0], "semantic": [0, 0]}
+    total = [0, 0]
+    for number, relevant in judged.items():
+        asked = encoder.encode([read.questions[number]])[0]
+        others = [text for text in texts if text not in relevant][:OTHERS]
+        cosines = {text: float(asked @ vectors[text]) for text in (*relevant, *others)}
+        for mode, counts in found.items():
+            left = kept(mode, encoder.model, cosines)
+            counts[0] += len(left.intersection(relevant))
+            counts[1] += len(left.intersection(others))
+        total[0] += len(relevant)
+        total[1] += len(others)
+    relevant_kept, others_kept = found["hybrid"]
+    # By meaning alone it is 130 of 162; unmapped, beside words, it was 1.
+    assert relevant_kept >= total[0] / 2
+    assert relevant_kept >= 0.7 * found["semantic"][0]
+    assert others_kept <= total[1] / 50

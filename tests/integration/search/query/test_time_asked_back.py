@@ -1,0 +1,57 @@
+"""A question whose time comes twice: both are searched, and which is meant is asked."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.entries.draft import EntryDraft
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.times.calendar import Clock
+from tests.support.fixtures.asking import ANNA, Asking
+
+# The morning after clocks went back at 03:00 in Zurich, which is 01:00 in UTC.
+CLOCK = Clock(datetime(2024, 10, 27, 8, tzinfo=UTC), "Europe/Zurich")
+
+
+def draft(hour: int, minute: int) -> EntryDraft:
+    at = datetime(2024, 10, 27, hour, minute, tzinfo=UTC)
+    return EntryDraft("api", f"{hour:02}{minute:02}", "klystron trip", entry_time=at)
+
+
+@pytest.mark.requirement("I02")
+@pytest.mark.parametrize("mode", ["keyword", "semantic"])
+def test_both_times_are_found_and_the_answer_asks_which_is_meant(
+    asking: Asking, mode: str
+) -> None:
+    asking.write(*(draft(hour, minute) for hour in (0, 1) for minute in (5, 30, 55)))
+    question = Question("klystron trip around 02:30 +-10 min", mode=mode)
+    plan = make_plan(question, ANNA, Limits(opensearch=False), CLOCK)
+
+    body = asking.answer(plan, asking.carried_out(plan))
+
+    assert sorted(one["external_id"] for one in body["results"]) == ["0030", "0130"]
+    assert [
+        (one["from"][11:16], one["to"][11:16]) for one in body["time"]["applied"]
+    ] == [
+        ("00:20", "00:40"),
+        ("01:20", "01:40"),
+    ]
+    said = body["context_answer"]
+    assert (said["status"], said["code"]) == ("clarify", "ambiguous_time")
+    (asked,) = said["questions"]
+    assert "02:20 CEST (00:20 UTC)" in asked
+    assert "02:20 CET (01:20 UTC)" in asked
+
+
+@pytest.mark.requirement("I02")
+def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> None:
+    asking.write(draft(5, 0))
+    question = Question("klystron around 02:30 +-10 min", mode="keyword")
+    plan = make_plan(question, ANNA, Limits(opensearch=False), CLOCK)
+
+    said = asking.answer(plan, asking.carried_out(plan))["context_answer"]
+
+    assert said["status"] == "insufficient"
+    assert len(said["questions"]) == 1

@@ -1,0 +1,248 @@
+"""A question is compiled for the languages that there are; it finds what it did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import psycopg
+import pytest
+from opensearchpy import OpenSearch
+
+from bench import work_rows
+from shared.entries.draft import EntryDraft
+from shared.postgres.pool import connection
+from shared.search.jobs.outcome import Candidate
+from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.retrieval import tenant_languages
+from shared.search.retrieval.installed_modules import module
+from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.tenant_languages import WrittenIn
+from tests.support.fixtures.asking import Asking
+from tests.support.fixtures.engines import ANYBODY, ENGINES, TENANT, Logbook, Text
+
+SECONDS = 10.0
+ENGLISH = [{"terms": {"language": ["en"]}}]
+QUERIES = (
+    "the cooling water pump",
+    "Kühlwasserpumpe -Ausfall",
+    "pompes OR bombas OR magnet",
+    '"water pump" NOT Ventil',
+    "HCM03",
+    "真空",
+    "насосы",
+    "giraffe zebra okapi gnu antelope springbok",
+)
+TEXTS = [
+    Text("en", "The cooling water pump of HCM03 tripped again"),
+    Text("de", "Die Kühlwasserpumpe ist nach dem Ausfall gewechselt", "de"),
+    Text("fr", "Les pompes de refroidissement sont en panne", "fr"),
+    Text("ja", "真空漏れ"),
+    Text("ru", "Насосы не работают"),
+]
+
+
+def hits(engine: str, query: str, tools: Tools, mode: str) -> tuple[Candidate, ...]:
+    question = Question(query, mode=mode)
+    plan = make_plan(question, ANYBODY, Limits(any_word=mode == "hybrid"))
+    found: Found = module(engine).execute(Ask.lasting(plan, SECONDS), tools)
+    return found.hits
+
+
+def languages(logbook: Logbook, tenant: str = TENANT) -> tuple[str, ...]:
+    return WrittenIn().of(logbook.pool, tenant, 1000)
+
+
+def test_the_languages_that_there_are_change_no_answer(logbook: Logbook) -> None:
+    for texts in (TEXTS[:1], TEXTS[1:3], TEXTS[3:]):
+        logbook.write(texts)
+        knowing = logbook.tools()
+        any_of_them = replace(knowing, written_in=None)
+        for query in QUERIES:
+            for engine in ENGINES:
+                for mode in ("keyword", "hybrid"):
+                    expected = hits(engine, query, any_of_them, mode)
+                    asked = hits(engine, query, knowing, mode)
+                    assert asked == expected, (engine, query, mode)
+    assert languages(logbook) == ("de", "en", "fr", "ja", "unknown")
+
+
+def test_an_entry_in_a_language_that_nobody_has_written_before_is_found_at_once(
+    logbook: Logbook,
+) -> None:
+    assert languages(logbook) == ()
+    for engine in ENGINES:
+        assert logbook.found(engine, "Ausfälle") == set()
+    logbook.write([Text("en", "The cooling water pump tripped")])
+    for engine in ENGINES:
+        assert logbook.found(engine, "pumps") == {"en"}
+        assert logbook.found(engine, "Ausfälle") == set()
+    logbook.write([Text("de", "Ein Ausfall der Pumpe", "de")])
+    for engine in ENGINES:
+        # By its stem, which is that of its own language alone.
+        assert logbook.found(engine, "Ausfälle") == {"de"}
+
+
+def test_a_language_that_came_meanwhile_is_searched_beside_what_was_found(
+    logbook: Logbook,
+) -> None:
+    logbook.write([Text("en", "HCM03 tripped")])
+    for engine in ENGINES:
+        assert logbook.found(engine, "HCM03 OR Ausfälle") == {"en"}
+    logbook.write([Text("de", "Ein Ausfall der Pumpe", "de")])
+    # Its process has not met the language yet.
+    for engine in ENGINES:
+        assert logbook.found(engine, "HCM03 OR Ausfälle") == {"en", "de"}
+
+
+class Noting:
+    """The client as it is, with the languages that it was asked for."""
+
+    def __init__(self, client: OpenSearch) -> None:
+        self._client = client
+        self.ways: list[dict[str, Any]] = []
+
+    def search(self, **given: Any) -> Any:
+        self.ways = given["body"]["query"]["bool"]["should"]
+        return self._client.search(**given)
+
+
+@pytest.mark.parametrize(
+    ("texts", "filters"),
+    [
+        (TEXTS[:1], ENGLISH),
+        (TEXTS[3:], [{"terms": {"language": ["ja", "unknown"]}}]),
+    ],
+    ids=["one", "none with a stemmer"],
+)
+def test_the_index_is_asked_in_the_languages_that_there_are(
+    logbook: Logbook, texts: list[Text], filters: list[dict[str, Any]]
+) -> None:
+    logbook.write(texts)
+    client = Noting(logbook.client)
+    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    hits("os_bm25", "pump", tools, "keyword")
+    assert [way["bool"]["filter"] for way in client.ways] == [filters]
+
+
+def test_a_language_that_was_seen_is_searched_until_the_process_ends(
+    logbook: Logbook,
+) -> None:
+    logbook.write(TEXTS[:2])
+    known = logbook.written_in
+    assert known.of(logbook.pool, TENANT, 1000) == ("de", "en")
+    with connection(logbook.pool) as conn:
+        conn.execute("DELETE FROM entry_text WHERE language = 'de'")
+    # The index has not heard of it.
+    assert known.of(logbook.pool, TENANT, 1000) == ("de", "en")
+    assert languages(logbook) == ("en",)
+
+
+def test_each_tenant_has_languages_of_its_own(logbook: Logbook) -> None:
+    logbook.write(TEXTS)
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "UPDATE entry_text SET tenant = 'elsewhere'"
+            " WHERE language IN ('de', 'unknown')"
+        )
+    assert languages(logbook) == ("en", "fr", "ja")
+    assert languages(logbook, "elsewhere") == ("de", "unknown")
+    assert languages(logbook, "nowhere") == ()
+
+
+def test_languages_are_looked_up_by_the_index_in_a_logbook_of_any_size(
+    database: str,
+) -> None:
+    ids = work_rows.ensure_entries(database, 5000)
+    with psycopg.connect(database) as conn:
+        conn.execute(
+            "INSERT INTO entry_text (entry_id, tenant, revision, language,"
+            " analyser_version, stream, idents, tsv)"
+            " SELECT id, %(tenant)s, 1, 'en', 1, '', '{}', ''"
+            "   FROM unnest(%(ids)s::uuid[]) AS id",
+            {"tenant": work_rows.TENANT, "ids": ids},
+        )
+        # As it was planned while there was nothing yet.
+        conn.execute("DELETE FROM pg_statistic WHERE starelid = 'entry_text'::regclass")
+        conn.execute(tenant_languages._BY_INDEX, {"ms": "1000"})
+        values = {"tenant": work_rows.TENANT}
+        explain = f"EXPLAIN (COSTS OFF) {tenant_languages._LANGUAGES}"
+        plan = "\n".join(str(row[0]) for row in conn.execute(explain, values))
+        found = conn.execute(tenant_languages._LANGUAGES, values).fetchall()
+    assert plan.count("Index Only Scan using entry_text_language") == 2
+    assert "Sort" not in plan
+    assert found == [("en",)]
+
+
+def test_no_more_tenants_are_remembered_than_the_limit(
+    logbook: Logbook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tenant_languages, "_KEPT_TENANTS", 2)
+    logbook.write(TEXTS[:1])
+    known = WrittenIn()
+    for tenant in (TENANT, "a", "b"):
+        known.of(logbook.pool, tenant, 1000)
+    assert known._seen.keys() == {"a", "b"}
+
+
+def test_where_the_index_refused_an_entry_every_language_is_asked_for(
+    logbook: Logbook,
+) -> None:
+    logbook.write(TEXTS[:1])
+    assert languages(logbook) == ("en",)
+    with connection(logbook.pool) as conn:
+        conn.execute(
+            "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
+            " SELECT gen_random_uuid(), tenant, entry_id, 'index', '{}' FROM entry_text"
+        )
+    # Its document may be in the language that it had before.
+    assert languages(logbook) == ()
+    assert languages(logbook, "elsewhere") == ()
+
+
+def test_languages_that_cannot_be_read_in_time_fail_no_search(logbook: Logbook) -> None:
+    logbook.write(TEXTS[:1])
+    with connection(logbook.pool) as conn:
+        conn.execute("LOCK TABLE quarantine")
+        assert languages(logbook) == ()
+    assert languages(logbook) == ("en",)
+
+
+def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
+    logbook: Logbook,
+) -> None:
+    logbook.write(TEXTS[:1])
+    client = Noting(logbook.client)
+    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    expected = hits("os_bm25", "pump", tools, "keyword")
+    narrow = client.ways
+    with connection(logbook.pool) as conn:
+        conn.execute("LOCK TABLE entry_text")
+        assert hits("os_bm25", "pump", tools, "keyword") == expected
+    assert client.ways != narrow
+
+
+def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(
+    logbook: Logbook,
+) -> None:
+    client = Noting(logbook.client)
+    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    assert hits("os_bm25", "pump", tools, "keyword") == ()
+    logbook.write(TEXTS[:1])
+    (found,) = hits("os_bm25", "pump", tools, "keyword")
+    every = client.ways
+    # The search before has heard in which languages there are entries by now.
+    assert hits("os_bm25", "pump", tools, "keyword") == (found,)
+    assert client.ways != every
+    assert [one["bool"]["filter"] for one in client.ways] == [ENGLISH]
+
+
+def test_hits_of_every_language_on_a_page_are_marked(asking: Asking) -> None:
+    asking.write(
+        EntryDraft("api", "en", "The cooling pump of the klystron tripped again"),
+        EntryDraft("api", "de", "Die Pumpen sind wieder ausgefallen", language="de"),
+    )
+    told = asking.ask("Pumpe OR pumps")["results"]
+    marked = {one["external_id"]: one["highlights"] for one in told}
+    assert "<b>pump</b>" in marked["en"][0]
+    assert "<b>Pumpen</b>" in marked["de"][0]

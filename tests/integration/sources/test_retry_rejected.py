@@ -1,0 +1,61 @@
+"""What could not be read is kept as received, and read once more when asked."""
+
+from __future__ import annotations
+
+import json
+
+from shared.postgres.pool import connection
+from shared.settings.source_sections import SourceSettings
+from shared.sources import run_records
+from shared.sources.intake import rejected
+from shared.sources.intake.retry_rejected import read_again
+from shared.sources.runs import sync_config
+from shared.work.quarantine import Which
+from tests.support.fixtures.sources import TENANT, Runtime
+
+NAME = "sheets"
+LINES = [
+    {"id": "1", "timestamp": "2026-03-02T05:10:00Z", "title": "A", "text": "One"},
+    {"id": "2", "timestamp": "2026-03-02 05:10:00", "title": "B", "text": "Two"},
+    {"id": "3", "timestamp": "no time at all", "title": "C", "text": "Three"},
+]
+
+
+def configure(runtime: Runtime, path: str, **changes: str) -> None:
+    source = SourceSettings.model_validate(
+        {"adapter": "generic_json", "path": path, "require_initial_ingest": False}
+        | changes
+    )
+    runtime.settings = runtime.settings.model_copy(update={"sources": {NAME: source}})
+    with connection(runtime.pool) as conn:
+        arranged = sync_config.arrange(conn, runtime.settings)
+    assert not arranged.invalid, arranged.invalid
+
+
+def test_a_setting_mended_lets_what_was_put_aside_be_read(runtime, tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in LINES), "utf-8")
+    configure(runtime, str(path))
+    run = runtime.run(NAME, run_records.TAIL)
+    assert (run.added, run.quarantined) == (1, 2)
+
+    configure(runtime, str(path), timezone="Europe/Zurich")
+    with connection(runtime.pool) as conn:
+        read = read_again(
+            conn, runtime.settings, Which(TENANT, source=NAME), ["metadata"], limit=10
+        )
+
+    assert (len(read.entries), read.still_aside) == (1, 1)
+    assert set(runtime.texts(NAME)) == {"1", "2"}
+    with connection(runtime.pool) as conn:
+        left = conn.execute(
+            "SELECT external_id, error -> 'details' ->> 'reason', excerpt"
+            " FROM quarantine WHERE stage = %s",
+            [rejected.STAGE],
+        ).fetchall()
+        due = conn.execute(
+            "SELECT count(*) FROM work WHERE entry_id = ANY(%s)", [read.entries]
+        ).fetchone()
+    assert [row[:2] for row in left] == [("3", "time_unreadable")]
+    assert "no time at all" in left[0][2]
+    assert due == (1,)

@@ -1,0 +1,99 @@
+"""A worker that is told to end finishes what it has in hand, and claims no more."""
+
+from __future__ import annotations
+
+import re
+import time
+
+import httpx
+import psycopg
+import pytest
+
+from shared.embedding.models.encoders import load_encoder
+from shared.embedding.vectors import vectors
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import METADATA_STAGE, embed_stage, make_app, send_nudge
+from shared.settings.settings import Settings
+from tests.support.waiting import until
+
+ENTRIES = 40
+GRACE_SECONDS = 30
+WORDS = "the klystron of cavity three tripped on arc and water flow was restored "
+
+
+def port_of(log: str) -> int:
+    """Where the worker that wrote this log serves its figures."""
+    found = re.search(r'"metrics_port": (\d+)', log)
+    assert found is not None, log
+    return int(found[1])
+
+
+def figures(port: int) -> str:
+    return httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=5).text
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.requirement("P12")
+def test_sigterm_ends_a_worker_after_its_batch_with_no_run_too_many(
+    make_system, celery_broker_cluster
+):
+    (url,) = celery_broker_cluster.config()["urls"]
+    system = make_system(BROKER_URL=url)
+    settings = Settings.load(system.environment)
+    model = load_encoder(settings.embedding_model, settings.cache).model
+    stage = embed_stage(model)
+    app = make_app(settings)
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        drafts = [
+            EntryDraft("api", str(number), f"{number} {WORDS * 60}")
+            for number in range(ENTRIES)
+        ]
+        save_page(conn, "default", drafts, stages=[stage], editor="test")
+        system.start("embed")
+        system.wait_ready("embed")
+        # Both threads get one to work on, and one that waits behind it.
+        for _ in range(4):
+            send_nudge(app, stage)
+        until(lambda: due(conn) < ENTRIES, within_seconds=60, what=system.tail("embed"))
+        served = figures(port_of(system.tail("embed", 200)))
+
+        began = time.monotonic()
+        status = system.stop("embed", within_seconds=GRACE_SECONDS)
+        took = time.monotonic() - began
+
+        left = conn.execute("SELECT attempts, claim FROM work").fetchall()
+        known = vectors.registered(conn, model)
+        assert known is not None
+        done = vectors.embedded_entries(conn, known.table_name, "default")
+        listed = conn.execute("SELECT count(*) FROM worker_process").fetchone()
+    assert status == 0
+    assert took < GRACE_SECONDS
+    assert 0 < len(left) == ENTRIES - done
+    assert set(left) == {(0, None)}
+    assert listed == (0,)
+    assert "logchord_tasks_total" in served
+
+
+def due(conn) -> int:
+    row = conn.execute("SELECT count(*) FROM work").fetchone()
+    return row[0]
+
+
+@pytest.mark.timeout(240)
+def test_the_figures_of_all_children_are_served_until_the_worker_ends(
+    celery_setup, conn
+):
+    assert celery_setup.ready()
+    drafts = [EntryDraft("api", str(number), "RF trip") for number in range(3)]
+    saved = save_page(conn, "default", drafts, stages=[METADATA_STAGE], editor="test")
+    conn.commit()
+    for one in saved:
+        send_nudge(celery_setup.app, METADATA_STAGE, [one.entry_id])
+    port = port_of(celery_setup.worker.logs())
+
+    counted = 'logchord_tasks_total{outcome="ok",task="enhance.extract_metadata"} 3.0'
+    until(lambda: counted in figures(port), within_seconds=30)
+    celery_setup.worker.container.kill("SIGTERM")
+
+    until(lambda: celery_setup.worker.container.status == "exited", within_seconds=30)

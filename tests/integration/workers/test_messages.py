@@ -1,0 +1,224 @@
+"""Messages that no task can be made of are recorded, and the worker goes on."""
+
+from __future__ import annotations
+
+import base64
+from typing import LiteralString
+from uuid import uuid4
+
+import psycopg
+import pytest
+import redis
+
+from shared.entries.draft import EntryDraft
+from shared.entries.saving.save import save_page
+from shared.messaging.broker import (
+    METADATA_STAGE,
+    NUDGE_IDS,
+    dispatch,
+    embed_stage,
+    make_app,
+    send_nudge,
+)
+from shared.settings.settings import Settings
+from shared.work.refused_messages import MAX_ROWS_PER_QUEUE
+from tests.support.faults.injected.bad_messages import MARK, Writer
+from tests.support.waiting import eventually, until
+from workers.runtime import envelope
+
+RECORDED: LiteralString = """
+    SELECT coalesce(sum(times), 0)::int FROM quarantine WHERE entry_id IS NULL"""
+REMOVED: LiteralString = """
+    SELECT count(*) > 0 FROM quarantine
+     WHERE entry_id IS NULL AND error::text LIKE '%stands in place of the queue%'"""
+ENRICHED: LiteralString = "SELECT entry_id FROM entry_text"
+MODEL = "hashing-384"
+
+
+@pytest.fixture
+def start(make_system):
+    def start(kind: str):
+        system = make_system(EMBEDDING_MODEL=MODEL)
+        system.start(kind)
+        system.wait_ready(kind)
+        return system
+
+    return start
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.requirement("B17")
+@pytest.mark.parametrize("kind", ["enhance", "embed", "search"])
+def test_every_bad_message_is_recorded_and_the_worker_goes_on(start, kind):
+    system = start(kind)
+    pid = system.processes[kind].pid
+    writer = Writer(kind)
+    silent = []
+    with (
+        psycopg.connect(system.database, autocommit=True) as conn,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        for name, message in writer.bad().items():
+            before = count(conn)
+            broker.lpush(writer.queue, message)
+            if not soon(lambda before=before: count(conn) > before):
+                silent.append(name)
+        kept = conn.execute("SELECT error::text, excerpt FROM quarantine").fetchall()
+        works(system, conn, kind)
+
+    assert silent == [], system.tail(kind, 100)
+    assert len(kept) <= MAX_ROWS_PER_QUEUE + 1
+    assert MARK not in str(kept)
+    assert MARK not in system.tail(kind, 10_000)
+    assert system.processes[kind].poll() is None
+    assert system.processes[kind].pid == pid
+    assert "Traceback" not in system.tail(kind, 10_000)
+
+
+def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
+    app = make_app(Settings.load({"BROKER_URL": valkey.url}))
+    ids = [uuid4() for _ in range(NUDGE_IDS)]
+    headers = {
+        "deadline": 1.5e9,
+        "mailbox": "mailbox:1",
+        "request_id": str(uuid4()),
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+    }
+    queue = "search.bulk"
+    with redis.Redis.from_url(valkey.url) as broker:
+        # Tasks that other tests ran have nudged whoever comes next.
+        broker.delete("enhance.metadata", "enhance.embed", queue)
+        send_nudge(app, METADATA_STAGE, ids)
+        send_nudge(app, embed_stage("all-MiniLM-L6-v2/int8"), ids)
+        dispatch(app, uuid4(), 3, queue, headers)
+        items = [
+            item
+            for name in ("enhance.metadata", "enhance.embed", queue)
+            for item in broker.lrange(name, 0, -1)
+        ]
+        broker.delete("enhance.metadata", "enhance.embed", queue)
+
+    assert len(items) == 5
+    for item in items:
+        read = envelope.read(item, queue)
+        envelope.check_headers(read["headers"])
+        envelope.check_body(
+            read["content-type"],
+            read["content-encoding"],
+            base64.b64decode(read["body"]),
+        )
+
+
+@pytest.mark.timeout(180)
+def test_messages_refused_while_the_database_is_away_are_recorded_later(
+    make_system,
+):
+    system = make_system(EMBEDDING_MODEL=MODEL)
+    away = redis.Redis.from_url(system.environment["BROKER_URL"])
+    name = system.database.rsplit("/", 1)[1]
+    system.start("search")
+    system.wait_ready("search")
+    writer = Writer("search")
+    admin = system.database.rsplit("/", 1)[0] + "/postgres"
+    with psycopg.connect(admin, autocommit=True) as conn:
+        conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
+        for _ in range(20):
+            away.lpush(writer.queue, writer.item(task="no.such_task"))
+        until(
+            lambda: "messages_not_recorded" in system.tail("search"), within_seconds=20
+        )
+        away.lpush(writer.queue, writer.item())
+        until(lambda: "branch_without_job" in system.tail("search"), within_seconds=5)
+        conn.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
+    away.close()
+    with psycopg.connect(system.database, autocommit=True) as conn:
+        assert eventually(lambda: count(conn), equals=20, within_seconds=10)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.requirement("B17")
+def test_orders_nobody_can_read_and_keys_that_are_no_queue_end_no_worker(start):
+    system = start("enhance")
+    writer = Writer("enhance")
+    with (
+        psycopg.connect(system.database, autocommit=True) as conn,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        until(broker.pubsub_numpat, within_seconds=20, what="remote control")
+        orders = [*writer.bad().values(), writer.item()]
+        for order in orders:
+            # After some of them the worker listens anew.
+            until(
+                lambda order=order: broker.publish("/0.celery.pidbox", order),
+                within_seconds=10,
+            )
+
+        def recorded() -> bool:
+            # What was on its way when the worker listened anew is gone.
+            for order in orders:
+                broker.publish("/0.celery.pidbox", order)
+            return count(conn) > 0
+
+        until(recorded, within_seconds=20)
+        broker.set(writer.queue, MARK)
+        until(lambda: broker.type(writer.queue) == b"none", within_seconds=20)
+        works(system, conn, "enhance")
+        until(lambda: removed(conn), within_seconds=20)
+    app = make_app(Settings.load(system.environment))
+
+    assert len(app.control.ping(timeout=5)) == 1
+    assert not system.has_ended("enhance")
+
+
+@pytest.mark.timeout(180)
+def test_nudges_that_expired_by_a_wrong_clock_still_bring_the_work_done(start):
+    system = start("enhance")
+    writer = Writer("enhance")
+    with (
+        psycopg.connect(system.database, autocommit=True) as conn,
+        redis.Redis.from_url(system.environment["BROKER_URL"]) as broker,
+    ):
+        draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
+        save_page(conn, "default", [draft], stages=[METADATA_STAGE], editor="test")
+        broker.lpush(writer.queue, writer.item(expires="2001-01-01T00:00:00+00:00"))
+        until(lambda: conn.execute(ENRICHED).fetchall(), within_seconds=20)
+
+
+def works(system, conn, kind: str) -> None:
+    """Fail unless the worker still does what it is there for."""
+    if kind == "search":
+        queue = Writer(kind).queue
+        broker = redis.Redis.from_url(system.environment["BROKER_URL"])
+        broker.lpush(queue, Writer(kind).item())
+        until(lambda: "branch_without_job" in system.tail(kind), within_seconds=20)
+        broker.close()
+        return
+    stage = METADATA_STAGE if kind == "enhance" else embed_stage(MODEL)
+    draft = EntryDraft("api", "A-1", "RF cavity 3 tripped")
+    (saved,) = save_page(conn, "default", [draft], stages=[stage], editor="test")
+    app = make_app(Settings.load(system.environment))
+    send_nudge(app, stage, [saved.entry_id])
+    due: LiteralString = "SELECT count(*) FROM work WHERE stage = %s"
+
+    def left() -> int:
+        row = conn.execute(due, (stage,)).fetchone()
+        return row[0]
+
+    assert eventually(left, equals=0, within_seconds=20)
+
+
+def count(conn) -> int:
+    row = conn.execute(RECORDED).fetchone()
+    return row[0]
+
+
+def removed(conn) -> bool:
+    row = conn.execute(REMOVED).fetchone()
+    return row[0]
+
+
+def soon(probe) -> bool:
+    try:
+        return until(probe, within_seconds=5)
+    except AssertionError:
+        return False

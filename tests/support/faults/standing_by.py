@@ -1,0 +1,93 @@
+"""Two processes of upkeep: one at work, the other standing by."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from typing import LiteralString
+
+import psycopg
+
+from tests.support.fixtures.system import System
+from tests.support.waiting import until
+
+# The locks of upkeep; the index has none where there is no OpenSearch.
+DUTIES = 4
+_HELD_BY: LiteralString = """
+    SELECT count(DISTINCT l.objid) FROM pg_locks l
+      JOIN pg_stat_activity a USING (pid)
+     WHERE l.locktype = 'advisory' AND l.granted
+       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+       AND a.application_name LIKE %(process)s"""
+_TURNED_BY: LiteralString = """
+    SELECT count(*) FROM upkeep_loop WHERE holder LIKE %(holder)s"""
+_LISTED: LiteralString = """
+    SELECT count(*) FROM worker_process WHERE pid = %(pid)s"""
+
+
+class TwoOfUpkeep:
+    """Kills the one at work, and puts another behind the one that has taken over."""
+
+    def __init__(self, system: System) -> None:
+        """Start both; the first has every duty before the second comes."""
+        self._system = system
+        self._names = (f"upkeep-{number}" for number in count())
+        self._standing: list[str] = []
+        self._stand_by()
+        self.refill()
+
+    @property
+    def at_work(self) -> str:
+        """The name of the process that has the duties, or is to take them over."""
+        return self._standing[0]
+
+    def kill(self) -> float:
+        """Kill the one at work; return when that was."""
+        self._system.kill(self._standing.pop(0))
+        return time.time()
+
+    def wait_turned(self) -> float:
+        """Return once every duty was done by the one at work; say when that was."""
+        holder = f"% {self._pid}"
+        until(
+            lambda: self._number(_TURNED_BY, holder=holder) == DUTIES,
+            within_seconds=30,
+            what="a turn of every duty",
+        )
+        return time.time()
+
+    def refill(self) -> None:
+        """Wait until the one at work has every duty, then put another behind it."""
+        process = f"logchord upkeep% {self._pid}"
+        until(
+            lambda: self._number(_HELD_BY, process=process) == DUTIES,
+            within_seconds=30,
+            what="every duty of upkeep",
+        )
+        self._stand_by()
+
+    def stop(self) -> None:
+        """Ask both to end."""
+        while self._standing:
+            self._system.stop(self._standing.pop())
+
+    @property
+    def _pid(self) -> int:
+        return self._system.processes[self.at_work].pid
+
+    def _stand_by(self) -> None:
+        name = next(self._names)
+        self._standing.append(name)
+        self._system.start(name, command="upkeep")
+        pid = self._system.processes[name].pid
+        until(
+            lambda: self._number(_LISTED, pid=pid) == 1,
+            within_seconds=30,
+            what="a standby",
+        )
+
+    def _number(self, statement: LiteralString, **values: object) -> int:
+        with psycopg.connect(self._system.database) as conn:
+            row = conn.execute(statement, values).fetchone()
+        assert row is not None
+        return int(row[0])

@@ -1,0 +1,57 @@
+"""A folder with a graph that reads pairs is a cross-encoder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shared.embedding.models import cross_encoders
+from shared.embedding.models.cross_encoders import CrossEncoder
+from shared.errors import (
+    ConfigurationError,
+    EmbeddingGenerationError,
+    LogchordError,
+    ModuleNotEnabledError,
+)
+from shared.settings.search_sections import RerankingSettings
+from tests.support.pair_graph import save
+
+
+def load(folder: Path) -> CrossEncoder:
+    return cross_encoders.load(RerankingSettings(model=f"onnx:{folder}"), {}, folder)
+
+
+@pytest.mark.parametrize("classes", [1, 2], ids=["one-logit", "two-classes"])
+def test_question_and_text_are_read_together(tmp_path: Path, classes: int) -> None:
+    encoder = load(save(tmp_path, classes=classes))
+    found = encoder.logits("beam", ["dump", "valve", ""], 5.0)
+    assert found == pytest.approx([3.5, -3.0, 1.0])
+    assert encoder.logits("beam", [], 5.0) == []
+
+
+def test_a_longer_text_is_cut_to_what_the_model_reads(tmp_path: Path) -> None:
+    encoder = load(save(tmp_path))
+    assert encoder.logits("beam", ["dump " * 20], 5.0) == pytest.approx([1.0 + 4 * 2.5])
+
+
+def test_what_is_no_number_is_refused(tmp_path: Path) -> None:
+    encoder = load(save(tmp_path))
+    with pytest.raises(EmbeddingGenerationError):
+        encoder.logits("beam", ["broken"], 5.0)
+
+
+def test_out_of_time_it_is_late(tmp_path: Path) -> None:
+    encoder = load(save(tmp_path))
+    with pytest.raises(LogchordError) as caught:
+        encoder.logits("beam", ["dump"], 0.0)
+    assert caught.value.error_code == "branch_timeout"
+
+
+def test_a_folder_without_a_model_is_refused_by_its_setting(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="holds no whole model"):
+        load(tmp_path)
+    with pytest.raises(ModuleNotEnabledError, match="No cross-encoder"):
+        cross_encoders.load(RerankingSettings(), {}, tmp_path)
+    assert not cross_encoders.is_named(RerankingSettings().model, {})
+    assert cross_encoders.is_named(f"onnx:{tmp_path}", {})

@@ -1,0 +1,123 @@
+"""What `auto` says of a question that a mode would be for which is not there yet."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from tests.unit.search.query.test_plan import SCOPE
+
+PARTS = "for several parts agentic would be used, which is not built in yet"
+ASKS = "for a question rag would be used, which is not built in yet"
+NOTHING = "auto searches both by words and by meaning"
+
+# A question, and what it would be for.
+TOLD = [
+    ("What happened to the klystron and how was it repaired?", PARTS),
+    ("Was ist passiert und warum?", PARTS),
+    ("vacuum leak vs RF trip", PARTS),
+    ("GraphRAG versus VectorRAG", PARTS),
+    ("booster trips compared to ring trips", PARTS),
+    ("compare the pressure in sector 3 with sector 5", PARTS),
+    ("Unterschied zwischen Booster und Ring", PARTS),
+    ("Vakuumleck im Vergleich zu HF-Ausfall", PARTS),
+    ('"beam lost" vs "beam dump"', PARTS),
+    ("find trend continuation patterns and then position sizing rules", PARTS),
+    ("Strahl weg, danach HF aus", PARTS),
+    ("risk management and trading psychology", PARTS),
+    ("beam loss, vacuum pressure and magnet temperature", PARTS),
+    ("why did the beam trip?", ASKS),
+    ("how do we typically handle RF trips", ASKS),
+    ("what did the night shift report about the vacuum issue", ASKS),
+    ("in which sector did the vacuum fail", ASKS),
+    ("is HCM03 broken?", ASKS),
+    ("what happened to the beam and the valve", ASKS),
+    ("Warum ist der Strahl ausgefallen", ASKS),
+    ("Wie wurde das Klystron repariert?", ASKS),
+    ("Seit wann ist die Pumpe aus", ASKS),
+    ("\u00bfpor qu\u00e9 se perdi\u00f3 el haz?", ASKS),
+    ("search and rescue", ""),
+    ("Pumpe und Ventil", ""),
+    ("klystron replaced", ""),
+    ("find entries about BTS chicane alignment", ""),
+    ("comment on the trip", ""),
+    ("what tripped OR why", ""),
+    ("inject*", ""),
+    ("vs", ""),
+]
+
+# A question, and what it is for.
+FOR = [
+    ("", "lookup"),
+    ("klystron replaced", "lookup"),
+    ("beam current 300 mA", "lookup"),
+    ("count rate of detector 3", "lookup"),
+    ("reset klystron", "lookup"),
+    ("number of bunches", "lookup"),
+    ("(why OR how) NOT count", "lookup"),
+    ("HCM03", "exact"),
+    ("SR:C01-MG:PS1 HCM03", "exact"),
+    ('"how many trips"', "exact"),
+    ("SR:C??-RF*", "exact"),
+    ("how many RF trips last week", "count"),
+    ("How often did HCM03 trip?", "count"),
+    ("wie viele Ausf\u00e4lle im Mai", "count"),
+    ("Anzahl der Trips", "count"),
+    ("vacuum leak vs RF trip", "compare"),
+    ("compare HCM03 with HCM04", "compare"),
+    ("Unterschied zwischen Booster und Ring", "compare"),
+    ("why did the beam trip?", "troubleshoot"),
+    ("what happened and why", "troubleshoot"),
+    ("root cause of the quench", "troubleshoot"),
+    ("what caused the dump", "troubleshoot"),
+    ("how was the klystron repaired", "troubleshoot"),
+    ("how do I reset the interlock", "troubleshoot"),
+    ("Ursache des Strahlverlusts", "troubleshoot"),
+    ("Wie wurde das Klystron repariert?", "troubleshoot"),
+    ("what happened to the klystron", "timeline"),
+    ("history of HCM03", "timeline"),
+    ("what led to the quench", "timeline"),
+    ("Was ist mit der Pumpe passiert?", "timeline"),
+    ("latest RF trips", "recent"),
+    ("last beam dump", "recent"),
+    ("when did HCM03 last trip", "recent"),
+    ("letzter Strahlverlust", "recent"),
+    ("neueste Eintr\u00e4ge zu HCM03", "recent"),
+    ("is HCM03 broken?", "question"),
+    ("which pumps are off", "question"),
+    ("Wo ist das Ersatzteil", "question"),
+]
+
+
+def _plan(query: str, mode: str = "auto") -> Plan:
+    return make_plan(Question(query, mode=mode), SCOPE, Limits())
+
+
+@pytest.mark.parametrize(("query", "told"), TOLD, ids=[query for query, _ in TOLD])
+def test_auto_names_the_mode_that_a_question_would_be_for(
+    query: str, told: str
+) -> None:
+    plan = _plan(query)
+    assert plan.method == "hybrid"
+    assert plan.reasoning == (f"{NOTHING}; {told}" if told else NOTHING)
+    # Whoever names a mode is told of no other.
+    assert _plan(query, "hybrid").reasoning == "hybrid was asked for"
+
+
+@pytest.mark.parametrize("query", ["SR:C??-RF*", "HCM0?", '"why did the beam trip?"'])
+def test_names_and_phrases_are_for_no_other_mode(query: str) -> None:
+    assert "would be used" not in _plan(query).reasoning
+
+
+def test_with_one_module_the_other_mode_is_named_all_the_same() -> None:
+    limits = Limits(enabled=frozenset({"semantic"}))
+    plan = make_plan(Question("why did it trip?"), SCOPE, limits)
+    assert (plan.method, plan.reasoning.partition("; ")[2]) == ("semantic", ASKS)
+
+
+@pytest.mark.parametrize(("query", "intent"), FOR, ids=[query for query, _ in FOR])
+def test_a_plan_says_what_its_question_is_for(query: str, intent: str) -> None:
+    for mode in ("auto", "hybrid", "keyword"):
+        plan = _plan(query, mode)
+        assert plan.intent == intent
+        assert Plan.from_json(plan.to_json()).intent == intent

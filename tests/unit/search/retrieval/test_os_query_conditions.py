@@ -1,0 +1,194 @@
+"""What is sent to OpenSearch: an exact shape, with user text as values in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from shared.access.scope import Scope
+from shared.errors import InvalidRequestError, LogchordError
+from shared.search.query.compiled.compiled_question import compiled
+from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.retrieval.engines import os_query
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.modules import os_bm25
+from tests.support.asked import condition
+
+SCOPE = Scope("default", "anna")
+HOSTILE = (
+    *("*:*", "facility:B OR *", "_exists_:x", "/.*/", "title:(((", "\\"),
+    *('"}},"size":9999', '{"script":{"source":"1"}}', "tag:*) OR _source:x"),
+)
+# All that a body may be made of; none of them reads a text as a query.
+KINDS = frozenset(
+    (
+        *("bool", "exists", "ids", "match_all", "match_none", "match_phrase", "range"),
+        *("span_near", "span_or", "span_term", "term", "terms", "wildcard"),
+    )
+)
+# No text of an entry comes back.
+FIXED = {
+    "size": 0,
+    "stored_fields": "_none_",
+    "docvalue_fields": ["entry_id"],
+    "track_total_hits": False,
+    "sort": [{"_score": "desc"}, "kind", "source", "external_id"],
+}
+GROUPS = frozenset({"filter", "must", "must_not", "should", "minimum_should_match"})
+
+
+def plan_of(query: str, **filters: object) -> Plan:
+    return make_plan(Question(query, mode="keyword", filters=filters), SCOPE, Limits())
+
+
+def body_of(plan: Plan) -> dict[str, Any]:
+    return os_bm25.body(Ask.lasting(plan, 1.0), compiled(plan.tree))
+
+
+def kinds(query: dict[str, Any]) -> Iterator[str]:
+    """Yield every kind of query that a query is made of."""
+    (kind,) = query
+    yield kind
+    if kind == "bool":
+        assert GROUPS.issuperset(query[kind])
+        for name in ("filter", "must", "must_not", "should"):
+            for below in query[kind].get(name, ()):
+                yield from kinds(below)
+    for below in query[kind].get("clauses", ()):
+        yield from kinds(below)
+
+
+@pytest.mark.requirement("S0-23", "S0-26")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "HCM03 beam",
+            {
+                "must": [
+                    {
+                        "bool": {
+                            "should": [
+                                {"term": {"stream": {"value": "hcm3"}}},
+                                {"terms": {"idents": ["hcm3"]}},
+                            ],
+                            "minimum_should_match": 1,
+                        }
+                    },
+                    {
+                        "bool": {
+                            "should": [
+                                {"term": {"stream": {"value": "beam"}}},
+                                {"terms": {"idents": ["beam"]}},
+                            ],
+                            "minimum_should_match": 1,
+                        }
+                    },
+                ],
+                "must_not": [],
+                "should": [],
+                "minimum_should_match": 0,
+            },
+        ),
+        (
+            '"beam not down" -valve',
+            {
+                "must": [
+                    {
+                        "bool": {
+                            "should": [
+                                {"match_phrase": {"stream": {"query": "beam not down"}}}
+                            ],
+                            "minimum_should_match": 1,
+                        }
+                    }
+                ],
+                "must_not": [
+                    {
+                        "bool": {
+                            "should": [
+                                {"term": {"stream": {"value": "valv"}}},
+                                {"terms": {"idents": ["valve", "valv"]}},
+                            ],
+                            "minimum_should_match": 1,
+                        }
+                    }
+                ],
+                "should": [],
+                "minimum_should_match": 0,
+            },
+        ),
+    ],
+    ids=["words and a name", "a phrase without a word"],
+)
+def test_components_are_joined_as_values_of_their_terms(
+    text: str, expected: dict[str, Any]
+) -> None:
+    made = condition(text)
+    assert made is not None
+    assert os_query.written(made) == {"bool": expected}
+
+
+@pytest.mark.requirement("SEC5")
+@given(st.text(max_size=60))
+@example('"}},"size":9999')
+@example("_exists_:x author:*) OR /.*/")
+def test_any_text_is_sent_in_one_shape_and_as_values_alone(text: str) -> None:
+    plan = plan_of(f"beam {text}")
+    body = body_of(plan)
+    assert body.keys() == {"query", "timeout", *FIXED}
+    fixed = {**FIXED, "size": plan.window}
+    assert {name: body[name] for name in FIXED} == fixed
+    assert KINDS.issuperset(kinds(body["query"]))
+
+
+@pytest.mark.requirement("SEC5")
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_means_something_to_opensearch_is_a_value_in_every_filter(
+    text: str,
+) -> None:
+    names = ("source", "logbook", "tags", "level", "device", "metadata.run")
+    for name in names:
+        body = body_of(plan_of("beam", **{name: text}))
+        plain = body_of(plan_of("beam", **{name: "plain"}))
+        assert KINDS.issuperset(kinds(body["query"]))
+        found = json.dumps(body, sort_keys=True)
+        assert _shape(body) == _shape(plain), (name, found)
+    # Of a person's name a part is looked for: signs of patterns are letters of it.
+    people = body_of(plan_of("beam", author="a*?\\b"))["query"]["bool"]["filter"]
+    assert people[-1] == {
+        "bool": {"should": [{"wildcard": {"people": {"value": "*a\\*\\?\\\\b*"}}}]}
+    }
+
+
+@pytest.mark.requirement("SEC5")
+@pytest.mark.parametrize(
+    "filters",
+    [
+        {"script": {"source": "1"}},
+        {"_source": "x"},
+        {"source": {"script": {"source": "1"}}},
+        {"source": {"in": [{"term": {"tenant": "other"}}]}},
+        {"tags": {"query_string": {"query": "*"}}},
+    ],
+    ids=["script", "_source", "a script as value", "a term as value", "a query"],
+)
+def test_queries_within_filters_are_refused(filters: dict[str, Any]) -> None:
+    with pytest.raises(LogchordError) as caught:
+        plan_of("beam", **filters)
+    assert isinstance(caught.value, InvalidRequestError)
+    assert caught.value.status == 422
+
+
+def _shape(value: Any) -> Any:
+    """Return a body without its values."""
+    if isinstance(value, dict):
+        return {name: _shape(below) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_shape(below) for below in value]
+    return type(value)
