@@ -61,7 +61,7 @@ from shared.access.limits import Limiter
 from shared.errors import ConfigurationError
 from shared.messaging import broker
 from shared.messaging.broker import BrokerClock, Nudger
-from shared.messaging.redis_link import Link
+from shared.messaging.redis_link import RedisLink
 from shared.opensearch import client as opensearch
 from shared.postgres.count_cache import Sparing
 from shared.postgres.pool import connection, make_pool
@@ -166,7 +166,7 @@ def _open(settings: Settings) -> ApiContext:
     celery = broker.make_app(settings)
     jobs = broker.jobs_redis(settings, timeout_seconds=_JOBS_TIMEOUT_SECONDS)
     clock = BrokerClock(jobs)
-    limiter = Limiter(lambda: Link.open(broker.brief_redis(settings)))
+    limiter = Limiter(lambda: RedisLink.open(broker.brief_redis(settings)))
     key_use = KeyUse(pool)
 
     @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from shared.access.scope import Scope
-from shared.search.response.job_answer import Reader
+from shared.search.response.job_answer import JobReader
 
 if TYPE_CHECKING:
     import redis
@@ -64,9 +64,9 @@ class ApiContext:
     uploads: Uploads
     exports: Exports
 
-    def reader(self, scope: Scope) -> Reader:
+    def reader(self, scope: Scope) -> JobReader:
         """Return who reads a stored job, with the rights of now."""
-        return Reader(
+        return JobReader(
             lambda: self.pool,
             scope,
             self.signer,

@@ -21,7 +21,7 @@ from bench import logbook
 from shared.enrich import digest, links
 from shared.search.query.compiled.compiled_question import compiled
 from shared.search.query.language import grammar
-from shared.stages.stage_contract import NoOptions, Reading
+from shared.stages.stage_contract import NoOptions, StageInput
 from shared.text.analysis.analyser import Sections, analyse
 from shared.text.analysis.tokens import reader
 from shared.text.facility.facility import PLAIN
@@ -130,13 +130,13 @@ def _ask_all(texts: list[str]) -> None:
 def _link_all(texts: list[str]) -> None:
     for text in texts:
         named = {"source": "ops", "external_id": "1", "original": text}
-        links.find(Reading({"text": text, **named}, NoOptions(), PLAIN))
+        links.find(StageInput({"text": text, **named}, NoOptions(), PLAIN))
 
 
 def _digest_all(texts: list[str]) -> None:
     for text in texts:
         fields = {"text": text, "title": "", "language": "en"}
-        list(digest.find(Reading(fields, NoOptions(), PLAIN)))
+        list(digest.find(StageInput(fields, NoOptions(), PLAIN)))
 
 
 def _generated(count: int, size: int, seed: int) -> list[str]:

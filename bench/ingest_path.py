@@ -21,7 +21,7 @@ from shared.sources.intake.normalise import Rules
 from shared.sources.intake.store_page import Stages
 from shared.sources.run_records import IngestionRun
 from shared.sources.runs import run_steps, sync_config
-from shared.sources.runs.run_steps import Means, Wanted
+from shared.sources.runs.run_steps import Means, RunBudget
 from shared.work import schedule
 
 TENANT, NAME = "default", "bench"
@@ -166,7 +166,7 @@ def run(settings: Settings, pool: Pool, name: str, kind: str, told: str) -> Rate
     _forget_peak()
     began = time.perf_counter()
     while True:
-        taken = run_steps.take(means, name, kind)
+        taken = run_steps.take_due_run(means, name, kind)
         if taken is None:
             break
         taken.take_steps(time.monotonic() + 15)
@@ -187,7 +187,7 @@ def _peak_mb() -> float:
     return int(found.split()[1]) * 1024 / _MEGA
 
 
-def _open_io(wanted: Wanted) -> AbstractContextManager[SourceIO]:
+def _open_io(wanted: RunBudget) -> AbstractContextManager[SourceIO]:
     return make_io(wanted.source, wanted.settings, memory=wanted.memory)
 
 

@@ -33,7 +33,7 @@ from shared.embedding.models import encoders
 from shared.embedding.models.encoders import DEFAULT_MODEL, SIMILARITY_FLOORS
 from shared.embedding.models.late_interaction import LateInteraction
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import factors, fold
 from shared.search.ranking.fusion import best_chunks, rrf_contrib
 from shared.search.ranking.linear_rerank import COSINE_SHARE
@@ -218,7 +218,7 @@ def _read_late(
     plan = _plan(question, SHIPPED)
     told = _told(plan, engines)
     heard = [outcome for branch in told.values() for outcome in branch]
-    known = ranking_features.read(
+    known = ranking_features.load_ranking_features(
         lambda: engines.pool, plan, heard, int(SECONDS * 1000)
     )
     best = conclude(plan, told, known).ranked[: plan.ordering.model_window]
@@ -237,8 +237,8 @@ def _late() -> LateInteraction:
 
 
 def _plan(question: str, limit: int) -> Plan:
-    limits = Limits(any_word=Settings.load({}).keyword.operator == "or")
-    return make_plan(Question(question, mode="hybrid", limit=limit), SCOPE, limits)
+    limits = PlanLimits(any_word=Settings.load({}).keyword.operator == "or")
+    return make_plan(SearchQuery(question, mode="hybrid", limit=limit), SCOPE, limits)
 
 
 def _told(plan: Plan, engines: Engines) -> dict[int, list[Outcome]]:
@@ -266,7 +266,7 @@ def _ranked(
     plan: Plan, told: Mapping[int, Sequence[Outcome]], engines: Engines
 ) -> Sequence[Ranked]:
     heard = [outcome for branch in told.values() for outcome in branch]
-    known = ranking_features.read(
+    known = ranking_features.load_ranking_features(
         lambda: engines.pool, plan, heard, int(SECONDS * 1000)
     )
     return conclude(plan, told, known).ranked

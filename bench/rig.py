@@ -22,7 +22,7 @@ import psycopg
 from local import service_user
 from local.opensearch import EmbeddedOpenSearch
 from local.postgres import EmbeddedPostgres
-from local.server import EmbeddedServer, Place, free_port
+from local.server import EmbeddedServer, StackFolders, free_port
 from local.valkey import EmbeddedValkey
 from shared import migrations
 from shared.access.keys import create_key
@@ -89,7 +89,7 @@ def servers(**extra: str) -> Iterator[Ground]:
         home = Path(tempfile.mkdtemp(prefix="logchord-bench-"))
         ends.callback(shutil.rmtree, home, ignore_errors=True)
         ends.callback(service_user.discard_home, home)
-        place = Place(home=home, cache=Settings.load({}).cache)
+        place = StackFolders(home=home, cache=Settings.load({}).cache)
         postgres = EmbeddedPostgres(place, free_port(), secrets.token_urlsafe(12))
         valkey = EmbeddedValkey(place, free_port(), secrets.token_urlsafe(12))
         started: list[EmbeddedServer] = [postgres, valkey]
@@ -109,7 +109,9 @@ def servers(**extra: str) -> Iterator[Ground]:
 def with_opensearch(ground: Ground) -> Iterator[str]:
     """Start OpenSearch beside the other servers, and tell later processes of it."""
     cache = Settings.load(ground.environment).cache
-    server = EmbeddedOpenSearch(Place(home=ground.home, cache=cache), free_port())
+    server = EmbeddedOpenSearch(
+        StackFolders(home=ground.home, cache=cache), free_port()
+    )
     server.start()
     try:
         server.wait_ready(_INDEX_READY_SECONDS)
@@ -134,7 +136,7 @@ def cpu_seconds(one: psutil.Process) -> float:
     return total
 
 
-def _environment(place: Place, database: str, broker: str) -> dict[str, str]:
+def _environment(place: StackFolders, database: str, broker: str) -> dict[str, str]:
     return {
         "PATH": f"{_BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": os.environ.get("HOME", "/"),

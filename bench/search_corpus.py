@@ -25,7 +25,7 @@ from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.postgres.pool import Pool, connection
-from shared.vocabulary.learn_words import Known
+from shared.vocabulary.learn_words import SeenWords
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -58,7 +58,7 @@ def fill(
         table = ensure_table(conn, prefix, encoder.model, encoder.dimension)
         nearest_index.drop(conn, table)
     some = drafts(count)
-    known, words = _Vectors(encoder, read_by_the_model(count)), Known()
+    known, words = _Vectors(encoder, read_by_the_model(count)), SeenWords()
     while page := list(islice(some, PAGE)):
         with connection(pool) as conn:
             saved = save_page(conn, TENANT, page, stages=[], editor="bench")

@@ -11,7 +11,7 @@ from shared.access.scope import Scope
 from shared.embedding.vectors.exact_or_index import Sizes
 from shared.embedding.vectors.live_models import InUse
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.results.conclude import conclude
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
@@ -46,8 +46,8 @@ def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
     def once() -> bool:
         body = make()
         filters = body.get("filters")
-        asked = Question(body["query"], mode=body["mode"], filters=filters)
-        plan = make_plan(asked, _SCOPE, Limits())
+        asked = SearchQuery(body["query"], mode=body["mode"], filters=filters)
+        plan = make_plan(asked, _SCOPE, PlanLimits())
         ends_at = time.time() + _SECONDS
 
         def carried_out(name: str) -> list[Outcome]:

@@ -26,7 +26,7 @@ from shared.messaging.broker import BrokerClock
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
 from shared.search.query.fault import Fault
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 
 SAMPLES, WARM_UP = 200, 50
 # Isolated requests, as a reader's are: the last one's store has ended by then.
@@ -114,8 +114,8 @@ def _one_task(stack: Rig) -> Timing:
 def _half_a_search(now: float) -> Job:
     """Return a job with two branches: with one of them done, nobody ranks."""
     fault = Fault("*", empty=True)
-    question = Question("beam", mode="hybrid", fault=fault)
-    plan = make_plan(question, Scope("default", "bench"), Limits())
+    question = SearchQuery("beam", mode="hybrid", fault=fault)
+    plan = make_plan(question, Scope("default", "bench"), PlanLimits())
     deadline = now + plan.deadline_ms / 1000
     return Job(
         job_id=uuid7(),

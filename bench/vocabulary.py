@@ -27,7 +27,7 @@ from shared.text.facility.facility import PLAIN
 from shared.text.words.folding import stem
 from shared.vocabulary import expand, learn_words
 from shared.vocabulary.expand import Want
-from shared.vocabulary.learn_words import Known, Learnt, Read
+from shared.vocabulary.learn_words import Learnt, Read, SeenWords
 from shared.work import chore_records
 
 TENANT = "default"
@@ -81,7 +81,7 @@ def _of_the_stage(conn: Connection[TupleRow], count: int) -> Iterator[Cost]:
     ids = [*_saved(conn, count)]
     ways: list[Callable[..., Learnt]] = [_nothing, learn_words.learn]
     seconds: list[list[float]] = [[], []]
-    known = Known()
+    known = SeenWords()
     for number, entry_id in enumerate(ids):
         way = number % 2
         learn_words.learn = ways[way]
@@ -100,7 +100,7 @@ def _nothing(
     conn: Connection[TupleRow],
     tenant: str,
     texts: Iterable[tuple[str, Read]],
-    known: Known,
+    known: SeenWords,
 ) -> Learnt:
     del conn, tenant, texts
     return Learnt(known, 0)
@@ -118,7 +118,7 @@ def _saved(conn: Connection[TupleRow], count: int) -> Iterator[UUID]:
         yield from (one.entry_id for one in saved)
 
 
-def _enrich(conn: Connection[TupleRow], entry_id: UUID, known: Known) -> None:
+def _enrich(conn: Connection[TupleRow], entry_id: UUID, known: SeenWords) -> None:
     content = read_entries.contents(conn, TENANT, [entry_id])[entry_id]
     found = metadata.extract(content, "en")
     with conn.transaction():

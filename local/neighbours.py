@@ -56,6 +56,6 @@ def _is_login_shell(shell: str) -> bool:
     return shell.rpartition("/")[2] not in _NO_LOGIN
 
 
-def named(neighbours: Iterable[Neighbour]) -> str:
+def describe_neighbours(neighbours: Iterable[Neighbour]) -> str:
     """Return them as a part of a sentence."""
     return ", ".join(str(neighbour) for neighbour in neighbours)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from local import fetch, java, service_user
-from local.server import HOST, EmbeddedServer, Place
+from local.server import HOST, EmbeddedServer, StackFolders
 
 _DEFAULT_HEAP_MB = 512
 
@@ -60,7 +60,7 @@ class EmbeddedOpenSearch(EmbeddedServer):
 
     def __init__(
         self,
-        place: Place,
+        place: StackFolders,
         port: int,
         heap_mb: int = _DEFAULT_HEAP_MB,
         settings: Mapping[str, str] | None = None,

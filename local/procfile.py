@@ -18,7 +18,7 @@ class Command:
     argv: tuple[str, ...]
 
 
-def read(path: Path = PROCFILE) -> list[Command]:
+def parse_procfile(path: Path = PROCFILE) -> list[Command]:
     """Return the processes in the order of the file; a line it cannot read raises."""
     commands: list[Command] = []
     for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):

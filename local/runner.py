@@ -55,7 +55,7 @@ class Child:
         pause: float = FIRST_PAUSE_SECONDS * 2 ** (recent - 1)
         return min(pause, LONGEST_PAUSE_SECONDS)
 
-    def row(self) -> runner_state.Row:
+    def row(self) -> runner_state.ChildState:
         """Return what others may know of it."""
         pid = self.process.pid if self.process else None
         return {

@@ -15,7 +15,7 @@ WINDOW_SECONDS, FAILING_DEATHS = 60.0, 5
 _SAME_START_SECONDS = 5.0
 
 
-class Row(TypedDict):
+class ChildState(TypedDict):
     """One process of the Procfile: its present life, and its last deaths."""
 
     pid: int | None
@@ -24,7 +24,7 @@ class Row(TypedDict):
     deaths: list[float]
 
 
-def write(path: Path, rows: dict[str, Row]) -> None:
+def write(path: Path, rows: dict[str, ChildState]) -> None:
     """Replace the state at once: a reader sees the old one or the new one."""
     fresh = path.with_suffix(".new")
     state = {"pid": os.getpid(), "children": rows}
@@ -32,23 +32,23 @@ def write(path: Path, rows: dict[str, Row]) -> None:
     fresh.replace(path)
 
 
-def read(path: Path) -> dict[str, Row]:
+def read_children(path: Path) -> dict[str, ChildState]:
     """Return the children by name; none where no runner has written."""
     try:
         state = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    rows: dict[str, Row] = state["children"]
+    rows: dict[str, ChildState] = state["children"]
     return rows
 
 
-def is_failing(row: Row) -> bool:
+def is_failing(row: ChildState) -> bool:
     """Tell whether it died five times within the last minute."""
     since = time.time() - WINDOW_SECONDS
     return sum(death > since for death in row["deaths"]) >= FAILING_DEATHS
 
 
-def is_alive(row: Row) -> bool:
+def is_alive(row: ChildState) -> bool:
     """Tell whether the process is there, and is the one that was started."""
     if row["pid"] is None or row["since"] is None:
         return False
@@ -62,7 +62,7 @@ def is_alive(row: Row) -> bool:
 
 def reclaim(path: Path, announce: Callable[[str], None]) -> None:
     """Kill the children that a killed runner left behind, each with its group."""
-    for name, row in read(path).items():
+    for name, row in read_children(path).items():
         if is_alive(row) and row["pid"]:
             announce(f"Ended {name} (process {row['pid']}), left by a killed stack.")
             kill_group(row["pid"])

@@ -20,14 +20,14 @@ from typing import ClassVar, Protocol
 import psutil
 
 from local import processes, service_user
-from local.place import Place, PortTakenError, ServerError
+from local.place import PortTakenError, ServerError, StackFolders
 
 __all__ = [
     "EmbeddedServer",
-    "Place",
     "PortTakenError",
     "Server",
     "ServerError",
+    "StackFolders",
     "free_port",
     "listener",
 ]
@@ -82,8 +82,8 @@ class EmbeddedServer(ABC):
     stop_seconds: ClassVar[float] = 10
     min_free_bytes: ClassVar[int] = 200_000_000
 
-    def __init__(self, place: Place, port: int) -> None:
-        self.place = Place(place.home.absolute(), place.cache.absolute())
+    def __init__(self, place: StackFolders, port: int) -> None:
+        self.place = StackFolders(place.home.absolute(), place.cache.absolute())
         self._port = port
         self._process: psutil.Process | None = None
 

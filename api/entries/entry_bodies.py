@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from api.context import ApiContext
     from shared.access.scope import Scope
-    from shared.entries.reading.read_entries import Entry
+    from shared.entries.reading.read_entries import EntryView
 
 MAX_REVISION = 2**31 - 1
 _TAG = re.compile(r'"r(\d{1,10})(?:\+[a-z_+]{1,200})?"', re.ASCII)
@@ -33,7 +33,7 @@ def bodies(
     ctx: ApiContext,
     conn: Connection[TupleRow],
     scope: Scope,
-    entries: Sequence[Entry],
+    entries: Sequence[EntryView],
 ) -> list[dict[str, Any]]:
     """Return the bodies of entries that the caller may read, in the same order."""
     ids = [entry.entry_id for entry in entries]
@@ -69,7 +69,7 @@ def answer(
     ctx: ApiContext,
     conn: Connection[TupleRow],
     scope: Scope,
-    entry: Entry | None,
+    entry: EntryView | None,
     revision: int | None,
     if_none_match: str | None,
 ) -> Response:
@@ -98,7 +98,7 @@ def names(header: str | None, revision: int) -> bool:
     )
 
 
-def tag_of(entry: Entry) -> str:
+def tag_of(entry: EntryView) -> str:
     """Return what changes with the revision, and with what its reading came to."""
     return f'"{"+".join([f"r{entry.revision}", *entry.read_flags])}"'
 

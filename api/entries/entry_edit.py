@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from api.entries.pushes import Verdict
     from shared.access.scope import Scope
     from shared.entries.draft import EntryDraft
-    from shared.entries.reading.read_entries import Entry
+    from shared.entries.reading.read_entries import EntryView
 
 _PLAIN = (
     *("source", "external_id", "title", "text", "text_format", "authors", "logbooks"),
@@ -51,7 +51,7 @@ def replace(
 ) -> Verdict:
     """Put a whole entry in the place of this one."""
 
-    def whole(entry: Entry, conn: Connection[TupleRow]) -> dict[str, Any]:
+    def whole(entry: EntryView, conn: Connection[TupleRow]) -> dict[str, Any]:
         fields = _addressed(body, entry.source, entry.external_id)
         return fields | _out_of_sight(conn, caller.scope, entry, body)
 
@@ -67,8 +67,10 @@ def merge(
 ) -> Verdict:
     """Change what the patch names, as RFC 7396 says, and leave the rest."""
 
-    def merged(entry: Entry, conn: Connection[TupleRow]) -> dict[str, Any]:
-        before = as_sent(entry, entry_links.said(conn, entry.tenant, entry.entry_id))
+    def merged(entry: EntryView, conn: Connection[TupleRow]) -> dict[str, Any]:
+        before = as_sent(
+            entry, entry_links.list_named_links(conn, entry.tenant, entry.entry_id)
+        )
         after = patched(before, patch)
         body = validated(after)
         fields = _addressed(body, entry.source, entry.external_id)
@@ -90,7 +92,7 @@ def put(
     fields = _addressed(body, *name)
     draft = pushes.admitted(Rules(ctx.settings), fields, "", scope)
     with connection(ctx.pool) as conn:
-        entry = read_entries.named(conn, scope, *name)
+        entry = read_entries.get_by_external_id(conn, scope, *name)
         if if_match is not None:
             held = entry and _held(conn, scope, entry)
             if held is None:
@@ -105,13 +107,13 @@ def put(
                 first.force_rollback = has_met = _has_met(entry, saved)
             if has_met:
                 entry_links.lock(conn, scope.tenant, draft.source)
-                entry = read_entries.named(conn, scope, *name)
+                entry = read_entries.get_by_external_id(conn, scope, *name)
                 saved = _put(ctx, conn, scope, entry, draft, body)
     pushes.after_commit(ctx, [saved])
     return pushes.of_one(scope.tenant, saved)
 
 
-def as_sent(entry: Entry, linked: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def as_sent(entry: EntryView, linked: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the entry as a program would have pushed it, with the links it names."""
     fields = {name: getattr(entry, name) for name in _PLAIN}
     fields |= {name: timestamp(getattr(entry, name)) for name in _TIMES}
@@ -163,7 +165,7 @@ def _put(
     ctx: ApiContext,
     conn: Connection[TupleRow],
     scope: Scope,
-    entry: Entry | None,
+    entry: EntryView | None,
     draft: EntryDraft,
     body: EntryIn,
 ) -> Saved:
@@ -173,7 +175,7 @@ def _put(
     return pushes.store_one(ctx, conn, scope, replace_fields(draft, **kept))
 
 
-def _has_met(entry: Entry | None, saved: Saved) -> bool:
+def _has_met(entry: EntryView | None, saved: Saved) -> bool:
     """Tell whether another wrote it since the look: its parent may be another, too."""
     if saved.status != "updated":
         return False
@@ -181,7 +183,7 @@ def _has_met(entry: Entry | None, saved: Saved) -> bool:
 
 
 def _out_of_sight(
-    conn: Connection[TupleRow], scope: Scope, entry: Entry, body: EntryIn
+    conn: Connection[TupleRow], scope: Scope, entry: EntryView, body: EntryIn
 ) -> dict[str, Any]:
     """Return the parent that stays: who was not told of it cannot mean to drop it."""
     parent = entry.reply_to
@@ -195,7 +197,7 @@ def _edit(
     ctx: ApiContext,
     caller: CallerInfo,
     entry_id: UUID,
-    fields_of: Callable[[Entry, Connection[TupleRow]], dict[str, Any]],
+    fields_of: Callable[[EntryView, Connection[TupleRow]], dict[str, Any]],
     if_match: str | None,
 ) -> Verdict:
     """Write what becomes of an entry that nobody else can change meanwhile."""
@@ -218,7 +220,7 @@ def _saved(
     ctx: ApiContext,
     conn: Connection[TupleRow],
     scope: Scope,
-    entry: Entry,
+    entry: EntryView,
     fields: dict[str, Any],
 ) -> Saved:
     if not fields:
@@ -236,7 +238,9 @@ def _saved(
     return pushes.store_one(ctx, conn, scope, draft)
 
 
-def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | None:
+def _held(
+    conn: Connection[TupleRow], scope: Scope, found: EntryView
+) -> EntryView | None:
     """Return the entry as it is now and stays until the transaction ends."""
     # In the order in which a page takes them, and alone from the start: two that
     # shared the source and both wanted it alone would wait for each other.
@@ -248,7 +252,7 @@ def _held(conn: Connection[TupleRow], scope: Scope, found: Entry) -> Entry | Non
     return entry
 
 
-def _check_match(entry: Entry, if_match: str | None) -> None:
+def _check_match(entry: EntryView, if_match: str | None) -> None:
     if if_match is not None and not names(if_match, entry.revision):
         message = f"The entry is at revision {entry.revision} by now."
         raise InvalidRequestError(message, code="revision_mismatch")

@@ -61,7 +61,7 @@ _BYTES_AT_ONCE = 4_000_000
 
 
 @dataclass(slots=True)
-class _Line:
+class _PushLine:
     """One line of the body, by its number among those that are not blank."""
 
     index: int
@@ -108,7 +108,7 @@ async def _verdicts(
 
 
 def _push(
-    ctx: ApiContext, caller: CallerInfo, batch: list[_Line]
+    ctx: ApiContext, caller: CallerInfo, batch: list[_PushLine]
 ) -> list[dict[str, Any]]:
     """Commit what can be read of a batch; return one verdict a line, in order."""
     verdicts: dict[int, dict[str, Any]] = {}
@@ -126,7 +126,7 @@ def _push(
     return [{"index": line.index, **verdicts[line.index]} for line in batch]
 
 
-def _document(line: _Line, ctx: ApiContext) -> dict[str, Any]:
+def _document(line: _PushLine, ctx: ApiContext) -> dict[str, Any]:
     if line.text is None:
         message = f"A line may have {_longest(ctx)} bytes."
         raise InvalidRequestError(message, code="body_too_large")
@@ -137,8 +137,8 @@ def _document(line: _Line, ctx: ApiContext) -> dict[str, Any]:
     return value
 
 
-async def _batches(request: Request, ctx: ApiContext) -> AsyncIterator[list[_Line]]:
-    batch: list[_Line] = []
+async def _batches(request: Request, ctx: ApiContext) -> AsyncIterator[list[_PushLine]]:
+    batch: list[_PushLine] = []
     size = 0
     async for line in _lines(request, _longest(ctx)):
         batch.append(line)
@@ -150,7 +150,7 @@ async def _batches(request: Request, ctx: ApiContext) -> AsyncIterator[list[_Lin
         yield batch
 
 
-async def _lines(request: Request, longest: int) -> AsyncIterator[_Line]:
+async def _lines(request: Request, longest: int) -> AsyncIterator[_PushLine]:
     """Yield the lines; of one that is too long nothing is kept."""
     kept = bytearray()
     index, overlong = 0, False
@@ -161,7 +161,7 @@ async def _lines(request: Request, longest: int) -> AsyncIterator[_Line]:
                 kept += part
             overlong = overlong or len(kept) > longest
             if overlong or kept.strip():
-                yield _Line(index, None if overlong else bytes(kept))
+                yield _PushLine(index, None if overlong else bytes(kept))
                 index += 1
             kept.clear()
             overlong = False
@@ -171,7 +171,7 @@ async def _lines(request: Request, longest: int) -> AsyncIterator[_Line]:
             overlong = True
             kept.clear()
     if overlong or kept.strip():
-        yield _Line(index, None if overlong else bytes(kept))
+        yield _PushLine(index, None if overlong else bytes(kept))
 
 
 def _longest(ctx: ApiContext) -> int:

@@ -141,7 +141,7 @@ class Uploads:
         upload: Upload,
         asked: idempotency.Request | None,
     ) -> Accepted:
-        found = keep_files.read(got, keep_files.bounds_of(self._settings))
+        found = keep_files.extract_contents(got, keep_files.bounds_of(self._settings))
         with keep_files.stored(self._pool, self.store, got) as conn:
             # An edit or a deletion that is on its way is waited for.
             write_rights.hold(conn, scope, entry_id)

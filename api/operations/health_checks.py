@@ -28,7 +28,7 @@ _TIMEOUT_SECONDS = 2
 
 def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], None]]:
     """Return each probe's question; it raises an error of ours, or it is well."""
-    asked = _Asked(settings, database_url)
+    asked = _ProbeConnections(settings, database_url)
     return {
         "postgres": asked.postgres,
         "broker": asked.broker,
@@ -40,10 +40,10 @@ def questions(settings: Settings, database_url: str) -> dict[str, Callable[[], N
 
 def of_provider(settings: Settings, database_url: str) -> Callable[[], None]:
     """Return what asks the encoder itself, which may cost: no health probe does."""
-    return _Asked(settings, database_url).provider
+    return _ProbeConnections(settings, database_url).provider
 
 
-class _Asked:
+class _ProbeConnections:
     """Connections of the probes' own: a full pool does not make Postgres unwell."""
 
     def __init__(self, settings: Settings, database_url: str) -> None:

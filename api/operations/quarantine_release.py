@@ -32,19 +32,19 @@ _SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReleaseProgress:
     """How far a release has come."""
 
     part: str
     after: UUID | None = None
 
     @classmethod
-    def begin(cls, which: Which) -> Place:
+    def begin(cls, which: Which) -> ReleaseProgress:
         """Return where the release of these begins."""
         return cls(_ITEMS if which.stage == rejected.STAGE else _WORK)
 
     @classmethod
-    def of(cls, kept: list[str | None]) -> Place:
+    def of(cls, kept: list[str | None]) -> ReleaseProgress:
         """Return a place as it was kept in a cursor."""
         part, after = kept
         return cls(str(part), None if after is None else UUID(after))
@@ -59,11 +59,15 @@ class Progress:
     """What came of a release so far, and where the rest of it begins."""
 
     released: Released
-    rest: Place | None = None
+    rest: ReleaseProgress | None = None
 
 
 def release(
-    ctx: ApiContext, caller: CallerInfo, which: Which, place: Place, limit: int | None
+    ctx: ApiContext,
+    caller: CallerInfo,
+    which: Which,
+    place: ReleaseProgress,
+    limit: int | None,
 ) -> Progress:
     """Release what a filter names from a place on, each step in its own commit."""
     ends = time.monotonic() + _SECONDS
@@ -89,7 +93,7 @@ def read_one(
     ctx: ApiContext, conn: Connection[TupleRow], caller: CallerInfo, which: Which
 ) -> Released:
     """Read once more the one item that is named."""
-    return _read(ctx, conn, caller, which, Place(_ITEMS), 1)
+    return _read(ctx, conn, caller, which, ReleaseProgress(_ITEMS), 1)
 
 
 def _step(
@@ -97,20 +101,20 @@ def _step(
     conn: Connection[TupleRow],
     caller: CallerInfo,
     which: Which,
-    place: Place,
+    place: ReleaseProgress,
     left: int | None,
 ) -> Progress:
     most = _ROWS if place.part == _WORK else _READ
     limit = most if left is None else min(left, most)
     if place.part == _ITEMS:
         found = _read(ctx, conn, caller, which, place, limit)
-        rest = None if found.last is None else Place(_ITEMS, found.last)
+        rest = None if found.last is None else ReleaseProgress(_ITEMS, found.last)
         return Progress(found, rest)
     watched = replace(which, tenant=lag.reach(conn, caller.scope.watched))
     found = quarantine.release(conn, watched, limit=limit, after=place.after)
     if found.last is not None:
-        return Progress(found, Place(_WORK, found.last))
-    return Progress(found, Place(_ITEMS) if which.stage is None else None)
+        return Progress(found, ReleaseProgress(_WORK, found.last))
+    return Progress(found, ReleaseProgress(_ITEMS) if which.stage is None else None)
 
 
 def _read(
@@ -118,7 +122,7 @@ def _read(
     conn: Connection[TupleRow],
     caller: CallerInfo,
     which: Which,
-    place: Place,
+    place: ReleaseProgress,
     limit: int,
 ) -> Released:
     """Read once more what the caller's sources sent; what cannot be stays aside."""

@@ -44,7 +44,7 @@ class _Waiting:
     begins: asyncio.Future[None]
 
 
-class Place:
+class AdmittedPlace:
     """One of the places, held until it is given back; twice is once."""
 
     def __init__(self, admission: Admission, who: str) -> None:
@@ -92,21 +92,21 @@ class Admission:
         finally:
             place.give_back()
 
-    async def enter(self, who: str, seconds: float = math.inf) -> Place:
+    async def enter(self, who: str, seconds: float = math.inf) -> AdmittedPlace:
         """Return one of the places, to be given back by whoever asked.
 
         Who has fewer seconds left than all may wait is told so when these are over.
         """
         if self._may_begin(who):
             self._take(who)
-            return Place(self, who)
+            return AdmittedPlace(self, who)
         own = sum(one.who == who for one in self._queue)
         if len(self._queue) >= self._may_wait or own >= self._own_waiting:
             raise self._refused()
         one = _Waiting(who, asyncio.get_running_loop().create_future())
         self._queue.append(one)
         await self._waited(one, min(seconds, self._wait_seconds))
-        return Place(self, who)
+        return AdmittedPlace(self, who)
 
     def leave(self, who: str) -> None:
         """Take a place back, and let in the first who may have it."""

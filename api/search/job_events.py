@@ -13,7 +13,7 @@ from api.server import thread_pool
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
-from shared.search.jobs.progress import Told
+from shared.search.jobs.progress import ProgressEvent
 from shared.search.response.response_body import timestamp
 
 log = get_logger()
@@ -26,11 +26,11 @@ _ACCEPTED, _PLANNED, _SNAPSHOT, _RESULTS, _DONE = 1, 2, 1_000_000, 1_000_001, 1_
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class JobSnapshot:
     """A job as it stands, and what was told of it; None: that is lost."""
 
     stored: StoredJob
-    told: Sequence[Told] | None
+    told: Sequence[ProgressEvent] | None
     # Reads the job's page, so only where it is sent.
     body: Callable[[], dict[str, Any]]
     # How many come before it, while it waits for a worker.
@@ -51,7 +51,7 @@ class Event:
         return f"id: {self.number}\nevent: {self.name}\ndata: {text}\n\n"
 
 
-async def stream(look: Callable[[], Seen], after: int) -> AsyncIterator[str]:
+async def stream(look: Callable[[], JobSnapshot], after: int) -> AsyncIterator[str]:
     """Yield what happened after an event, then what happens, until the job has ended.
 
     A look that fails ends the stream; the client comes again with its last event.
@@ -76,7 +76,7 @@ async def stream(look: Callable[[], Seen], after: int) -> AsyncIterator[str]:
         turn += 1
 
 
-def events_after(seen: Seen, after: int) -> list[Event]:
+def events_after(seen: JobSnapshot, after: int) -> list[Event]:
     """Return every event of a job that is known now and comes behind another."""
     if after >= _DONE:
         return []
@@ -128,7 +128,7 @@ def _begun(stored: StoredJob, position: int | None) -> list[Event]:
     ]
 
 
-def _told(stored: StoredJob, told: Sequence[Told]) -> list[Event]:
+def _told(stored: StoredJob, told: Sequence[ProgressEvent]) -> list[Event]:
     """Return what workers told, which is all of branches, each with its question."""
     asked = {"sub_query": stored.plan["query"]}
     return [

@@ -19,7 +19,7 @@ import redis.asyncio
 from redis.exceptions import RedisError, ResponseError
 
 from shared.log import get_logger
-from shared.messaging.redis_link import Link
+from shared.messaging.redis_link import RedisLink
 from shared.search.jobs import redis_keys
 
 log = get_logger()
@@ -103,7 +103,7 @@ class Mailbox:
                 # A link of its own, which never retries: a pop that was cut may have
                 # taken its message, and the job's hash has it all.
                 async with asyncio.timeout(_HEARD_WITHIN_SECONDS):
-                    link = await Link.open(client)
+                    link = await RedisLink.open(client)
                 try:
                     self._pop(link)
                     await self._until_lost(link)
@@ -120,7 +120,7 @@ class Mailbox:
             failures += 1
             await asyncio.sleep(ceiling * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
 
-    async def _until_lost(self, link: Link) -> NoReturn:
+    async def _until_lost(self, link: RedisLink) -> NoReturn:
         # Timed by itself: a time-out of each turn costs more than the turn.
         left = _HEARD_WITHIN_SECONDS
         while left > 0:
@@ -130,11 +130,11 @@ class Mailbox:
             left = self._heard_at + _HEARD_WITHIN_SECONDS - time.monotonic()
         raise TimeoutError
 
-    def _pop(self, link: Link) -> None:
+    def _pop(self, link: RedisLink) -> None:
         command = ("BLMPOP", BLOCK_SECONDS, 1, self.name, "LEFT", "COUNT", AT_ONCE)
         link.ask(command, partial(self._popped, link))
 
-    def _popped(self, link: Link, found: Any) -> None:
+    def _popped(self, link: RedisLink, found: Any) -> None:
         if isinstance(found, Exception):
             if isinstance(found, ResponseError):
                 link.close(found)

@@ -49,7 +49,7 @@ def _stored(ctx: ApiContext, scope: Scope, job_id: UUID) -> StoredJob | None:
 def _is_on_its_way(ctx: ApiContext, scope: Scope, job_id: UUID) -> bool:
     """Tell whether this very caller has asked it a moment ago."""
     try:
-        known = jobs.read(ctx.jobs, job_id)
+        known = jobs.load_job(ctx.jobs, job_id)
     except CapacityError as exc:
         log.warning("job_not_looked_up", job_id=str(job_id), code=exc.error_code)
         return False

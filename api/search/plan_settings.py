@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shared.embedding.models import cross_encoders
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query.ordering import Ordering
-from shared.search.query.plan import Limits
+from shared.search.query.plan import PlanLimits
 from shared.text.analysis.analyser import version_of
 from shared.text.facility import facility
 from shared.text.facility.facility import Facility
@@ -38,14 +38,14 @@ def config_hash(settings: Settings, own: Facility) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_CHARACTERS]
 
 
-def limits_of(settings: Settings) -> Limits:
+def limits_of(settings: Settings) -> PlanLimits:
     """Return what bounds a plan."""
     families = {
         "keyword": settings.search_modules.keyword,
         "semantic": settings.search_modules.semantic,
     }
     url = settings.opensearch_url
-    return Limits(
+    return PlanLimits(
         opensearch=url is not None and url.get_secret_value() != "off",
         enabled=frozenset(name for name, one in families.items() if one.enabled),
         outside=frozenset(

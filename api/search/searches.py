@@ -34,7 +34,7 @@ from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.query import deadline_shares, ranking_context
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
-from shared.search.query.plan import Plan, Question
+from shared.search.query.plan import Plan, SearchQuery
 from shared.search.response import finish
 from shared.search.response.finish import Finished, Tools
 from shared.search.response.response_body import nothing_asked
@@ -123,7 +123,7 @@ class Searches:
         self._dispatchers.shutdown(wait=False, cancel_futures=True)
 
     def plan(
-        self, question: Question, scope: Scope, approved: Approved = NOTHING_APPROVED
+        self, question: SearchQuery, scope: Scope, approved: Approved = NOTHING_APPROVED
     ) -> Plan:
         """Return the plan of a question, or refuse it."""
         clock = replace(self._calendar, now=datetime.now(UTC))

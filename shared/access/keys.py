@@ -83,7 +83,7 @@ class KeyRow:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredKey:
     key_id: str
     tenant: str
     subject: str
@@ -142,7 +142,7 @@ def check_shape(token: str) -> re.Match[str]:
 def find(conn: Connection[TupleRow], token: str) -> Scope:
     """Return whose key it is; garbage, expired and revoked are one and the same."""
     key_id, secret = check_shape(token).groups()
-    with conn.cursor(row_factory=class_row(_Stored)) as cur:
+    with conn.cursor(row_factory=class_row(_StoredKey)) as cur:
         stored = cur.execute(_FIND, {"key_id": key_id}).fetchone()
     given = hashlib.sha256(secret.encode()).digest()
     if (

@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError, RedisError
 from shared.errors import CapacityError
 from shared.log import get_logger
 from shared.messaging.broker import LIMITER_TIMEOUT_SECONDS
-from shared.messaging.redis_link import Link
+from shared.messaging.redis_link import RedisLink
 
 log = get_logger()
 
@@ -78,12 +78,12 @@ class _Bucket:
 class Limiter:
     """Takes one token a request; opens a breaker when Redis is slow or gone."""
 
-    def __init__(self, connect: Callable[[], Awaitable[Link]]) -> None:
+    def __init__(self, connect: Callable[[], Awaitable[RedisLink]]) -> None:
         self._connect = connect
         self._connecting = asyncio.Lock()
-        self._link: Link | None = None
+        self._link: RedisLink | None = None
         # Nobody asks there any more; who asked before still hears, in its own time.
-        self._left: set[Link] = set()
+        self._left: set[RedisLink] = set()
         self._open_until = 0.0
         self._local: dict[str, _Bucket] = {}
 
@@ -114,7 +114,7 @@ class Limiter:
         for one in [*self._left, *([] if link is None else [link])]:
             self._end(one)
 
-    def _leave(self, link: Link | None, why: RedisError | OSError) -> None:
+    def _leave(self, link: RedisLink | None, why: RedisError | OSError) -> None:
         """Ask Redis nothing for a moment; once a link, whoever is the first to fail."""
         is_anothers = link is not None and link is not self._link
         if is_anothers or time.monotonic() < self._open_until:
@@ -128,11 +128,11 @@ class Limiter:
             loop = asyncio.get_running_loop()
             loop.call_later(LIMITER_TIMEOUT_SECONDS, self._end, link)
 
-    def _end(self, link: Link) -> None:
+    def _end(self, link: RedisLink) -> None:
         self._left.discard(link)
         link.close()
 
-    async def _connected(self) -> Link:
+    async def _connected(self) -> RedisLink:
         link = self._link
         if link is not None and not link.lost.done():
             return link
@@ -157,7 +157,7 @@ class Limiter:
         return _allowance(limit, bucket.tokens, taken)
 
 
-async def _ask(link: Link, key: str, limit: int) -> tuple[int, str]:
+async def _ask(link: RedisLink, key: str, limit: int) -> tuple[int, str]:
     given = (1, key, limit, WINDOW_SECONDS)
     async with asyncio.timeout(LIMITER_TIMEOUT_SECONDS):
         try:

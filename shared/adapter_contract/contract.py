@@ -163,7 +163,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AdapterPage:
     """Some items, and the cursor that is safe once they are committed."""
 
     items: tuple[RawItem, ...]
@@ -349,7 +349,7 @@ class Adapter(Protocol):
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield pages from the cursor on; none held once the next is asked for."""
 
     def parse(self, raw: RawItem) -> Entry:

@@ -44,7 +44,7 @@ _ALONE: LiteralString = _READ + rights.SEEN + " AND e.id = %(entry_id)s" + _NEWE
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class IncidentEntry:
     """An entry as it is read for its steps: its text without marks."""
 
     entry_id: UUID
@@ -95,15 +95,15 @@ def of_thread(
         "most": MAX_ENTRIES + 1,
     }
     statement = _ALONE if thread_id is None else _OF_THREAD
-    with conn.cursor(row_factory=class_row(Told)) as cur:
+    with conn.cursor(row_factory=class_row(IncidentEntry)) as cur:
         rows = cur.execute(statement, values).fetchall()
     kept = [*_within_bounds(rows)]
-    found = read(kept[::-1], zone_of, own)
+    found = build_incident(kept[::-1], zone_of, own)
     return found._replace(is_complete=found.is_complete and len(kept) == len(rows))
 
 
-def read(
-    entries: Sequence[Told], zone_of: Callable[[str], str], own: Own = ()
+def build_incident(
+    entries: Sequence[IncidentEntry], zone_of: Callable[[str], str], own: Own = ()
 ) -> Incident:
     """Return what these entries tell, oldest first; the newest word on it holds."""
     state: State = "unknown"
@@ -111,7 +111,7 @@ def read(
     titles: set[str] = set()
     for entry in entries:
         zone = zone_of(entry.source)
-        said = incidents.read(entry.text, entry.entry_time, zone, own)
+        said = incidents.find_statements(entry.text, entry.entry_time, zone, own)
         headed = _headed(entry, titles, zone, own, {one.step for one in said})
         titles.add(_bare(entry.title))
         state = incidents.state(said) or incidents.state(headed) or state
@@ -124,7 +124,7 @@ def read(
     return Incident(state, steps[-MAX_STEPS:], is_complete)
 
 
-def _within_bounds(rows: Sequence[Told]) -> Iterator[Told]:
+def _within_bounds(rows: Sequence[IncidentEntry]) -> Iterator[IncidentEntry]:
     left = MAX_CHARS_IN_ALL
     for row in rows[:MAX_ENTRIES]:
         left -= len(row.text) + len(row.title)
@@ -134,12 +134,12 @@ def _within_bounds(rows: Sequence[Told]) -> Iterator[Told]:
 
 
 def _headed(
-    entry: Told, known: set[str], zone: str, own: Own, told: set[Step]
+    entry: IncidentEntry, known: set[str], zone: str, own: Own, told: set[Step]
 ) -> list[Statement]:
     """Return what a title says beside its text; that of a reply is its parent's."""
     if _bare(entry.title) in known or _REPLY.match(entry.title):
         return []
-    said = incidents.read(entry.title, entry.entry_time, zone, own)
+    said = incidents.find_statements(entry.title, entry.entry_time, zone, own)
     return [one for one in said if one.kind and one.step not in told]
 
 
@@ -148,7 +148,7 @@ def _bare(title: str) -> str:
     return title[start:].strip().casefold()
 
 
-def _step(entry: Told, text: str, one: Statement) -> TimelineStep:
+def _step(entry: IncidentEntry, text: str, one: Statement) -> TimelineStep:
     at = one.at
     if one.step == "trip" and one.time_from == "entry" and entry.event_time:
         # Its source knows when it happened.
@@ -157,7 +157,7 @@ def _step(entry: Told, text: str, one: Statement) -> TimelineStep:
     return TimelineStep(at, one.step, entry.entry_id, quote, one.time_from)
 
 
-def _noted(entry: Told) -> Iterator[TimelineStep]:
+def _noted(entry: IncidentEntry) -> Iterator[TimelineStep]:
     """Yield how an entry begins that tells of no step: it is part of the thread."""
     for text in (entry.text, entry.title):
         for start, end in incidents.sentences(text):

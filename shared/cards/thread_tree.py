@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
-from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.read_entries import EntryView
 
 
 class Node(NamedTuple):
@@ -24,7 +24,7 @@ Replaced = Mapping[tuple[str, str], str]
 _NOTHING: Replaced = MappingProxyType({})
 
 
-def tree(entries: Sequence[Entry], replaced: Replaced = _NOTHING) -> list[Node]:
+def tree(entries: Sequence[EntryView], replaced: Replaced = _NOTHING) -> list[Node]:
     """Return each entry behind what it answers, replies in the order given.
 
     Whose parent is not among them, or answers it in a circle, begins a branch; in the

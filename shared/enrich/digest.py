@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from shared.entries.reading.findings_shown import DIGEST_STAGE
-from shared.stages.stage_contract import Reading, StageDescriptor
+from shared.stages.stage_contract import StageDescriptor, StageInput
 from shared.text.analysis.tokens import scan
 from shared.text.facility.facility import Facility
 from shared.text.words import languages
@@ -68,7 +68,7 @@ def get_stage_descriptor() -> StageDescriptor:
     )
 
 
-def find(reading: Reading) -> Iterator[Digest]:
+def find(reading: StageInput) -> Iterator[Digest]:
     """Yield the digest of an entry that is worth one; equal for equal texts."""
     text, title = reading["text"][:MAX_CHARS_READ], reading["title"]
     language = languages.of_entry(title, text, told=reading["language"])

@@ -51,7 +51,7 @@ _SAID = ("kind", "origin", LEVEL, "category", SHIFT)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class EntryFacts:
     """What is known of one revision."""
 
     facts: tuple[Fact, ...]
@@ -85,7 +85,7 @@ def find(
     facility: Facility,
     decimal_mark: DecimalMark | None = None,
     declared: Declared = NOTHING,
-) -> Found:
+) -> EntryFacts:
     """Return what is known of an entry; `text` is as it is read, without marks."""
     metadata = tuple(_metadata(content, declared))
     happened = _happened(content, text, declared.zone)
@@ -102,15 +102,17 @@ def find(
         *_titled(content, facility),
         *_placed(content, text, things),
     ]
-    numbers = tuple(quantities.found(written, language, decimal_mark))
+    numbers = tuple(quantities.find_quantities(written, language, decimal_mark))
     stated = table_units.stated(written, numbers, things, language, decimal_mark)
     sizes = (*_held(content, stated), *_sizes(metadata))
     if happened is not None:
         sizes = (*sizes, _moment(happened))
-    return Found(tuple(dict.fromkeys(facts)), sizes)
+    return EntryFacts(tuple(dict.fromkeys(facts)), sizes)
 
 
-def said(content: Content, language: str, facility: Facility) -> Found:
+def collect_declared_facts(
+    content: Content, language: str, facility: Facility
+) -> EntryFacts:
     """Return what is known of an entry without a look at its text."""
     metadata = tuple(_metadata(content, NOTHING))
     facts = [
@@ -118,7 +120,7 @@ def said(content: Content, language: str, facility: Facility) -> Found:
         *_typed(metadata),
         *_authors(content, facility),
     ]
-    return Found(tuple(dict.fromkeys(facts)), tuple(_sizes(metadata)))
+    return EntryFacts(tuple(dict.fromkeys(facts)), tuple(_sizes(metadata)))
 
 
 def _said(content: Content, language: str) -> Iterator[Fact]:
@@ -182,7 +184,7 @@ def _level(content: Content, text: str) -> Iterator[Fact]:
     if content.level:
         return
     for part, is_text in ((content.title, False), (text, True)):
-        said = severity.read(part)
+        said = severity.find_severity(part)
         if said is not None:
             fact = Fact(LEVEL, said.level, READ, said.start, said.end, said.others)
             yield from _read_in(content, text, fact, is_text=is_text)

@@ -19,12 +19,12 @@ from psycopg.rows import TupleRow, class_row
 from pydantic import BaseModel
 
 from shared.enrich import findings
-from shared.enrich.findings import Told
+from shared.enrich.findings import StageFindings
 from shared.entries.reading.read_entries import Content
 from shared.errors import InternalError
 from shared.messaging.broker import METADATA_STAGE
 from shared.stages.installed_stages import Stage
-from shared.stages.stage_contract import FACILITY, Reading, StageDescriptor
+from shared.stages.stage_contract import FACILITY, StageDescriptor, StageInput
 from shared.text.facility.facility import PLAIN
 from shared.work import due_work as due
 
@@ -93,7 +93,9 @@ def find(stage: Stage, content: Content, before: Last | None) -> Finding:
     one = stage.descriptor
     facility = stage.facility if FACILITY in one.reads else PLAIN
     found = []
-    for item in one.find(Reading(fields, stage.options, facility)) if one.find else ():
+    for item in (
+        one.find(StageInput(fields, stage.options, facility)) if one.find else ()
+    ):
         if one.finds is None or not isinstance(item, one.finds):
             told = f"{one.name} found a {type(item).__name__}, which it does not name"
             raise InternalError(technical=told)
@@ -135,7 +137,7 @@ def store(
         }
         conn.execute(_STILL, known, prepare=False)
     told = [
-        Told(
+        StageFindings(
             content.entry_id,
             content.revision,
             stage.version,

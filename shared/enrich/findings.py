@@ -80,7 +80,7 @@ _TERMS_OF_OTHERS: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StageFindings:
     """What a stage found in one revision: for filters, or in words of its own."""
 
     entry_id: UUID
@@ -113,7 +113,7 @@ def store(
     conn: Connection[TupleRow],
     tenant: str,
     stage: str,
-    told: Iterable[Told],
+    told: Iterable[StageFindings],
 ) -> set[UUID]:
     """Replace what a stage has found; return where filters see a difference.
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from shared.enrich.source_positions import places
 from shared.entries.reading.findings_shown import LINKS_STAGE
-from shared.stages.stage_contract import Reading, StageDescriptor
+from shared.stages.stage_contract import StageDescriptor, StageInput
 from shared.text.facility.facility import Facility
 from shared.text.words.identifiers import hyphenated
 
@@ -52,7 +52,7 @@ _NEXT = re.compile(
 )
 
 
-class Link(BaseModel):
+class TextLink(BaseModel):
     """One thing that a text names, and where it stands in the text as it came."""
 
     kind: Literal["reply", "entry", "ticket", "url"]
@@ -67,7 +67,7 @@ class Link(BaseModel):
     url: str | None = None
 
 
-class _Found(NamedTuple):
+class _FoundLink(NamedTuple):
     start: int
     end: int
     kind: Literal["reply", "entry", "ticket", "url"]
@@ -81,15 +81,15 @@ def get_stage_descriptor() -> StageDescriptor:
         version=_VERSION,
         description="Finds entries, tickets and addresses that the text names.",
         reads=("text", "original", "source", "external_id", "facility"),
-        finds=Link,
+        finds=TextLink,
         find=find,
     )
 
 
-def find(reading: Reading) -> list[Link]:
+def find(reading: StageInput) -> list[TextLink]:
     """Return what a text names, in its order; bounded, and equal for equal texts."""
     text, original = reading["text"], reading["original"]
-    found: list[_Found] = []
+    found: list[_FoundLink] = []
     chars = 0
     for one in _apart(text, reading):
         # As it is stored: what is not ASCII takes six times its length.
@@ -102,7 +102,7 @@ def find(reading: Reading) -> list[Link]:
     if original != text:
         where = places(names, original)
     return [
-        Link(
+        TextLink(
             kind=one.kind,
             text=name,
             start=place[0] if place else None,
@@ -113,7 +113,7 @@ def find(reading: Reading) -> list[Link]:
     ]
 
 
-def _apart(text: str, reading: Reading) -> Iterator[_Found]:
+def _apart(text: str, reading: StageInput) -> Iterator[_FoundLink]:
     """Yield what is named, in order, none within another: an address comes first."""
     taken = list(islice(_urls(text), MAX_LINKS))
     text = hyphenated(text)
@@ -122,12 +122,12 @@ def _apart(text: str, reading: Reading) -> Iterator[_Found]:
     yield from taken
 
 
-def _merged(taken: list[_Found], others: Iterator[_Found]) -> list[_Found]:
+def _merged(taken: list[_FoundLink], others: Iterator[_FoundLink]) -> list[_FoundLink]:
     """Return both in order, of the others those alone that stand in no other's way.
 
     Of a text of megabytes, no more of them than are kept.
     """
-    free: list[_Found] = []
+    free: list[_FoundLink] = []
     place = 0
     end = 0
     is_full = len(taken) == MAX_LINKS
@@ -143,7 +143,7 @@ def _merged(taken: list[_Found], others: Iterator[_Found]) -> list[_Found]:
     return sorted([*taken, *free], key=lambda one: one.start)[:MAX_LINKS]
 
 
-def _urls(text: str) -> Iterator[_Found]:
+def _urls(text: str) -> Iterator[_FoundLink]:
     for match in _URL.finditer(text):
         url = _URL_ENDS.split(match[0], maxsplit=1)[0]
         while url[-1] in _CLOSING or _closes_nothing(url):
@@ -153,11 +153,11 @@ def _urls(text: str) -> Iterator[_Found]:
         start, end = match.start(), match.start() + len(url)
         permalink = _PERMALINK.fullmatch(url)
         if permalink is None:
-            yield _Found(start, end, "url", {"url": url})
+            yield _FoundLink(start, end, "url", {"url": url})
         else:
             source, external_id = map(unquote, permalink.groups())
             named = {"url": url, "source": source, "external_id": external_id}
-            yield _Found(start, end, "entry", named)
+            yield _FoundLink(start, end, "entry", named)
 
 
 def _closes_nothing(url: str) -> bool:
@@ -165,12 +165,12 @@ def _closes_nothing(url: str) -> bool:
     return opening is not None and url.count(opening) < url.count(url[-1])
 
 
-def _tickets(text: str, facility: Facility) -> Iterator[_Found]:
+def _tickets(text: str, facility: Facility) -> Iterator[_FoundLink]:
     for start, end, kind, url in facility.named_tickets(text):
-        yield _Found(start, end, "ticket", {"ticket": kind, "url": url})
+        yield _FoundLink(start, end, "ticket", {"ticket": kind, "url": url})
 
 
-def _entries(text: str, source: str, own: str) -> Iterator[_Found]:
+def _entries(text: str, source: str, own: str) -> Iterator[_FoundLink]:
     """Yield the entries of this source that a text names; `12, 13 and 14` are three."""
     for first in _ENTRY.finditer(text):
         match: re.Match[str] | None = first
@@ -184,7 +184,7 @@ def _entries(text: str, source: str, own: str) -> Iterator[_Found]:
             if external_id != own and not _DATE.fullmatch(said):
                 is_reply = bool(first["reply"]) and not number
                 named = {"source": source, "external_id": external_id}
-                yield _Found(start, end, "reply" if is_reply else "entry", named)
+                yield _FoundLink(start, end, "reply" if is_reply else "entry", named)
             match = _NEXT.match(text, end)
 
 

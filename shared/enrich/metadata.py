@@ -13,8 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.enrich import entry_facts, findings
-from shared.enrich.entry_facts import Found
-from shared.enrich.findings import Told
+from shared.enrich.entry_facts import EntryFacts
+from shared.enrich.findings import StageFindings
 from shared.enrich.source_positions import places
 from shared.entries.reading.read_entries import Content
 from shared.entries.saving.save import INDEX_STAGE
@@ -36,7 +36,7 @@ from shared.text.words import languages
 from shared.text.words.character_runs import Token
 from shared.text.words.numerals import DecimalMark
 from shared.vocabulary import learn_words
-from shared.vocabulary.learn_words import Known, Learnt
+from shared.vocabulary.learn_words import Learnt, SeenWords
 from shared.work import due_work as due
 
 log = get_logger()
@@ -58,7 +58,7 @@ class Extracted:
     # Of the analyser and of what the facility's file says.
     version: int
     entities: list[dict[str, Any]]
-    known: Found
+    known: EntryFacts
     # Of the rules and lists that facts are found by.
     facts_version: int
 
@@ -175,7 +175,7 @@ def store(
     conn: Connection[TupleRow],
     content: Content,
     found: Extracted,
-    vocabulary: Known | None = None,
+    vocabulary: SeenWords | None = None,
     *,
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
@@ -195,7 +195,7 @@ def store_all(
     conn: Connection[TupleRow],
     tenant: str,
     extracted: Iterable[tuple[Content, Extracted]],
-    vocabulary: Known | None = None,
+    vocabulary: SeenWords | None = None,
     *,
     work_class: int = due.LIVE,
     following: Sequence[str] = (INDEX_STAGE, DUPLICATES_STAGE),
@@ -224,7 +224,7 @@ def store_all(
         conn,
         tenant,
         [(found.language, found.analysis) for found in current.values()],
-        vocabulary or Known(),
+        vocabulary or SeenWords(),
     )
 
 
@@ -239,7 +239,7 @@ def _store_current(
         one: findings.terms_of(found.known.facts) for one, found in current.items()
     }
     told = [
-        Told(
+        StageFindings(
             one,
             revisions[one],
             found.facts_version,

@@ -97,7 +97,7 @@ def _found(
         plain_split(metadata.sections_of(content, content.text, files)),
         version_of(facility),
         [],
-        entry_facts.said(content, languages.UNKNOWN, facility),
+        entry_facts.collect_declared_facts(content, languages.UNKNOWN, facility),
         entry_facts.version_of(
             facility, expected(settings, content.source, content.tenant)
         ),

@@ -99,7 +99,7 @@ _LACKING: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _AnalysedRow:
     entry_id: UUID
     tenant: str
     has_words: bool
@@ -132,7 +132,10 @@ def prepare(
         "after": came["after"],
         "limit": STEP_ENTRIES,
     }
-    with connection(pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+    with (
+        connection(pool) as conn,
+        conn.cursor(row_factory=class_row(_AnalysedRow)) as cur,
+    ):
         page = cur.execute(_PAGE, given).fetchall()
         read = [row.entry_id for row in page if row.has_words]
         lacking = _lacking(conn, read, finders)
@@ -159,7 +162,9 @@ def prepare(
     return commit
 
 
-def _stand_in(pool: Pool, row: _Row, settings: Settings, facility: Facility) -> None:
+def _stand_in(
+    pool: Pool, row: _AnalysedRow, settings: Settings, facility: Facility
+) -> None:
     """Give an entry that nobody could read a plain split of its words; twice is once.
 
     Releases before left what they put aside without a word to be found by.

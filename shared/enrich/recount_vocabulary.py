@@ -49,7 +49,7 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _VocabularyRow:
     entry_id: UUID
     tenant: str
     language: str
@@ -73,12 +73,12 @@ def prepare(
         return lambda conn: _settle(conn, walk, what, cursor["after"], done)
     with connection(pool) as conn:
         values = {"after": cursor["after"], "limit": STEP_ENTRIES}
-        with conn.cursor(row_factory=class_row(_Row)) as cur:
+        with conn.cursor(row_factory=class_row(_VocabularyRow)) as cur:
             page = cur.execute(_PAGE, values).fetchall()
         count = _counted(conn, page, facility)
 
     def commit(conn: Connection[TupleRow]) -> Progress:
-        word_counts.keep(conn, walk, count)
+        word_counts.store_counts(conn, walk, count)
         if len(page) == STEP_ENTRIES:
             went = {"walk": walk, "after": str(page[-1].entry_id)}
             return Progress(went, done + len(page))
@@ -101,7 +101,9 @@ def _settle(
     return Progress(None, done, total=done)
 
 
-def _counted(conn: Connection[TupleRow], page: list[_Row], facility: Facility) -> Count:
+def _counted(
+    conn: Connection[TupleRow], page: list[_VocabularyRow], facility: Facility
+) -> Count:
     count = Count()
     for tenant, rows in groupby(sorted(page, key=_tenant_of), key=_tenant_of):
         known = {row.entry_id: row for row in rows}
@@ -114,7 +116,10 @@ def _counted(conn: Connection[TupleRow], page: list[_Row], facility: Facility) -
 
 
 def _words(
-    conn: Connection[TupleRow], content: Content, row: _Row, facility: Facility
+    conn: Connection[TupleRow],
+    content: Content,
+    row: _VocabularyRow,
+    facility: Facility,
 ) -> dict[str, str]:
     files: list[str] = []
     if content.has_attachments:
@@ -131,5 +136,5 @@ def _words(
         return plain_words(sections)
 
 
-def _tenant_of(row: _Row) -> str:
+def _tenant_of(row: _VocabularyRow) -> str:
     return row.tenant

@@ -108,7 +108,7 @@ _VISIBLE: LiteralString = (
 )
 
 
-class _Link(NamedTuple):
+class _EntryLink(NamedTuple):
     entry_id: UUID
     kind: str
     target: str
@@ -121,7 +121,7 @@ class Changed(NamedTuple):
     less: set[UUID]
 
 
-def said(
+def list_named_links(
     conn: Connection[TupleRow], tenant: str, entry_id: UUID
 ) -> list[tuple[str, str]]:
     """Return kind and external id of what an entry itself names, beside its parent."""
@@ -181,9 +181,11 @@ def replace(
 ) -> Changed:
     """Write the links of these drafts instead of what their entries had."""
     values: dict[str, Any] = {"tenant": tenant, "entry_ids": sorted(drafts)}
-    old = {_Link._make(row) for row in conn.execute(_FORGET, values)}
+    old = {_EntryLink._make(row) for row in conn.execute(_FORGET, values)}
     rows = [
-        _Link(key, *link) for key, draft in drafts.items() for link in targets(draft)
+        _EntryLink(key, *link)
+        for key, draft in drafts.items()
+        for link in targets(draft)
     ]
     changed = Changed(_of_threads({*rows} - old), _of_threads(old - {*rows}))
     if not rows:
@@ -247,7 +249,7 @@ def visible(
     return {(source, external_id) for source, external_id in rows}
 
 
-def _of_threads(links: Iterable[_Link]) -> set[UUID]:
+def _of_threads(links: Iterable[_EntryLink]) -> set[UUID]:
     return {one.entry_id for one in links if one.kind != RELATED}
 
 

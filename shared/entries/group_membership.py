@@ -52,7 +52,7 @@ def lock(conn: Connection[TupleRow], tenant: str) -> None:
     conn.execute(_LOCK, {"tenant": tenant})
 
 
-def shown(
+def load_memberships(
     conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]
 ) -> dict[UUID, Alike]:
     """Return the group and series of each entry that does not stand alone."""

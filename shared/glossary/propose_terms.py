@@ -103,7 +103,7 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ProposalRow:
     xid: str
     entry_id: UUID
     revision: int
@@ -131,7 +131,7 @@ def prepare(pool: Pool, cursor: Mapping[str, Any] | None, done: int) -> Effect:
             "limit": STEP_ENTRIES,
             "chars": _MOST_CHARS,
         }
-        with conn.cursor(row_factory=class_row(_Row)) as cur:
+        with conn.cursor(row_factory=class_row(_ProposalRow)) as cur:
             page = cur.execute(_PAGE, values).fetchall()
     found = [one for row in page for one in _explained(row)]
 
@@ -148,7 +148,7 @@ def prepare(pool: Pool, cursor: Mapping[str, Any] | None, done: int) -> Effect:
     return commit
 
 
-def _explained(row: _Row) -> list[dict[str, Any]]:
+def _explained(row: _ProposalRow) -> list[dict[str, Any]]:
     text = plain_text.to_plain(row.text, row.text_format)
     return [
         {
@@ -168,7 +168,7 @@ def _explained(row: _Row) -> list[dict[str, Any]]:
 def _keep(
     conn: Connection[TupleRow],
     tenant: str,
-    page: list[_Row],
+    page: list[_ProposalRow],
     found: list[dict[str, Any]],
 ) -> None:
     ids = sorted(row.entry_id for row in page)

@@ -71,7 +71,7 @@ _QUOTES: LiteralString = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _UsageRow:
     term_key: str
     state: State
     term: str
@@ -123,7 +123,7 @@ def page(
         "limit": limit,
         "quoted": MOST_QUOTED,
     }
-    with conn.cursor(row_factory=class_row(_Row)) as cur:
+    with conn.cursor(row_factory=class_row(_UsageRow)) as cur:
         rows = cur.execute(_PAGE, values).fetchall()
         quotes = _quotes(
             cur, {**values, "keys": [*{row.term_key for row in rows}]}, rows
@@ -135,7 +135,7 @@ def page(
 
 
 def _quotes(
-    cur: Cursor[Any], values: dict[str, Any], rows: list[_Row]
+    cur: Cursor[Any], values: dict[str, Any], rows: list[_UsageRow]
 ) -> dict[tuple[str, str], list[Evidence]]:
     """Return what the entries named say, by term and state."""
     named = {(row.term_key, row.form, one) for row in rows for one in row.quotes or ()}
@@ -152,7 +152,7 @@ def _quotes(
     return quotes
 
 
-def _term(rows: list[_Row], evidence: tuple[Evidence, ...]) -> Term:
+def _term(rows: list[_UsageRow], evidence: tuple[Evidence, ...]) -> Term:
     first = rows[0]
     return Term(
         key=first.term_key,

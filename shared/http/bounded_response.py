@@ -57,7 +57,7 @@ class HTTPReply:
             return _parsed(text)
         except (ValueError, RecursionError) as exc:
             what = "a web page" if text.lstrip()[:1] == "<" else "something else"
-            where = failures.shown(httpx.URL(self.url))
+            where = failures.mask_url(httpx.URL(self.url))
             raise IngestionError(
                 f"{where} answers with {what} instead of JSON; check `base_url` and"
                 " `adapter`.",

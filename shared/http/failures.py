@@ -33,7 +33,7 @@ _TELLS_NOTHING = re.compile(r"[\w.:+ -]{0,24}")
 _SECRET_NAME = re.compile(r"(?i)token|key|pass|pwd|secret|sig|auth|session|sid|code")
 
 
-def shown(url: httpx.URL) -> str:
+def mask_url(url: httpx.URL) -> str:
     """Return an address for people, without values that may be secret."""
     named = [
         f"{name}={value if _is_harmless(name, value) else '***'}"
@@ -61,7 +61,7 @@ def of_status(
     has_login: bool = False,
 ) -> IngestionError:
     """Return what a status means that is no answer."""
-    where = shown(url)
+    where = mask_url(url)
     if status in _NOT_AUTHORISED:
         what = _refused(status, has_login=has_login)
         return IngestionError(
@@ -93,7 +93,7 @@ def _refused(status: int, *, has_login: bool) -> str:
 
 def of_redirect(url: httpx.URL, target: httpx.URL | None) -> IngestionError:
     """Return why a redirect is not followed: it is a login, or the source has moved."""
-    where = shown(url)
+    where = mask_url(url)
     to = str(target.copy_with(query=None, fragment=None))[:200] if target else "nowhere"
     if target and target.host == url.host and not looks_like_login(target):
         return IngestionError(
@@ -154,7 +154,7 @@ def of_network(url: httpx.URL) -> Iterator[None]:
     except httpcore.LocalProtocolError as exc:
         # Its text may hold the header that it refuses.
         raise IngestionError(
-            f"A request to {shown(url)} cannot be sent as the settings have it.",
+            f"A request to {mask_url(url)} cannot be sent as the settings have it.",
             reason="unusable_request",
         ) from exc
     except (
@@ -166,7 +166,7 @@ def of_network(url: httpx.URL) -> Iterator[None]:
     ) as exc:
         reason, what = _told(exc)
         raise SourceUnreachableError(
-            f"{what} ({shown(url)}).",
+            f"{what} ({mask_url(url)}).",
             reason=reason,
             technical=f"{type(exc).__name__}: {exc}",
         ) from exc

@@ -17,7 +17,7 @@ from shared.http import bounded_response, failures, websocket
 from shared.http.bounded_response import HTTPReply
 from shared.http.connections import Patience
 from shared.http.pace import OUR_OWN, Pace, jittered, pause
-from shared.http.request import Answer, Asker, Question
+from shared.http.request import Answer, Asker, HTTPRequest
 from shared.settings.source_sections import SourceSettings
 
 # One request and its retries: less than a task's soft time limit.
@@ -74,7 +74,7 @@ class SourceClient:
         """Ask; `allow` names statuses besides 200 that are answers."""
         with self._of_source():
             where = self._asker.admit(url, params)
-        question = Question(
+        question = HTTPRequest(
             "GET",
             where,
             dict(headers or {}),
@@ -94,7 +94,7 @@ class SourceClient:
         """Ask a question whose form is a POST; nothing is ever written by it."""
         with self._of_source():
             where = self._asker.admit(url)
-        question = Question(
+        question = HTTPRequest(
             "POST",
             where,
             {"Content-Type": media_type, **(headers or {})},
@@ -116,7 +116,7 @@ class SourceClient:
         It is tried again until its first byte; a silence later on is an error.
         """
         with self._of_source():
-            question = Question("GET", self._asker.admit(url), dict(headers or {}))
+            question = HTTPRequest("GET", self._asker.admit(url), dict(headers or {}))
         most = self._settings.max_response_bytes if max_bytes is None else max_bytes
 
         def begin(ends: float) -> tuple[ExitStack, Answer]:
@@ -178,7 +178,7 @@ class SourceClient:
         longer = min(first * 2.0 ** (state.attempt_number - 1), _MOST_WAIT_SECONDS)
         return jittered(longer, longer, _RETRY_JITTER)
 
-    def _whole(self, question: Question, ends: float) -> HTTPReply:
+    def _whole(self, question: HTTPRequest, ends: float) -> HTTPReply:
         """Read one answer to its end."""
         fetched_at = self._run.clock()
         with self._asked(question, ends, whole=True) as answer:
@@ -195,7 +195,7 @@ class SourceClient:
 
     @contextmanager
     def _asked(
-        self, question: Question, ends: float, *, whole: bool
+        self, question: HTTPRequest, ends: float, *, whole: bool
     ) -> Iterator[Answer]:
         """Take a turn, ask, and hold the answer open; within it, its time counts."""
         cancelled = self._run.is_cancelled
@@ -222,7 +222,7 @@ class SourceClient:
             finally:
                 self._depth -= 1
 
-    def _answered(self, question: Question, patience: Patience) -> Answer:
+    def _answered(self, question: HTTPRequest, patience: Patience) -> Answer:
         try:
             return self._asker.ask(question, patience)
         except SourceUnreachableError as exc:

@@ -24,7 +24,7 @@ _KEEPS_METHOD = frozenset({307, 308})
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HTTPRequest:
     """One request, before it is known where redirects lead it."""
 
     method: str
@@ -76,7 +76,7 @@ class Asker:
         pairs = params.items() if isinstance(params, Mapping) else params
         return where.copy_merge_params([(name, value) for name, value in pairs])
 
-    def ask(self, question: Question, patience: Patience) -> Answer:
+    def ask(self, question: HTTPRequest, patience: Patience) -> Answer:
         """Return the answer, its body unread; what is no answer is raised."""
         self._connector.patience = patience
         url = question.url
@@ -97,7 +97,7 @@ class Asker:
                 )
             url = self._next(question, url, response.status, location)
         raise IngestionError(
-            f"The source redirects in a circle at {failures.shown(question.url)}.",
+            f"The source redirects in a circle at {failures.mask_url(question.url)}.",
             reason="redirect_loop",
         )
 
@@ -107,7 +107,7 @@ class Asker:
             self._pool.close()
             self._pool = None
 
-    def _sent(self, question: Question, url: httpx.URL) -> httpcore.Response:
+    def _sent(self, question: HTTPRequest, url: httpx.URL) -> httpcore.Response:
         pairs = self._headers(question, url)
         target = httpcore.URL(
             scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
@@ -122,7 +122,7 @@ class Asker:
             )
             return self._opened_pool().handle_request(request)
 
-    def _headers(self, question: Question, url: httpx.URL) -> list[tuple[str, str]]:
+    def _headers(self, question: HTTPRequest, url: httpx.URL) -> list[tuple[str, str]]:
         headers = [
             ("Host", url.netloc.decode("ascii")),
             ("User-Agent", USER_AGENT),
@@ -140,7 +140,7 @@ class Asker:
         return list({name.lower(): (name, of) for name, of in headers}.values())
 
     def _next(
-        self, question: Question, url: httpx.URL, status: int, location: str
+        self, question: HTTPRequest, url: httpx.URL, status: int, location: str
     ) -> httpx.URL:
         """Return where a redirect leads, if it may be followed."""
         try:

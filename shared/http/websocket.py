@@ -15,7 +15,7 @@ import httpx
 from shared.errors import IngestionError, SourceUnreachableError
 from shared.http import bounded_response, failures
 from shared.http.connections import Patience
-from shared.http.request import Asker, Question
+from shared.http.request import Asker, HTTPRequest
 
 # After so long without a byte the other side is asked whether it is still there.
 IDLE_SECONDS = 30.0
@@ -41,7 +41,7 @@ def opened(
         "Sec-WebSocket-Key": key,
         **({"Sec-WebSocket-Protocol": protocol} if protocol else {}),
     }
-    question = Question("GET", url, headers, allow=frozenset({SWITCHED}))
+    question = HTTPRequest("GET", url, headers, allow=frozenset({SWITCHED}))
     answer = asker.ask(question, patience)
     try:
         said = bounded_response.by_name(answer.response.headers).get(

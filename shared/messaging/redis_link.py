@@ -23,7 +23,7 @@ _NO_SCRIPT = "NOSCRIPT "
 Taker = Callable[[Any], None]
 
 
-class Link(asyncio.Protocol):
+class RedisLink(asyncio.Protocol):
     """Hands each answer to whoever asked, in the order of the questions.
 
     Never connects again by itself: `lost` ends with the reason, and so does each
@@ -50,7 +50,7 @@ class Link(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     @classmethod
-    async def open(cls, client: redis.asyncio.Redis) -> Link:
+    async def open(cls, client: redis.asyncio.Redis) -> RedisLink:
         """Connect as this client would, by its address and within its times."""
         connection = client.connection_pool.make_connection()
         async with AsyncExitStack() as undo:

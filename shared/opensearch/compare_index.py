@@ -73,7 +73,7 @@ _NEXT: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ComparedRow:
     """One entry, and whether its document needs no look."""
 
     id: UUID
@@ -92,7 +92,7 @@ class Differences:
     # Entries that were gone by, equal or not.
     seen: int = 0
     # Missing in the index, or of another version there.
-    differ: tuple[Row, ...] = ()
+    differ: tuple[ComparedRow, ...] = ()
     # In the index, and no entry any more; with the version there.
     extra: tuple[tuple[UUID, int], ...] = ()
     # In the index, and deleted so long ago that it need not be; with the version there.
@@ -223,8 +223,11 @@ def _look_at_entries(sides: Sides, came: Mapping[str, Any]) -> Differences:
 
 
 def _look_again(
-    sides: Sides, epoch: int, suspects: Sequence[Row], strangers: Mapping[UUID, int]
-) -> tuple[list[Row], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
+    sides: Sides,
+    epoch: int,
+    suspects: Sequence[ComparedRow],
+    strangers: Mapping[UUID, int],
+) -> tuple[list[ComparedRow], list[tuple[UUID, int]], list[tuple[UUID, int]]]:
     """Return what still differs: a search is a second old, and entries change.
 
     Beside it what is no entry, and what was deleted long ago; both are in the index.
@@ -250,16 +253,18 @@ def _look_again(
 
 def _page(
     conn: Connection[TupleRow], sides: Sides, first: UUID, last: UUID
-) -> list[Row]:
+) -> list[ComparedRow]:
     bounds = {"first": first, "last": last, "limit": STEP_ENTRIES}
     values = {**bounds, **_named(sides)}
-    with conn.cursor(row_factory=class_row(Row)) as cur:
+    with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
         return cur.execute(_PAGE, values).fetchall()
 
 
-def rows_of(conn: Connection[TupleRow], sides: Sides, ids: Sequence[UUID]) -> list[Row]:
+def rows_of(
+    conn: Connection[TupleRow], sides: Sides, ids: Sequence[UUID]
+) -> list[ComparedRow]:
     """Return how these entries stand now; those that are gone are absent."""
-    with conn.cursor(row_factory=class_row(Row)) as cur:
+    with conn.cursor(row_factory=class_row(ComparedRow)) as cur:
         return cur.execute(_THESE, {"ids": list(ids), **_named(sides)}).fetchall()
 
 
@@ -324,5 +329,5 @@ def _ask(sides: Sides, body: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _version(epoch: int, row: Row) -> int:
+def _version(epoch: int, row: ComparedRow) -> int:
     return documents.version_of(epoch, row.doc_version)

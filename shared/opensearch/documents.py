@@ -76,7 +76,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _DocumentRow:
     entry_id: UUID
     source: str
     external_id: str
@@ -114,9 +114,9 @@ def load(
     """
     asked = {"tenant": tenant, "ids": array(ids)}
     # In the wire's own form lists and times are read in half the time.
-    with conn.cursor(row_factory=class_row(_Row), binary=True) as cur:
+    with conn.cursor(row_factory=class_row(_DocumentRow), binary=True) as cur:
         rows = cur.execute(_ROWS, asked).fetchall()
-    likes = group_membership.shown(conn, tenant, ids)
+    likes = group_membership.load_memberships(conn, tenant, ids)
     epoch = current_epoch(conn)
     documents = []
     for row in rows:
@@ -146,7 +146,7 @@ def version_of(epoch: int, doc_version: int) -> int:
     return epoch << _EPOCH_SHIFT | doc_version
 
 
-def _tombstone(tenant: str, row: _Row) -> dict[str, Any]:
+def _tombstone(tenant: str, row: _DocumentRow) -> dict[str, Any]:
     """A deletion by the index itself is forgotten after a minute; this is not."""
     return {
         "tenant": tenant,
@@ -156,7 +156,7 @@ def _tombstone(tenant: str, row: _Row) -> dict[str, Any]:
     }
 
 
-def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
+def _body(tenant: str, row: _DocumentRow, stream: list[str]) -> dict[str, Any]:
     flat, pairs = _metadata(row.metadata or {})
     return {
         "tenant": tenant,
@@ -188,7 +188,7 @@ def _body(tenant: str, row: _Row, stream: list[str]) -> dict[str, Any]:
     }
 
 
-def _read_event(row: _Row) -> datetime | None:
+def _read_event(row: _DocumentRow) -> datetime | None:
     """When it happened by its text, where its source does not say."""
     for one in row.quantities or ():
         if one["dimension"] == _READ_EVENT:

@@ -137,7 +137,7 @@ def prepare(
 
 def _read(site: _Site) -> Effect:
     """Have all that is derived made anew, before what is made of it is written."""
-    return derived_data.read(site.pool, site.chore, site.knowledge)
+    return derived_data.renew_page(site.pool, site.chore, site.knowledge)
 
 
 def _reading(site: _Site) -> Effect:

@@ -20,13 +20,13 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError, LogchordE
 from shared.postgres import request_deadline
 
 
-class Link(Connection[TupleRow]):
+class PooledConnection(Connection[TupleRow]):
     """A connection of a pool, which knows when it was last given back."""
 
     idle_since = 0.0
 
 
-Pool = ConnectionPool[Link]
+Pool = ConnectionPool[PooledConnection]
 
 # SQLSTATE classes and codes after which the same statement may succeed; 25P03 is what
 # a process finds that was frozen with a transaction open.
@@ -88,7 +88,7 @@ def make_pool(
         min_size=min(1, size),
         max_size=size,
         timeout=wait_seconds,
-        connection_class=Link,
+        connection_class=PooledConnection,
         # A connection that the server has killed is replaced before it is used. When it
         # comes back nothing is done: with `reset` that would be left to a thread.
         check=_check,
@@ -172,7 +172,7 @@ def at_once(pool: Pool) -> Iterator[Connection[TupleRow]]:
                     _forget_prepared(conn)
 
 
-def _forget_prepared(conn: Link) -> None:
+def _forget_prepared(conn: PooledConnection) -> None:
     """Have the server and the driver forget what was prepared.
 
     At a rollback of its own the driver does both. Of DEALLOCATE ALL, sent as any other
@@ -185,7 +185,7 @@ def _forget_prepared(conn: Link) -> None:
 
 
 @contextmanager
-def _undone_unless_ended(conn: Link) -> Iterator[None]:
+def _undone_unless_ended(conn: PooledConnection) -> Iterator[None]:
     with conn.pipeline() as pipeline:
         is_ended = False
         try:
@@ -199,7 +199,7 @@ def _undone_unless_ended(conn: Link) -> Iterator[None]:
 
 
 @contextmanager
-def _borrowed(pool: Pool) -> Iterator[Link]:
+def _borrowed(pool: Pool) -> Iterator[PooledConnection]:
     with translated_errors(), request_deadline.spend():
         conn = _taken(pool, request_deadline.at_most(pool.timeout))
         try:
@@ -211,7 +211,7 @@ def _borrowed(pool: Pool) -> Iterator[Link]:
             pool.putconn(conn)
 
 
-def _taken(pool: Pool, seconds: float) -> Link:
+def _taken(pool: Pool, seconds: float) -> PooledConnection:
     """Wait for a connection, asking again: a pool connects anew only when asked."""
     ends = time.monotonic() + seconds
     while True:
@@ -223,14 +223,14 @@ def _taken(pool: Pool, seconds: float) -> Link:
                 raise
 
 
-def _check(conn: Link) -> None:
+def _check(conn: PooledConnection) -> None:
     if time.monotonic() - conn.idle_since < _TRUSTED_SECONDS and _is_silent(conn):
         return
     with request_deadline.watched(conn):
         ConnectionPool.check_connection(conn)
 
 
-def _is_silent(conn: Link) -> bool:
+def _is_silent(conn: PooledConnection) -> bool:
     """Tell whether nothing came from the server since, its farewell included."""
     unread = select.poll()
     unread.register(conn.fileno(), select.POLLIN)

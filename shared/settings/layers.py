@@ -20,7 +20,7 @@ from shared.settings.sections import Section
 from shared.settings.setting_names import Name
 
 
-class Written(NamedTuple):
+class WrittenSetting(NamedTuple):
     """One value, and the name under which somebody wrote it."""
 
     value: Any
@@ -33,7 +33,7 @@ class Layer:
 
     origin: str
     model: type[Section]
-    values: dict[Name, Written] = field(default_factory=dict)
+    values: dict[Name, WrittenSetting] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -60,7 +60,7 @@ class Layer:
             )
             raise ConfigurationError(message, config_key=dotted)
         if before is None:
-            self.values[name] = Written(value, spelled)
+            self.values[name] = WrittenSetting(value, spelled)
 
     def put_all(
         self, values: Mapping[Any, Any], above: Name = (), variable: str = ""
@@ -296,7 +296,7 @@ def from_stack(home: Path, model: type[Section]) -> Layer:
     return layer
 
 
-def nested(values: Mapping[Name, Written]) -> dict[str, Any]:
+def nested(values: Mapping[Name, WrittenSetting]) -> dict[str, Any]:
     """Return values by whole name as sections within sections."""
     tree: dict[str, Any] = {}
     for name, written in values.items():

@@ -54,16 +54,18 @@ def remarks(
     return told
 
 
-def shown(value: Any) -> Any:
+def mask_secrets(value: Any) -> Any:
     """Return a value as it may be printed: of a secret, what is none."""
     if isinstance(value, SecretStr):
         return _masked(value.get_secret_value())
     if isinstance(value, Section):
-        return {key: shown(getattr(value, key)) for key in type(value).model_fields}
+        return {
+            key: mask_secrets(getattr(value, key)) for key in type(value).model_fields
+        }
     if isinstance(value, dict):
-        return {key: shown(below) for key, below in value.items()}
+        return {key: mask_secrets(below) for key, below in value.items()}
     if isinstance(value, tuple):
-        return [shown(part) for part in value]
+        return [mask_secrets(part) for part in value]
     return value if isinstance(value, bool | int | float | None) else str(value)
 
 

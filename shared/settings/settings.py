@@ -377,7 +377,7 @@ def load_report(environ: Mapping[str, str], file: Path | None = None) -> Report:
 
 
 def _validated(
-    merged: Mapping[Name, layers.Written], origins: Mapping[Name, str]
+    merged: Mapping[Name, layers.WrittenSetting], origins: Mapping[Name, str]
 ) -> Settings:
     try:
         return Settings.model_validate(layers.nested(merged))

@@ -25,6 +25,6 @@ _AMONG_THE_LAST: LiteralString = (
 )
 
 
-def of(source: LiteralString) -> LiteralString:
+def newest_entry_sql(source: LiteralString) -> LiteralString:
     """Return the statement, for a source by its name there; one row, or none."""
     return _OF + source + _AMONG_THE_LAST

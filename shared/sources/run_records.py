@@ -146,7 +146,7 @@ class IngestionRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunRequest:
     """What somebody asks of a run beyond its kind."""
 
     start: datetime | None = None
@@ -169,7 +169,7 @@ class Asked:
 
 
 def ask_for(
-    conn: Connection[TupleRow], tenant: str, source: str, kind: str, asked: Asked
+    conn: Connection[TupleRow], tenant: str, source: str, kind: str, asked: RunRequest
 ) -> UUID:
     """Queue a run and return its id; one that is open already is a conflict."""
     run_id = uuid7()

@@ -137,7 +137,9 @@ def tenant_of(conn: Connection[TupleRow], source: str) -> str | None:
     return str(row[0]) if row else None
 
 
-def read(conn: Connection[TupleRow], tenant: str, source: str) -> SourceState | None:
+def load_source_state(
+    conn: Connection[TupleRow], tenant: str, source: str
+) -> SourceState | None:
     """Return how one source stands."""
     found = _read(conn, tenant, source)
     return found[0] if found else None
@@ -214,7 +216,7 @@ def note_gaps(
     """Remember what could not be read, the newest first, and no more than so many."""
     if not gaps:
         return
-    state = read(conn, tenant, source)
+    state = load_source_state(conn, tenant, source)
     known = state.gaps if state else []
     added = [
         {

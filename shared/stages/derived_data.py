@@ -70,7 +70,7 @@ def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
     """Do the next step of the chore: a page, or a look whether all is done."""
     came = chore.cursor or BEGINS
     if came["phase"] == "read":
-        return read(pool, chore, stages(pool, settings))
+        return renew_page(pool, chore, stages(pool, settings))
 
     def look(conn: Connection[TupleRow]) -> Progress:
         if is_left(conn, came):
@@ -81,7 +81,7 @@ def prepare(pool: Pool, settings: Settings, chore: Chore) -> Effect:
     return look
 
 
-def read(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
+def renew_page(pool: Pool, chore: Chore, made_by: Sequence[str]) -> Effect:
     """Have a page of entries pass these stages again; the last one ends the phase."""
     came = chore.cursor or BEGINS
     given = {"after": came.get("after"), "limit": STEP_ENTRIES}

@@ -49,7 +49,7 @@ def descriptors() -> Mapping[str, StageDescriptor | ConfigurationError]:
     return {name: _load(name) for name in sorted(plugins.points(plugins.STAGES))}
 
 
-def known() -> Mapping[str, StageDescriptor]:
+def list_stages() -> Mapping[str, StageDescriptor]:
     """Return the stages that can be used, in the order in which an entry passes."""
     usable = [one for one in descriptors().values() if isinstance(one, StageDescriptor)]
     return {one.name: one for one in sorted(usable, key=lambda s: (s.order, s.name))}
@@ -62,7 +62,7 @@ def is_installed(name: str) -> bool:
 
 def enabled(settings: Settings) -> list[StageDescriptor]:
     """Return those that are on, in order."""
-    return [one for one in known().values() if _is_on(one, settings)]
+    return [one for one in list_stages().values() if _is_on(one, settings)]
 
 
 def broken(settings: Settings) -> list[str]:

@@ -41,7 +41,7 @@ class NoOptions(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Mapping[str, Any]):
+class StageInput(Mapping[str, Any]):
     """What a stage is given: the fields that it reads, and nothing it did not name."""
 
     fields: Mapping[str, Any]
@@ -78,7 +78,7 @@ class StageDescriptor:
     options: type[BaseModel] = NoOptions
     # What it finds, and how it is written down; none: a task of its own does the work.
     finds: type[BaseModel] | None = None
-    find: Callable[[Reading], Iterable[BaseModel]] | None = None
+    find: Callable[[StageInput], Iterable[BaseModel]] | None = None
     # Fields of what it finds, texts or lists of them, that are searched with the entry.
     searched: tuple[str, ...] = ()
     # In words, for readers.

@@ -79,7 +79,7 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _VersionRow:
     entry_id: UUID
     tenant: str
     stages: list[str]
@@ -162,7 +162,7 @@ def prepare(
     return commit
 
 
-def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Row]:
+def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_VersionRow]:
     changed = [
         one for one in installed_stages.enabled(settings) if one.name in walk["changed"]
     ]
@@ -174,11 +174,11 @@ def _page(pool: Pool, settings: Settings, walk: Mapping[str, Any]) -> list[_Row]
             "until": walk["until"],
             "limit": STEP_ENTRIES,
         }
-        with conn.cursor(row_factory=class_row(_Row)) as cur:
+        with conn.cursor(row_factory=class_row(_VersionRow)) as cur:
             return cur.execute(_PAGE, given).fetchall()
 
 
-def _show_anew(pool: Pool, page: Sequence[_Row]) -> None:
+def _show_anew(pool: Pool, page: Sequence[_VersionRow]) -> None:
     """Give documents a newer version, a commit a tenant; twice is no worse."""
     of_tenant = attrgetter("tenant")
     for tenant, group in groupby(sorted(page, key=of_tenant), of_tenant):

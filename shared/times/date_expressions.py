@@ -40,7 +40,7 @@ _WITH_SECONDS = re.compile(r":\d\d:\d\d|t\d{6}", re.ASCII)
 _NOW = re.compile(r"now|right now")
 
 
-def read(text: str, clock: Clock) -> Span | None:
+def parse_date_expression(text: str, clock: Clock) -> Span | None:
     """Return the interval that a text names, or None; never raises."""
     plain = " ".join(text.lower().replace("'s", "").replace("\u2019s", "").split())
     if not plain or len(plain) > MAX_CHARS:
@@ -154,7 +154,7 @@ def _relative(text: str, clock: Clock) -> Span | None:
     if some and bool(some["rolling"]) != bool(some["ago"]):
         return _some(some, clock, now)
     return (
-        period_words.named(text, clock)
+        period_words.find_period(text, clock)
         or named_shift(text, clock)
         or _part_of_day(text, clock)
     )

@@ -58,7 +58,7 @@ class TimeWord(NamedTuple):
     idents: tuple[str, ...]
 
 
-def read(written: str) -> list[TimeWord] | None:
+def parse_date_token(written: str) -> list[TimeWord] | None:
     """Return the date and the times that a run of characters is, or None."""
     match = _WHOLE.fullmatch(written) if written.isascii() else None
     return None if match is None else list(_of(match))

@@ -143,7 +143,7 @@ def term_of(found: re.Match[str]) -> str | None:
     """Return `03:12`; None: it may be of the afternoon, or no clock shows it."""
     if len(found["hour"]) == 1 and not found["half"]:
         return None
-    read = date_tokens.read(found[0].replace(" ", ""))
+    read = date_tokens.parse_date_token(found[0].replace(" ", ""))
     return read[0].term if read else None
 
 

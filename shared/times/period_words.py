@@ -43,7 +43,7 @@ class _Calendar:
         return id(self.periods)
 
 
-def named(text: str, clock: Clock, *, is_led: bool = True) -> Span | None:
+def find_period(text: str, clock: Clock, *, is_led: bool = True) -> Span | None:
     """Return the period that a text names; `is_led`: behind a word such as `during`."""
     found = _find(text, clock, is_led=is_led)
     return clock.days(found.begins, found.ends + _DAY) if found else None

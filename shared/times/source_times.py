@@ -39,7 +39,7 @@ class Moment:
     flags: tuple[str, ...] = ()
 
 
-def read(
+def parse_source_time(
     value: object,
     *,
     zone: str | None,

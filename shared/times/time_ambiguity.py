@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from shared.times import time_phrases
 from shared.times.calendar import Clock, Span
-from shared.times.time_phrases import Reading
+from shared.times.time_phrases import TimePhrase
 
 JOINS = frozenset({"and", "or", "und", "oder", "&", "/", "+"})
 # From one to the other, of which we know one at most.
@@ -76,7 +76,7 @@ class Stretch:
 
     first: int
     after: int
-    reading: Reading
+    reading: TimePhrase
 
 
 def sure(
@@ -221,5 +221,5 @@ def _inner(one: Stretch, other: Stretch) -> Stretch | None:
         if None in {span.since, span.until, wide.since, wide.until} or span.again:
             continue
         if str(wide.since) <= str(span.since) and str(span.until) <= str(wide.until):
-            return Stretch(one.first, other.after, Reading(span, sure))
+            return Stretch(one.first, other.after, TimePhrase(span, sure))
     return None

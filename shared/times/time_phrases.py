@@ -106,7 +106,7 @@ _FIRST_WORDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TimePhrase:
     """The interval that words mean, and how sure that is."""
 
     span: Span
@@ -132,7 +132,9 @@ def plain(words: list[str]) -> str:
     return _OF_YEAR.sub(r"\1 ", _SHIFT_OF.sub("shift ", german_times.in_english(text)))
 
 
-def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
+def parse_time_phrase(
+    text: str, clock: Clock, *, is_end: bool = True
+) -> TimePhrase | None:
     """Return what plain words say of a time and nothing else, or None.
 
     A year in the midst of a question may count anything: `in 2000 turns`.
@@ -152,7 +154,7 @@ def read(text: str, clock: Clock, *, is_end: bool = True) -> Reading | None:
     return found and replace(found, is_event=bool(happened))
 
 
-def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> Reading | None:
+def _said(text: str, clock: Clock, *, is_end: bool, has_the: bool) -> TimePhrase | None:
     between = _between(text, clock)
     if between:
         return between
@@ -181,7 +183,7 @@ def _is_year(text: str, core: str, clock: Clock) -> bool:
     return led in {"in", "since", "during"} and bool(today and int(core) <= today.year)
 
 
-def _between(text: str, clock: Clock) -> Reading | None:
+def _between(text: str, clock: Clock) -> TimePhrase | None:
     """Read `between A and B` and `from A to B`, up to the end of B."""
     for opens, joins in _PAIRS:
         first, joined, last = text.removeprefix(opens).partition(joins)
@@ -201,11 +203,11 @@ def _between(text: str, clock: Clock) -> Reading | None:
         if since.span.since >= until.span.until:
             return None
         sure = min(since.confidence, until.confidence)
-        return Reading(Span(since.span.since, until.span.until), sure)
+        return TimePhrase(Span(since.span.since, until.span.until), sure)
     return None
 
 
-def _clocks(first: str, last: str, clock: Clock) -> Reading | None:
+def _clocks(first: str, last: str, clock: Clock) -> TimePhrase | None:
     """Read from one time of day to the next other; one that is named lends its day."""
     ends = [_MINUTE.fullmatch(one) for one in (first, last)]
     days_, walls = [], []
@@ -230,25 +232,27 @@ def _clocks(first: str, last: str, clock: Clock) -> Reading | None:
     is_once = begins == clock.moment(since, fold=1) and ends_ == clock.moment(until)
     is_dated = any(days_)
     sure = (SURE if is_dated else LIKELY) if is_once else UNSURE
-    return Reading(Span(begins, ends_), sure, is_floating=not is_dated)
+    return TimePhrase(Span(begins, ends_), sure, is_floating=not is_dated)
 
 
 def _core(
     text: str, clock: Clock, *, is_led: bool, the: bool = False
-) -> Reading | None:
+) -> TimePhrase | None:
     """Read a day, a week, a shift or a period; `is_led`: behind `in`, say."""
     # `day 2024-06-11` is as likely that day as its shift of that name.
     is_either = text.startswith("day ") and "shift" not in text.split()
     if not text or _LED.match(text) or ".." in text:
         return None
-    period = period_words.named(text, clock, is_led=is_led or the)
+    period = period_words.find_period(text, clock, is_led=is_led or the)
     if period:
         many = " " in text
-        return Reading(period, _sure(text)) if is_led or many else None
+        return TimePhrase(period, _sure(text)) if is_led or many else None
     if _ALONE.fullmatch(text):
         month = _MONTH_ONLY.fullmatch(text)
-        span = date_expressions.read(month["month"] if month else text, clock)
-        return Reading(span, _sure(text)) if span else None
+        span = date_expressions.parse_date_expression(
+            month["month"] if month else text, clock
+        )
+        return TimePhrase(span, _sure(text)) if span else None
     if _WEEKEND.fullmatch(text) and (is_led or " " in text):
         return _weekend(clock, is_over=text.startswith(("last", "previous")))
     shift = day_words.named_shift(_with_date(text, clock), clock)
@@ -258,14 +262,16 @@ def _core(
         if bare and not (is_led and "shift" in text.split()):
             return None
         is_latest = bare or "last" in text.split() or text == "this night"
-        return Reading(shift, LIKELY if is_latest else SURE)
+        return TimePhrase(shift, LIKELY if is_latest else SURE)
     if not is_led or is_either or not _is_dated(text):
         return None
-    span = _day_of_month(text, clock) or date_expressions.read(text, clock)
-    return Reading(span, _sure(text)) if span else None
+    span = _day_of_month(text, clock) or date_expressions.parse_date_expression(
+        text, clock
+    )
+    return TimePhrase(span, _sure(text)) if span else None
 
 
-def _weekend(clock: Clock, *, is_over: bool) -> Reading | None:
+def _weekend(clock: Clock, *, is_over: bool) -> TimePhrase | None:
     """Return the latest Saturday and Sunday that have begun, or are over."""
     today = clock.today
     if today is None:
@@ -273,7 +279,7 @@ def _weekend(clock: Clock, *, is_over: bool) -> Reading | None:
     saturday = today - (today.weekday() - _SATURDAY) % 7 * _DAY
     if is_over and today < saturday + 2 * _DAY:
         saturday -= 7 * _DAY
-    return Reading(clock.days(saturday, saturday + 2 * _DAY), LIKELY)
+    return TimePhrase(clock.days(saturday, saturday + 2 * _DAY), LIKELY)
 
 
 def _day_of_month(text: str, clock: Clock) -> Span | None:
@@ -300,7 +306,7 @@ def _with_date(text: str, clock: Clock) -> str:
     return f"{text[: found.start()]}{one}" if found and one else text
 
 
-def _minute(text: str, clock: Clock) -> Reading | None:
+def _minute(text: str, clock: Clock) -> TimePhrase | None:
     """Read `06:45` and `06:45 yesterday`, from where on or up to where it goes."""
     found = _MINUTE.fullmatch(text)
     if found is None:
@@ -324,7 +330,7 @@ def _sure(text: str) -> float:
     return SURE if exact or text.endswith(" ago") else LIKELY
 
 
-def _around(text: str, clock: Clock) -> Reading | None:
+def _around(text: str, clock: Clock) -> TimePhrase | None:
     """Read `around 06:45 +-30 min`, of a day or the latest that there was."""
     found = _AROUND.search(text)
     if found is None:
@@ -347,7 +353,7 @@ def _around(text: str, clock: Clock) -> Reading | None:
 
 def _at(
     day: str, at: time, width: timedelta, sure: float, clock: Clock
-) -> Reading | None:
+) -> TimePhrase | None:
     """Return so much before and after a time of day, which may come twice."""
     wall = _wall(day, at, width, clock)
     if wall is None:
@@ -357,7 +363,7 @@ def _at(
     if first != second or shown != wall:
         sure = UNSURE
     span = Span(first - width, second + width, second - first)
-    return Reading(span, sure, is_floating=not day)
+    return TimePhrase(span, sure, is_floating=not day)
 
 
 def _wall(day: str, at: time, width: timedelta, clock: Clock) -> datetime | None:

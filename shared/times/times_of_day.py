@@ -51,7 +51,7 @@ class Clock(NamedTuple):
         return Clock(self.at, self.start + by, self.end + by)
 
 
-def named(sentence: str, written: datetime, zone: str) -> list[Clock]:
+def find_times_of_day(sentence: str, written: datetime, zone: str) -> list[Clock]:
     """Return the times of the hours before a sentence was written, as they stand."""
     if event_time.is_of_another_day(sentence, but=_PLANS):
         return []

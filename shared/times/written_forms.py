@@ -76,7 +76,7 @@ _NAMED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTime:
     """A date, with a wall time perhaps and a zone perhaps, as it stands there."""
 
     year: int
@@ -104,7 +104,7 @@ class Written:
         )
 
 
-def find(text: str) -> Written | None:
+def find(text: str) -> WrittenTime | None:
     """Read a shape in which the month cannot be taken for the day."""
     for shape in _SHAPES:
         match = shape.fullmatch(text)
@@ -115,7 +115,7 @@ def find(text: str) -> Written | None:
     return None
 
 
-def find_numeric(text: str, *, day_first: bool) -> Written | None:
+def find_numeric(text: str, *, day_first: bool) -> WrittenTime | None:
     """Read a date of three numbers with the year last; with points, the day leads."""
     match = _NUMERIC.fullmatch(text)
     if match is None:
@@ -150,7 +150,7 @@ def zone_of(text: str) -> tzinfo | None:
     return timezone(-size if match[1] == "-" else size)
 
 
-def _written(match: re.Match[str], month: int, day: int) -> Written:
+def _written(match: re.Match[str], month: int, day: int) -> WrittenTime:
     hour, minute = _hour(match), int(match["minute"] or 0)
     second, microsecond = int(match["second"] or 0), _microsecond(match["part"])
     later = timedelta()
@@ -158,7 +158,7 @@ def _written(match: re.Match[str], month: int, day: int) -> Written:
         second, microsecond, later = second - 1, 0, timedelta(seconds=1)
     if hour == _HOURS_A_DAY and minute == second == microsecond == 0:
         hour, later = 0, timedelta(days=1)
-    return Written(
+    return WrittenTime(
         _year(match["year"]),
         month,
         day,

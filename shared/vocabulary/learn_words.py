@@ -60,7 +60,7 @@ _LEARN_NAMES: LiteralString = """
 _Place = tuple[str, str | None]
 
 
-class Known:
+class SeenWords:
     """What a process has seen in the vocabulary; bounded, and shared by its threads."""
 
     def __init__(self, most: int = MAX_KNOWN) -> None:
@@ -105,7 +105,7 @@ class Known:
 class Learnt:
     """What the commit of entries takes into the vocabulary."""
 
-    known: Known
+    known: SeenWords
     walk: int
     news: Mapping[_Place, Iterable[str]] = field(default_factory=dict)
 
@@ -136,7 +136,7 @@ def learn(
     conn: Connection[TupleRow],
     tenant: str,
     texts: Iterable[tuple[str, Read]],
-    known: Known,
+    known: SeenWords,
 ) -> Learnt:
     """See that the vocabulary has the words, by language, and names of these texts.
 

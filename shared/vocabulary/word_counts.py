@@ -167,7 +167,7 @@ def begin(conn: Connection[TupleRow]) -> int:
     return int(row[0]) if row else 0
 
 
-def keep(conn: Connection[TupleRow], walk: int, count: Count) -> None:
+def store_counts(conn: Connection[TupleRow], walk: int, count: Count) -> None:
     """Add what was counted to what this walk has counted before."""
     words = sorted(count.words)
     if words:

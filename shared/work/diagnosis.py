@@ -38,7 +38,7 @@ _BACKENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SystemState:
     """What the sentences are made from."""
 
     stages: Sequence[StageLag]
@@ -52,7 +52,7 @@ class Seen:
     full_at: int | None = None
 
 
-def told(seen: Seen) -> list[str]:
+def describe_problems(seen: SystemState) -> list[str]:
     """Say everything that is wrong; nothing when all is well."""
     return [
         *_upkeep(seen),
@@ -97,7 +97,7 @@ def of_database(message: str) -> str:
     return f"Postgres does not answer, so nothing is known of the work: {message}"
 
 
-def _upkeep(seen: Seen) -> Iterator[str]:
+def _upkeep(seen: SystemState) -> Iterator[str]:
     alive = [one for one in seen.processes if one.kind == "upkeep" and not one.stale]
     if not alive:
         yield (
@@ -123,7 +123,7 @@ def _upkeep(seen: Seen) -> Iterator[str]:
         )
 
 
-def _troubled(seen: Seen) -> Iterator[str]:
+def _troubled(seen: SystemState) -> Iterator[str]:
     """Say which server a loop cannot reach, unless a resting stage tells of it."""
     told = {one.paused.code for one in seen.stages if one.paused}
     for loop in seen.loops:
@@ -162,7 +162,7 @@ def _silent(known: Sequence[Process]) -> Iterator[str]:
         )
 
 
-def _not_run(seen: Seen) -> Iterator[str]:
+def _not_run(seen: SystemState) -> Iterator[str]:
     for one in seen.stages:
         if one.stage in seen.not_run:
             work = _some(one.due + one.bulk, "entry waits", "entries wait")
@@ -174,7 +174,7 @@ def _not_run(seen: Seen) -> Iterator[str]:
             )
 
 
-def _waiting(seen: Seen) -> Iterator[str]:
+def _waiting(seen: SystemState) -> Iterator[str]:
     for one in seen.stages:
         if not one.overdue or one.paused or one.stage in seen.not_run:
             continue
@@ -197,7 +197,7 @@ def _waiting(seen: Seen) -> Iterator[str]:
             )
 
 
-def _chores(seen: Seen) -> Iterator[str]:
+def _chores(seen: SystemState) -> Iterator[str]:
     """Say which chores nobody works on, and why they were put off."""
     alive = _alive(seen.processes, _CHORES_QUEUE)
     for one in seen.chores:

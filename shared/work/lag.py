@@ -126,7 +126,7 @@ class Lag:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _StageCount:
     stage: str
     due: int
     bulk: int
@@ -135,7 +135,7 @@ class _Counted:
     oldest: datetime
 
 
-def read(
+def measure_lag(
     conn: Connection[TupleRow], known: Iterable[str], tenant: str = ANY_TENANT
 ) -> Lag:
     """Return every stage that has rows, and the known ones that have none.
@@ -143,7 +143,7 @@ def read(
     What is counted is the tenant's own; pause, rate and watermark are of all.
     """
     values = {"tenant": tenant}
-    with conn.cursor(row_factory=class_row(_Counted)) as cur:
+    with conn.cursor(row_factory=class_row(_StageCount)) as cur:
         query = _OF_ALL if tenant == ANY_TENANT else _OF_TENANT
         counted = {row.stage: row for row in cur.execute(query, values).fetchall()}
     aside: dict[str, int] = dict(conn.execute(_ASIDE, values).fetchall())
@@ -154,7 +154,7 @@ def read(
     as_of = _now(conn)
     found = tuple(
         _lag(
-            counted.get(stage) or _Counted(stage, 0, 0, 0, 0, as_of),
+            counted.get(stage) or _StageCount(stage, 0, 0, 0, 0, as_of),
             as_of,
             quarantined=aside.get(stage, 0),
             per_minute=rates.get(stage, 0),
@@ -202,7 +202,7 @@ def _now(conn: Connection[TupleRow]) -> datetime:
 
 
 def _lag(
-    row: _Counted,
+    row: _StageCount,
     as_of: datetime,
     *,
     quarantined: int,

@@ -59,11 +59,14 @@ class Refused:
 def refused(queue: object, task: object, message_id: object, reason: str) -> Refused:
     """Return what may be kept, whatever strangers wrote there."""
     return Refused(
-        shown(queue, "unknown"), shown(task, "no task"), shown(message_id, ""), reason
+        printable_name(queue, "unknown"),
+        printable_name(task, "no task"),
+        printable_name(message_id, ""),
+        reason,
     )
 
 
-def shown(value: object, otherwise: str) -> str:
+def printable_name(value: object, otherwise: str) -> str:
     """Return a name that can be stored and printed, or what stands for none."""
     if not isinstance(value, str) or not value:
         return otherwise

@@ -158,7 +158,7 @@ class DueRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ScheduleStatus:
     """How one kind of run of a source stands."""
 
     kind: str
@@ -199,9 +199,9 @@ def arrange_resting(
     conn.execute(_ARRANGE_RESTING, values)
 
 
-def standing(conn: Connection[TupleRow], source: str) -> dict[str, Standing]:
+def standing(conn: Connection[TupleRow], source: str) -> dict[str, ScheduleStatus]:
     """Return how every kind of run of a source stands, by kind."""
-    with conn.cursor(row_factory=class_row(Standing)) as cur:
+    with conn.cursor(row_factory=class_row(ScheduleStatus)) as cur:
         found = cur.execute(_STANDING, {"source": source}).fetchall()
     return {one.kind: one for one in found}
 
@@ -211,7 +211,7 @@ def due(conn: Connection[TupleRow], source: str) -> list[str]:
     return [str(kind) for (kind,) in conn.execute(_DUE, {"source": source})]
 
 
-def take(
+def take_due_run(
     conn: Connection[TupleRow],
     source: str,
     kind: str,
@@ -232,7 +232,7 @@ def renew(
     return conn.execute(_RENEW, values).rowcount
 
 
-def keep(conn: Connection[TupleRow], run: Run, cursor: dict[str, Any]) -> bool:
+def store_cursor(conn: Connection[TupleRow], run: Run, cursor: dict[str, Any]) -> bool:
     """Keep how far the run has come, in the commit of its page; false if not ours."""
     values = {**run.key, "cursor": json.dumps(cursor)}
     return conn.execute(_KEEP, values).rowcount > 0

@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
 from shared.work import chore_records, diagnosis, lag, live_processes, upkeep_loops
 from shared.work.chore_records import REBUILD_INDEX, RECONCILE_INDEX, Maintenance
-from shared.work.diagnosis import Seen
+from shared.work.diagnosis import SystemState
 from shared.work.lag import ANY_TENANT, Lag, StageLag
 from shared.work.live_processes import Process
 from shared.work.upkeep_loops import LoopState
@@ -58,7 +58,7 @@ class QueueState:
     stale: int
 
 
-def read(
+def load_overview(
     conn: Connection[TupleRow],
     known: Iterable[str],
     *,
@@ -71,7 +71,7 @@ def read(
 
     Work of other stages than those `that_run` waits for its package, and fills nothing.
     """
-    behind = counted or lag.read(conn, known, tenant)
+    behind = counted or lag.measure_lag(conn, known, tenant)
     alive = live_processes.listing(conn)
     turning = upkeep_loops.listing(conn)
     chores = chore_records.unfinished(conn)
@@ -80,7 +80,7 @@ def read(
         live = sum(one.due for one in run)
     else:
         live = lag.live_due(conn, that_run, most=max_backlog)
-    seen = Seen(
+    seen = SystemState(
         stages=behind.stages,
         processes=alive,
         loops=turning,
@@ -100,7 +100,7 @@ def read(
         processes=alive,
         loops=turning,
         chores=chores,
-        problems=diagnosis.told(seen),
+        problems=diagnosis.describe_problems(seen),
         compared=chore_records.last_done(conn, RECONCILE_INDEX, REBUILD_INDEX),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import Page, Source
+from shared.adapter_contract.contract import AdapterPage, Source
 from shared.adapter_contract.entry import Entry
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.elog_files import ElogFolderStub
@@ -49,7 +49,7 @@ def over_server(stub: ElogServerStub, io: PlainIO, **changes: Any) -> ElogHTTP:
     return ElogHTTP(source, io)
 
 
-def ids(pages: list[Page]) -> list[str]:
+def ids(pages: list[AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]
 
 

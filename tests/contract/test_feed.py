@@ -9,7 +9,12 @@ from typing import Any
 
 import pytest
 
-from shared.adapter_contract.contract import MAX_CURSOR_BYTES, Cursor, Page, Source
+from shared.adapter_contract.contract import (
+    MAX_CURSOR_BYTES,
+    AdapterPage,
+    Cursor,
+    Source,
+)
 from shared.errors import IngestionError, MalformedEntryError
 from tests.contract.plain_io import PlainIO
 from tests.contract.stubs.feed import FeedStub
@@ -69,7 +74,7 @@ def fill(stub: FeedStub, count: int, *, first: int = 1) -> list[str]:
     ]
 
 
-def walk(feed: Feed, since: Cursor | None = None) -> list[Page]:
+def walk(feed: Feed, since: Cursor | None = None) -> list[AdapterPage]:
     pages = list(feed.pages(since))
     for page in pages:
         assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
@@ -77,7 +82,7 @@ def walk(feed: Feed, since: Cursor | None = None) -> list[Page]:
     return pages
 
 
-def ids(pages: list[Page]) -> list[str]:
+def ids(pages: list[AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
+    AdapterPage,
     Cursor,
     Fetches,
-    Page,
     Source,
     Window,
 )
@@ -74,14 +74,14 @@ def fill(stub: RestStub, count: int, *, first: int = 1) -> list[str]:
 
 def walk(
     rest: GenericREST, since: Cursor | None = None, window: Window | None = None
-) -> list[Page]:
+) -> list[AdapterPage]:
     pages = list(rest.pages(since, window))
     for page in pages:
         assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
     return pages
 
 
-def ids(pages: list[Page]) -> list[str]:
+def ids(pages: list[AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]
 
 
@@ -278,7 +278,7 @@ def test_entries_that_arrive_during_a_walk_are_there_after_the_next(
     known = fill(stub, 20)
     rest = adapter(stub, io)
 
-    first: list[Page] = []
+    first: list[AdapterPage] = []
     for page in rest.pages(None):
         first.append(page)
         known += fill(stub, 1, first=100 + len(first))

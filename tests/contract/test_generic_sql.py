@@ -16,10 +16,10 @@ import pytest
 from local.server import Server
 from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
+    AdapterPage,
     Cursor,
     Fetches,
     ListsIds,
-    Page,
     Source,
     Window,
 )
@@ -96,14 +96,14 @@ def fill(stub: SQLStub, count: int, *, first: int = 1) -> list[str]:
 
 def walk(
     sql: GenericSQL, since: Cursor | None = None, window: Window | None = None
-) -> list[Page]:
+) -> list[AdapterPage]:
     pages = list(sql.pages(since, window))
     for page in pages:
         assert len(json.dumps(page.cursor)) <= MAX_CURSOR_BYTES
     return pages
 
 
-def ids(pages: list[Page]) -> list[str]:
+def ids(pages: list[AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]
 
 

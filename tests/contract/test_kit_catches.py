@@ -11,7 +11,7 @@ from itertools import count
 import httpx
 import pytest
 
-from shared.adapter_contract.contract import IdStamp, Page
+from shared.adapter_contract.contract import AdapterPage, IdStamp
 from shared.errors import IngestionError, MalformedEntryError, SourceUnreachableError
 from shared.sources import load_adapter
 from tests.contract.outside_adapter.logchord_acme.adapter import Acme
@@ -84,7 +84,7 @@ class SwallowsErrors(Acme):
         try:
             yield from super().pages(since, window)
         except IngestionError:
-            yield Page((), since or {"v": 1, "at": None})
+            yield AdapterPage((), since or {"v": 1, "at": None})
 
 
 class RemembersAllInItsCursor(Acme):

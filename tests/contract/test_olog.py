@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shared.adapter_contract.contract import Cursor, Page, Source, Window
+from shared.adapter_contract.contract import AdapterPage, Cursor, Source, Window
 from shared.adapter_contract.entry import Entry
 from shared.errors import IngestionError
 from tests.contract.plain_io import PlainIO
@@ -42,11 +42,11 @@ def _entry(number: int, after: timedelta = timedelta(), **changes: Any) -> StubE
     return StubEntry(number=number, time=_NOON + after, **changes)
 
 
-def _ids(pages: list[Page]) -> list[str]:
+def _ids(pages: list[AdapterPage]) -> list[str]:
     return [item.external_id for page in pages for item in page.items]
 
 
-def _entries(adapter: Olog, pages: list[Page]) -> dict[str, Entry]:
+def _entries(adapter: Olog, pages: list[AdapterPage]) -> dict[str, Entry]:
     parsed = [adapter.parse(item) for page in pages for item in page.items]
     return {entry.external_id: entry for entry in parsed}
 

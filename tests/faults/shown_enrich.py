@@ -22,7 +22,7 @@ import psycopg
 import pytest
 
 from local.opensearch import EmbeddedOpenSearch
-from local.place import Place
+from local.place import StackFolders
 from local.server import free_port
 from shared.embedding.models.encoders import DEFAULT_MODEL
 from shared.search.query.modes import MODES
@@ -104,7 +104,7 @@ class Run:
 
 
 @pytest.fixture
-def engine(place: Place, reap: Reap) -> Iterator[EmbeddedOpenSearch]:
+def engine(place: StackFolders, reap: Reap) -> Iterator[EmbeddedOpenSearch]:
     """An OpenSearch that nobody else uses, to be stopped."""
     with own_home(place, reap) as own:
         server = EmbeddedOpenSearch(own, free_port())

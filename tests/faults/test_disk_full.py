@@ -18,7 +18,7 @@ import pytest
 
 from local import service_user
 from local.postgres import EmbeddedPostgres
-from local.server import Place, free_port
+from local.server import StackFolders, free_port
 from shared import migrations
 from tests.support.faults.measures.ledger import Ledger
 from tests.support.faults.measures.size import QUICK_VECTORS, N
@@ -45,7 +45,9 @@ class Disk:
 
 
 @pytest.fixture(params=["a small disk", "a limit on files"])
-def disk(request: pytest.FixtureRequest, place: Place, reap: Reap) -> Iterator[Disk]:
+def disk(
+    request: pytest.FixtureRequest, place: StackFolders, reap: Reap
+) -> Iterator[Disk]:
     """A small disk, where mounting is allowed; or a limit on the server's files."""
     with own_home(place, reap) as own:
         data = service_user.data_home(own.home) / "data"

@@ -30,7 +30,7 @@ import os, sys
 from pathlib import Path
 from local import procfile, runner
 place = Path(sys.argv[1])
-upkeep = [one for one in procfile.read() if one.name == "upkeep"]
+upkeep = [one for one in procfile.parse_procfile() if one.name == "upkeep"]
 runner.Runner(
     upkeep,
     logs=place / "runner-logs",

@@ -13,7 +13,7 @@ import pytest
 import structlog
 
 from shared import log
-from shared.settings.report import shown
+from shared.settings.report import mask_secrets
 from shared.settings.settings import load_report
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_the_provider_key_comes_from_a_variable_or_a_file_and_is_never_shown(
             repr(report),
             str(report.settings),
             report.settings.model_dump_json(),
-            repr(shown(report.settings)),
+            repr(mask_secrets(report.settings)),
             written.getvalue(),
         ):
             assert key not in text

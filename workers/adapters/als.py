@@ -17,9 +17,9 @@ from pydantic import Field
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
-    Page,
     RawItem,
     Recognition,
     Reply,
@@ -129,7 +129,7 @@ class Als:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what was written since the cursor, or within the window."""
         if self._source.path is not None:
             walk = FileWalk(
@@ -171,7 +171,9 @@ class Als:
         found = first_record(url, io, JSONForm())
         return by_keys(url, found, _KEYS, "records of an ALS eLog")
 
-    def _by_time(self, since: Cursor | None, window: Window | None) -> Iterator[Page]:
+    def _by_time(
+        self, since: Cursor | None, window: Window | None
+    ) -> Iterator[AdapterPage]:
         began = self._io.now()
         now = _epoch(began)
         overlap = max(self._source.overlap_seconds, self.descriptor.min_overlap_seconds)
@@ -209,16 +211,18 @@ class Als:
             return max(lower, at) if window is not None else at
         return max(lower, now - _RECONCILE_DAYS * _DAY)
 
-    def _paged(self, items: deque[RawItem], at: int, reached: int) -> Iterator[Page]:
+    def _paged(
+        self, items: deque[RawItem], at: int, reached: int
+    ) -> Iterator[AdapterPage]:
         """Yield the items of one answer; only the last page moves the cursor on."""
         size = self._source.page_size
         while len(items) > size:
             part = tuple(items.popleft() for _ in range(size))
-            yield Page(part, _cursor(min(at, reached)))
+            yield AdapterPage(part, _cursor(min(at, reached)))
             del part
         last = tuple(items)
         items.clear()
-        yield Page(last, _cursor(reached))
+        yield AdapterPage(last, _cursor(reached))
 
     def _items(self, start: int, end: int) -> deque[RawItem]:
         reply, records = self._ask(start, end)

@@ -81,7 +81,7 @@ class Channel(kombu_redis.Channel):
         return removed
 
     def _deliver(self, queue: str, item: bytes) -> None:
-        self.connection._deliver(envelope.read(item, queue), queue)  # noqa: SLF001
+        self.connection._deliver(envelope.decode_envelope(item, queue), queue)  # noqa: SLF001
 
     def _receive_one(self, c: Any) -> Any:
         try:

@@ -22,7 +22,7 @@ from shared.postgres.pool import Pool, connection, make_pool
 from shared.settings.settings import Settings
 from shared.text.facility.facility import Facility
 from shared.text.facility.facility import load as load_facility
-from shared.vocabulary.learn_words import Known
+from shared.vocabulary.learn_words import SeenWords
 from shared.work.batches import GivesWay, Timing, batches
 from shared.work.due_work import Claim
 from shared.work.quarantine_budget import Budget
@@ -153,9 +153,9 @@ class Context:
         return self._resources.once("clock", lambda: BrokerClock(client))  # type: ignore[no-any-return]
 
     @property
-    def known(self) -> Known:
+    def known(self) -> SeenWords:
         """The words and names that this process knows the vocabulary to have."""
-        return self._resources.once("known", Known)  # type: ignore[no-any-return]
+        return self._resources.once("known", SeenWords)  # type: ignore[no-any-return]
 
     @property
     def opensearch(self) -> OpenSearch | None:

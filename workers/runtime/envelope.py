@@ -47,7 +47,7 @@ _TEXTS = frozenset(
 )
 
 
-def read(item: bytes, queue: str) -> dict[str, Any]:
+def decode_envelope(item: bytes, queue: str) -> dict[str, Any]:
     """Return the item of a queue as kombu's payload, or raise MessageRejectedError.
 
     What it says of its own delivery is replaced: it lay in this queue, and only here.

@@ -59,7 +59,7 @@ class Warm:
 
     def look(self, conn: Connection[TupleRow]) -> list[str]:
         """Return what is loaded, and begin to load what is to be besides."""
-        wanted = [one.model for one in vector_tables.known(conn) if one.warm]
+        wanted = [one.model for one in vector_tables.list_models(conn) if one.warm]
         missing = [one for one in wanted if one not in self._loaded]
         if missing and (self._loading is None or not self._loading.is_alive()):
             self._loading = threading.Thread(

@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Made(Generic[T]):
+class EntryResult(Generic[T]):
     """What was made of one entry, and is to be kept; without content it is gone."""
 
     claim: Claim
@@ -46,7 +46,7 @@ class Made(Generic[T]):
     weight: int = 1
 
 
-def there(made: Sequence[Made[T]]) -> list[tuple[Content, T]]:
+def there(made: Sequence[EntryResult[T]]) -> list[tuple[Content, T]]:
     """Return what is to be stored: nothing of what is gone."""
     return [
         (one.content, one.found)
@@ -58,11 +58,11 @@ def there(made: Sequence[Made[T]]) -> list[tuple[Content, T]]:
 def work(
     ctx: Context,
     claims: Sequence[Claim],
-    make: Callable[[Claim, Content | None], Made[T]],
-    keep: Callable[[Sequence[Made[T]]], None],
+    make: Callable[[Claim, Content | None], EntryResult[T]],
+    keep: Callable[[Sequence[EntryResult[T]]], None],
     *,
     most: int,
-    apart: Callable[[Made[T]], bool] = lambda _: False,
+    apart: Callable[[EntryResult[T]], bool] = lambda _: False,
 ) -> None:
     """Do what there is time for; the others of the batch go back untouched.
 
@@ -73,11 +73,11 @@ def work(
     contents = Contents(ctx, claims)
     ends = time.monotonic() + BATCH_SECONDS
     keep_at = time.monotonic() + KEEP_SECONDS
-    waiting: list[Made[T]] = []
+    waiting: list[EntryResult[T]] = []
 
     is_stalled = False
 
-    def whose(one: Made[T]) -> tuple[str, int, bool]:
+    def whose(one: EntryResult[T]) -> tuple[str, int, bool]:
         return one.claim.tenant, one.claim.work_class, apart(one)
 
     def keep_waiting() -> None:
@@ -123,8 +123,8 @@ def _is_long(content: Content) -> bool:
 
 def _keep_all(
     ctx: Context,
-    groups: Sequence[Sequence[Made[T]]],
-    keep: Callable[[Sequence[Made[T]]], None],
+    groups: Sequence[Sequence[EntryResult[T]]],
+    keep: Callable[[Sequence[EntryResult[T]]], None],
 ) -> bool:
     """Keep a group at a time, or one by one; tell whether there was time for all."""
     ends = time.monotonic() + FAILING_SECONDS

@@ -265,7 +265,7 @@ def _carry_out(
     if chore is None:
         # Ended, or in the hands of another: a nudge comes twice at times.
         return
-    walk = _Walk(ctx, chore, prepare)
+    walk = _ChoreWalk(ctx, chore, prepare)
     with Lease(ctx.pool, chore.claim, ctx.timing, renew=chore_records.renew):
         error = attempt(walk.take_steps)
     if error is not None:
@@ -274,7 +274,7 @@ def _carry_out(
         _send_next(ctx, walk.chore)
 
 
-class _Walk:
+class _ChoreWalk:
     """Step after step of a chore, until it ends, is lost, or the time is over."""
 
     def __init__(self, ctx: Context, chore: Chore, prepare: Prepare) -> None:

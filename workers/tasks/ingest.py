@@ -19,7 +19,7 @@ from shared.sources import load_adapter, run_records
 from shared.sources.adapter_io import make_io
 from shared.sources.intake.store_page import Stages
 from shared.sources.runs import run_steps
-from shared.sources.runs.run_steps import Means, Wanted
+from shared.sources.runs.run_steps import Means, RunBudget
 from shared.sources.shared_pace import SharedPace
 from shared.stages import entry_stages
 from shared.work import batches, schedule
@@ -112,7 +112,7 @@ def _may_wait() -> bool:
 
 def _take(ctx: Context, source: str, kind: str, ends: float) -> bool:
     ctx.checkpoint("before_claim")
-    run = run_steps.take(_means(ctx), source, kind)
+    run = run_steps.take_due_run(_means(ctx), source, kind)
     if run is None:
         # Taken, ended, paused or removed meanwhile: a nudge comes twice at times.
         return False
@@ -143,7 +143,7 @@ def _means(ctx: Context) -> Means:
 
 
 @contextmanager
-def _open_io(ctx: Context, wanted: Wanted) -> Iterator[SourceIO]:
+def _open_io(ctx: Context, wanted: RunBudget) -> Iterator[SourceIO]:
     source = wanted.settings
     descriptor = load_adapter.adapter_class(source.adapter).descriptor
     pace = SharedPace(

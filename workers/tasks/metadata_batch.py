@@ -18,7 +18,7 @@ from shared.work import due_work
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
-from workers.tasks.batch_commit import Made
+from workers.tasks.batch_commit import EntryResult
 
 # What is stored in one commit, a long text counted as several.
 KEPT_ENTRIES = 32
@@ -33,13 +33,15 @@ def extract_in_time(ctx: Context, claims: Sequence[Claim]) -> None:
     batch_commit.work(ctx, claims, read, keep, most=KEPT_ENTRIES, apart=_is_gone)
 
 
-def _is_gone(one: Made[Extracted]) -> bool:
+def _is_gone(one: EntryResult[Extracted]) -> bool:
     return one.content is None
 
 
-def _read(ctx: Context, claim: Claim, content: Content | None) -> Made[Extracted]:
+def _read(
+    ctx: Context, claim: Claim, content: Content | None
+) -> EntryResult[Extracted]:
     if content is None or content.deleted:
-        return Made(claim)
+        return EntryResult(claim)
     known = expected(ctx.settings, content.source, content.tenant)
     declared = Declared(known.metadata, known.zone)
     files = _texts_of_files(ctx, content)
@@ -48,7 +50,7 @@ def _read(ctx: Context, claim: Claim, content: Content | None) -> Made[Extracted
     )
     # What its files say stands there, too.
     longer = len(found.analysis.stream) // batch_commit.SHORT_CHARACTERS
-    return Made(claim, content, found, weight=1 + longer)
+    return EntryResult(claim, content, found, weight=1 + longer)
 
 
 def _texts_of_files(ctx: Context, content: Content) -> list[str]:
@@ -58,7 +60,7 @@ def _texts_of_files(ctx: Context, content: Content) -> list[str]:
         return attachment_rows.texts(conn, content.tenant, content.entry_id)
 
 
-def _keep(ctx: Context, read: Sequence[Made[Extracted]]) -> None:
+def _keep(ctx: Context, read: Sequence[EntryResult[Extracted]]) -> None:
     """Store what was found and end its work, all in one commit; twice equals once."""
     claims = [one.claim for one in read]
     tenant, work_class = claims[0].tenant, claims[0].work_class

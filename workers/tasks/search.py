@@ -19,7 +19,7 @@ from shared.messaging import broker
 from shared.search.jobs import close_job, outcome, progress
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
-from shared.search.jobs.outcome import Kept, Outcome
+from shared.search.jobs.outcome import Outcome, StoredOutcomes
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan
@@ -51,7 +51,7 @@ _plan = functools.lru_cache(maxsize=16)(Plan.from_json)
 @task(broker.RUN_BRANCH)
 def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     """Carry out one branch and count it; the last one ranks and answers."""
-    job = jobs.read(ctx.redis, job_id)
+    job = jobs.load_job(ctx.redis, job_id)
     if job is None:
         # It was cancelled. Or Redis was emptied: the API answers at the deadline, the
         # finisher closes.
@@ -69,7 +69,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
         for one in outcomes:
             worker_metrics.branch_done(one.name, one.status, one.took_ms / 1000)
     ctx.checkpoint("before_keep")
-    kept = outcome.keep(
+    kept = outcome.store_outcomes(
         ctx.redis,
         job_id,
         branch_no,
@@ -137,7 +137,7 @@ def _searched(ctx: Context, branch: Branch) -> list[Outcome]:
     )
 
 
-def _answer(ctx: Context, job: Job, plan: Plan, kept: Kept) -> None:
+def _answer(ctx: Context, job: Job, plan: Plan, kept: StoredOutcomes) -> None:
     def named(model: str) -> EmbeddingModel | None:
         return _tools(ctx).models.named(model)
 

@@ -24,7 +24,7 @@ from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.runtime.task import Ids, attempt, settle, task
 from workers.tasks import batch_commit
-from workers.tasks.batch_commit import Made
+from workers.tasks.batch_commit import EntryResult
 
 log = get_logger()
 
@@ -61,13 +61,13 @@ def _run(ctx: Context, name: str, claims: Sequence[Claim]) -> None:
     before = _before(ctx, stage, claims)
     unsearched: list[UUID] = []
 
-    def find(claim: Claim, content: Content | None) -> Made[Finding]:
+    def find(claim: Claim, content: Content | None) -> EntryResult[Finding]:
         if content is None or content.deleted:
-            return Made(claim)
+            return EntryResult(claim)
         found = finding_stage.find(stage, content, before.get(claim.entry_id))
         if not found.is_searched:
             unsearched.append(claim.entry_id)
-        return Made(claim, content, found)
+        return EntryResult(claim, content, found)
 
     keep = functools.partial(_keep, ctx, stage)
     batch_commit.work(ctx, claims, find, keep, most=FIND_BATCH)
@@ -88,7 +88,7 @@ def _before(ctx: Context, stage: Stage, claims: Sequence[Claim]) -> dict[UUID, L
     return found
 
 
-def _keep(ctx: Context, stage: Stage, done: Sequence[Made[Finding]]) -> None:
+def _keep(ctx: Context, stage: Stage, done: Sequence[EntryResult[Finding]]) -> None:
     """Store what was found and end its work, all in one commit."""
     claims = [one.claim for one in done]
     tenant, work_class = claims[0].tenant, claims[0].work_class

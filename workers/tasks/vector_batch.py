@@ -22,7 +22,7 @@ from shared.postgres.pool import connection
 from shared.work.due_work import Claim
 from workers.runtime.context import Context
 from workers.tasks import batch_commit
-from workers.tasks.batch_commit import Made
+from workers.tasks.batch_commit import EntryResult
 
 # What is stored in one commit; at one chunk, entries that fill it have a commit each.
 KEPT_CHUNKS = 32
@@ -42,7 +42,7 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
     def known(tenant: str) -> dict[UUID, bytes]:
         ids = [claim.entry_id for claim in claims if claim.tenant == tenant]
         with connection(ctx.pool) as conn:
-            return input_digests.known(conn, model, tenant, ids)
+            return input_digests.load_digests(conn, model, tenant, ids)
 
     make = functools.partial(_make, ctx, model, known)
     keep = functools.partial(_keep, ctx, model)
@@ -51,8 +51,8 @@ def embed_in_time(ctx: Context, model: str, claims: Sequence[Claim]) -> None:
 
 def _make(
     ctx: Context, model: str, known: Known, claim: Claim, content: Content | None
-) -> Made[Judged]:
-    made: Made[Judged] = Made(claim)
+) -> EntryResult[Judged]:
+    made: EntryResult[Judged] = EntryResult(claim)
     if content is not None:
         encoder = ctx.encoder(model)
         why = not_embedded.reason(content, model, ctx.settings)
@@ -61,7 +61,7 @@ def _make(
             before = known(content.tenant).get(content.entry_id)
             found = embed_entry.embed(content, encoder, _answered(ctx, content), before)
         weight = max(1, len(found.chunks))
-        made = Made(claim, content, (found, why), weight)
+        made = EntryResult(claim, content, (found, why), weight)
     ctx.checkpoint("after_vector", claim.entry_id)
     return made
 
@@ -77,7 +77,7 @@ def _answered(ctx: Context, content: Content) -> str:
     return chunk_prefix.of_answered(*found) if found else ""
 
 
-def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
+def _keep(ctx: Context, model: str, made: Sequence[EntryResult[Judged]]) -> None:
     """Store vectors and end their work, all in one commit; twice equals once."""
     claims = [one.claim for one in made]
     tenant = claims[0].tenant
@@ -90,10 +90,10 @@ def _keep(ctx: Context, model: str, made: Sequence[Made[Judged]]) -> None:
             locked = embed_entry.store_all(conn, table, tenant, found)
             # Of whom moved on meanwhile, a later attempt will say it.
             judged = [(one, why) for one, (_, why) in there if one.entry_id in locked]
-            not_embedded.note(conn, model, tenant, judged)
+            not_embedded.store_reasons(conn, model, tenant, judged)
             cut = [(one, it.is_cut) for one, it in found if one.entry_id in locked]
-            truncated_entries.note(conn, model, tenant, cut)
+            truncated_entries.store_truncated(conn, model, tenant, cut)
             read = [(one, it.read) for one, it in found if one.entry_id in locked]
-            input_digests.note(conn, model, tenant, read)
+            input_digests.store_digests(conn, model, tenant, read)
         batch_commit.end(ctx, conn, claims)
     ctx.checkpoint("after_commit", *(claim.entry_id for claim in claims))

@@ -160,7 +160,7 @@ def schedule_chores(conn: Connection[TupleRow]) -> None:
     for kind in CHORES.keys() & set(schedule.due(conn, schedule.INSTALLATION)):
         # One commit: a death leaves the run as due as it was, never done twice.
         with conn.transaction():
-            run = schedule.take(conn, schedule.INSTALLATION, kind)
+            run = schedule.take_due_run(conn, schedule.INSTALLATION, kind)
             if run is not None:
                 chore_records.open_chore(conn, kind)
                 schedule.finish(conn, run)
@@ -264,7 +264,7 @@ def loops(settings: Settings) -> list[Loop]:
     def keep(conn: Connection[TupleRow]) -> None:
         # No chore: a search must have its partition where no worker of chores runs,
         # and whatever the broker does.
-        partitions.keep(conn, retention_hours=settings.job_retention_hours)
+        partitions.rotate_partitions(conn, retention_hours=settings.job_retention_hours)
         # Nor this: a busy minute writes as many rows as an hour's chore should find.
         quarantine_budget.forget(conn)
 

@@ -110,7 +110,7 @@ class Listeners:
                     ended.stop()
         for name in sorted(awake.keys() - self._known.keys()):
             tenant, self._known[name] = awake[name]
-            standing = source_state.read(conn, tenant, name)
+            standing = source_state.load_source_state(conn, tenant, name)
             if standing is not None:
                 self._of[name] = Listener(name, standing.settings, self._most)
 

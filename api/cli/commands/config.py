@@ -10,7 +10,7 @@ import click
 
 from api.cli import output
 from shared.settings import setting_names as names
-from shared.settings.report import shown
+from shared.settings.report import mask_secrets
 from shared.settings.settings import Report, load_report
 
 
@@ -57,7 +57,7 @@ def _rows(report: Report) -> list[dict[str, Any]]:
     return [
         {
             "name": leaf.dotted,
-            "value": shown(leaf.value),
+            "value": mask_secrets(leaf.value),
             "origin": report.origins[leaf.dotted],
             "written_as": report.spelled.get(leaf.dotted),
             "variable": names.environment_name(leaf.dotted),

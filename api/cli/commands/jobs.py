@@ -65,7 +65,7 @@ def show(*, job_id: object) -> None:
     _tell(out, job)
     if job["response"] and not out.as_json:
         out.data("")
-        answer.show(out, job["response"])
+        answer.print_answer(out, job["response"])
 
 
 @jobs.command()

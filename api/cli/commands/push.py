@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from api.cli import api_client, output
-from api.cli.entry_input.entry_file import Row, rows
+from api.cli.entry_input.entry_file import FileEntry, rows
 from api.cli.output import CommandError
 from shared.ids import uuid7
 
@@ -29,7 +29,7 @@ _ENVELOPE_BYTES = 64
 
 
 @dataclass
-class _Limits:
+class _PushLimits:
     entries: int
     size: int
 
@@ -99,19 +99,19 @@ def _opened(file: str) -> TextIO:
         raise CommandError(message, exit_code=output.USAGE) from exc
 
 
-def _limits(client: httpx.Client) -> _Limits:
+def _limits(client: httpx.Client) -> _PushLimits:
     limits = api_client.call(client, "GET", "/v1/me")["limits"]
-    return _Limits(limits["max_batch_entries"], limits["max_batch_bytes"])
+    return _PushLimits(limits["max_batch_entries"], limits["max_batch_bytes"])
 
 
-def _with_source(found: Iterator[Row], source: str) -> Iterator[Row]:
+def _with_source(found: Iterator[FileEntry], source: str) -> Iterator[FileEntry]:
     for row in found:
         if row.entry is not None:
             row.entry.setdefault("source", source)
         yield row
 
 
-def _all_or_nothing(found: list[Row], limits: _Limits) -> list[Row]:
+def _all_or_nothing(found: list[FileEntry], limits: _PushLimits) -> list[FileEntry]:
     bad = next((row for row in found if row.problem), None)
     if bad is not None:
         raise CommandError(f"{bad.place}: {bad.problem} Nothing was sent.")
@@ -125,7 +125,7 @@ def _all_or_nothing(found: list[Row], limits: _Limits) -> list[Row]:
 
 
 def _batches(
-    found: Iterator[Row], limits: _Limits, tally: _Tally
+    found: Iterator[FileEntry], limits: _PushLimits, tally: _Tally
 ) -> Iterator[list[tuple[str, bytes]]]:
     """Yield batches within the API's limits; what is no entry is counted here."""
     batch: list[tuple[str, bytes]] = []

@@ -64,7 +64,7 @@ def rebuild(*, full: bool, stop: bool, no_wait: bool) -> int:
             return _stop(pool, out)
         chore = follow_chore.begun(pool, out, partial(request_rebuild.ask, full=full))
         if no_wait:
-            return _tell(out, follow_chore.found(pool, chore))
+            return _tell(out, follow_chore.fetch_chore(pool, chore))
         try:
             ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
         except KeyboardInterrupt:

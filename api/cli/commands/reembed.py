@@ -24,7 +24,7 @@ from shared.work import chore_records
 
 if TYPE_CHECKING:
     from api.cli.output import Output
-    from shared.embedding.vectors.model_registry import Standing
+    from shared.embedding.vectors.model_registry import ModelStatus
     from shared.postgres.pool import Pool
     from shared.work.chore_records import Maintenance
 
@@ -95,7 +95,7 @@ def reembed(
         )
         chore = follow_chore.begun(pool, out, ask)
         if no_wait:
-            return _tell(out, follow_chore.found(pool, chore))
+            return _tell(out, follow_chore.fetch_chore(pool, chore))
         try:
             ended = follow_chore.to_its_end(pool, out, chore, _WORDS)
         except KeyboardInterrupt:
@@ -139,7 +139,7 @@ def _drop(pool: Pool, out: Output, model: str) -> int:
     return output.DONE
 
 
-def _line(one: Standing) -> str:
+def _line(one: ModelStatus) -> str:
     model = one.model
     state = click.style(one.state, fg="green") if one.state == "live" else one.state
     lacks = f", {one.missing} without" if one.missing else ""

@@ -88,7 +88,7 @@ def thread(*, ref: str) -> None:
         out.document(found)
         return
     zone = facility_zone()
-    for line in timeline.told(found, zone):
+    for line in timeline.render_timeline(found, zone):
         out.data(line)
     entries = {one["entry_id"]: one for one in found["entries"]}
     for node in found["tree"]:

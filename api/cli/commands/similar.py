@@ -6,7 +6,7 @@ import click
 
 from api.cli import api_client, output
 from api.cli.entry_input import refs
-from api.cli.search.hit import Page, shown
+from api.cli.search.hit import HitLayout, render_hit
 
 
 @click.command()
@@ -28,8 +28,8 @@ def similar(*, ref: str, limit: int, days: int | None) -> None:
     if out.as_json:
         out.document(found)
         return
-    page = Page.here()
+    page = HitLayout.here()
     for result in found["results"]:
-        out.data(shown(result, page))
+        out.data(render_hit(result, page))
     if not found["results"]:
         out.data("Nothing is like it.")

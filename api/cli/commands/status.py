@@ -94,7 +94,7 @@ def read_startup(home: Path) -> dict[str, Any] | None:
 
 
 def _processes(home: Path, *, running: bool) -> list[dict[str, Any]]:
-    rows = runner_state.read(home / "run" / "runner.json")
+    rows = runner_state.read_children(home / "run" / "runner.json")
     return [
         {
             "name": name,
@@ -117,7 +117,7 @@ def look(settings: Settings) -> Overview:
         connect(url, application="status", options=_BOUNDED) as conn,
         translated_errors(),
     ):
-        return work_overview.read(
+        return work_overview.load_overview(
             conn,
             live_models.stages(conn, settings),
             that_run=entry_stages.that_run(settings),

@@ -55,7 +55,7 @@ def of_backends(settings: Settings) -> Iterator[Check]:
 
 def of_processes(settings: Settings) -> Iterator[Check]:
     """Look at the API, Flower, the workers, and the processes of the Procfile."""
-    rows = runner_state.read(settings.home / "run" / "runner.json")
+    rows = runner_state.read_children(settings.home / "run" / "runner.json")
     failing = [name for name, row in rows.items() if runner_state.is_failing(row)]
     for name in failing:
         remedy = f"Read `logchord logs {name}`."

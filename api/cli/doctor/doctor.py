@@ -54,7 +54,7 @@ def footprints(settings: Settings) -> list[Footprint]:
     """Return the memory of every process of the stack, servers included."""
     home = settings.home.absolute()
     parts = []
-    for name, row in runner_state.read(home / "run" / "runner.json").items():
+    for name, row in runner_state.read_children(home / "run" / "runner.json").items():
         if row["pid"] is not None and runner_state.is_alive(row):
             parts.append(measure.footprint(name, row["pid"]))
     pid = stack.running_pid(home)

@@ -22,7 +22,7 @@ _MAX_CELL_CHARS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FileEntry:
     """One entry and where it stands; or why nothing can be made of that place."""
 
     place: str
@@ -30,7 +30,7 @@ class Row:
     problem: str | None = None
 
 
-def rows(stream: TextIO, name: str) -> Iterator[Row]:
+def rows(stream: TextIO, name: str) -> Iterator[FileEntry]:
     """Yield the entries of a file, of any length, in their order."""
     first, lines = _first_line(stream)
     start = first.lstrip("\ufeff \t\r\n")
@@ -61,7 +61,7 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _from_lines(lines: Iterator[str]) -> Iterator[Row]:
+def _from_lines(lines: Iterator[str]) -> Iterator[FileEntry]:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -69,12 +69,12 @@ def _from_lines(lines: Iterator[str]) -> Iterator[Row]:
         try:
             value = _parsed(line)
         except InvalidRequestError as exc:
-            yield Row(place, None, exc.message)
+            yield FileEntry(place, None, exc.message)
             continue
         yield from _rows_of(value, place)
 
 
-def _from_document(text: str) -> Iterator[Row]:
+def _from_document(text: str) -> Iterator[FileEntry]:
     try:
         value = _parsed(text)
     except InvalidRequestError as exc:
@@ -83,14 +83,14 @@ def _from_document(text: str) -> Iterator[Row]:
         yield from _rows_of(item, f"entry {number}")
 
 
-def _rows_of(value: Any, place: str) -> Iterator[Row]:
+def _rows_of(value: Any, place: str) -> Iterator[FileEntry]:
     if not isinstance(value, dict):
-        yield Row(place, None, "This is no JSON object.")
+        yield FileEntry(place, None, "This is no JSON object.")
     elif isinstance(value.get("entries"), list):
         for number, item in enumerate(value["entries"], 1):
             yield from _rows_of(item, f"{place}, entry {number}")
     else:
-        yield Row(place, value)
+        yield FileEntry(place, value)
 
 
 def _parsed(text: str) -> Any:
@@ -98,7 +98,7 @@ def _parsed(text: str) -> Any:
     return door.parse_json(text.encode("utf-8", "surrogateescape"))
 
 
-def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[Row]:
+def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[FileEntry]:
     csv.field_size_limit(_MAX_CELL_CHARS)
     reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
     if "text" not in (reader.fieldnames or ()):
@@ -108,16 +108,18 @@ def _from_csv(lines: Iterator[str], delimiter: str) -> Iterator[Row]:
         try:
             cells = next(reader, None)
         except csv.Error as exc:
-            yield Row(f"line {reader.line_num}", None, f"This is no CSV: {exc}.")
+            yield FileEntry(f"line {reader.line_num}", None, f"This is no CSV: {exc}.")
             return
         if cells is None:
             return
         yield _from_cells(cells, f"line {reader.line_num}")
 
 
-def _from_cells(cells: dict[str | Any, Any], place: str) -> Row:
+def _from_cells(cells: dict[str | Any, Any], place: str) -> FileEntry:
     if None in cells or None in cells.values():
-        return Row(place, None, "This line has more or fewer cells than the first.")
+        return FileEntry(
+            place, None, "This line has more or fewer cells than the first."
+        )
     entry: dict[str, Any] = {"text": cells.pop("text")}
     metadata: dict[str, str] = {}
     for name, cell in cells.items():
@@ -131,4 +133,4 @@ def _from_cells(cells: dict[str | Any, Any], place: str) -> Row:
             entry[name] = cell
     if metadata:
         entry["metadata"] = metadata
-    return Row(place, entry)
+    return FileEntry(place, entry)

@@ -21,7 +21,7 @@ _MOST_HOURS = timedelta(days=2)
 _ABOUT = {"beside": "about then", "entry": "when written"}
 
 
-def told(thread: Mapping[str, Any], zone: ZoneInfo) -> Iterator[str]:
+def render_timeline(thread: Mapping[str, Any], zone: ZoneInfo) -> Iterator[str]:
     """Yield the lines that stand above the entries of a thread."""
     yield f"state     {thread['state']}"
     yield ""

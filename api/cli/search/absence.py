@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import cut, labelled, wrapped
-from api.cli.search.hit import Page
+from api.cli.search.hit import HitLayout
 
 _TITLE = 40
 _MOST_SOURCES = 5
@@ -20,7 +20,7 @@ _GATES = {
 }
 
 
-def lines(answer: dict[str, Any], page: Page) -> Iterator[str]:
+def lines(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     """Yield what was searched, over what time, what is unknown and what came near."""
     said = answer["context_answer"]
     yield from wrapped(

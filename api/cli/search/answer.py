@@ -12,7 +12,7 @@ from api.cli import output
 from api.cli.render.terminal import local, plain
 from api.cli.render.text_layout import LABEL, labelled, wrapped
 from api.cli.search import absence, debug, facets
-from api.cli.search.hit import Page, shown
+from api.cli.search.hit import HitLayout, render_hit
 
 # So many are counted of what a time among the words keeps out.
 _MOST_OUTSIDE = 1000
@@ -25,11 +25,13 @@ _COLOURS = {
 }
 
 
-def show(out: output.Output, answer: dict[str, Any], *, explain: bool = False) -> None:
+def print_answer(
+    out: output.Output, answer: dict[str, Any], *, explain: bool = False
+) -> None:
     """Print an answer so that it fits the terminal."""
-    page = Page.here()
+    page = HitLayout.here()
     for result in answer["results"]:
-        out.data(shown(result, page, explain=explain))
+        out.data(render_hit(result, page, explain=explain))
     if not answer["results"]:
         for line in absence.lines(answer, page):
             out.data(line)
@@ -49,19 +51,19 @@ def show_plan(out: output.Output, plan: dict[str, Any]) -> None:
     if out.as_json:
         out.document(plan)
         return
-    page = Page.here()
+    page = HitLayout.here()
     _say_diagnostics(out, plan, page)
     for line in debug.of_plan(plan, page.facts):
         out.data(plain(line))
 
 
-def _say_diagnostics(out: output.Output, told: dict[str, Any], page: Page) -> None:
+def _say_diagnostics(out: output.Output, told: dict[str, Any], page: HitLayout) -> None:
     for one in told["diagnostics"]:
         said = wrapped(f"{one['level']}: {plain(one['message'])}", page.facts)
         out.say("\n".join(said))
 
 
-def _closing(answer: dict[str, Any], page: Page) -> Iterator[str]:
+def _closing(answer: dict[str, Any], page: HitLayout) -> Iterator[str]:
     def told(label: str, *facts: str) -> str:
         return labelled(label, facts, page.facts)
 
@@ -94,7 +96,7 @@ def _closing(answer: dict[str, Any], page: Page) -> Iterator[str]:
         yield click.style(warning, fg="yellow")
 
 
-def _id_at(page: Page) -> int:
+def _id_at(page: HitLayout) -> int:
     return LABEL if page.facts >= LABEL + len(str(UUID(int=0))) else len("  ")
 
 
@@ -108,13 +110,13 @@ def _amount(answer: dict[str, Any]) -> str:
     return f"the first {shown_here} of {total['lower_bound']} or more"
 
 
-def _time(one: dict[str, Any], page: Page) -> str:
+def _time(one: dict[str, Any], page: HitLayout) -> str:
     what = "happened" if one.get("field") == "event_time" else "written"
     read = f', read from "{plain(one["expression"])}"' if one["expression"] else ""
     return labelled(what, f"{_ends(one, page)}{read}", page.facts)
 
 
-def _outside(relaxation: dict[str, Any], page: Page) -> str:
+def _outside(relaxation: dict[str, Any], page: HitLayout) -> str:
     """Say how many a time among the words keeps out, and where the nearest is."""
     count, wider = relaxation["count_outside"], relaxation["widen_to"]
     told = f"{count} or more" if count >= _MOST_OUTSIDE else f"{count}"
@@ -122,7 +124,7 @@ def _outside(relaxation: dict[str, Any], page: Page) -> str:
     return labelled("outside", f"{told} match at other times{near}", page.facts)
 
 
-def _ends(one: dict[str, Any], page: Page) -> str:
+def _ends(one: dict[str, Any], page: HitLayout) -> str:
     return " ".join(
         f"{word} {local(one[end], page.zone)}"
         for word, end in (("from", "from"), ("before", "to"))

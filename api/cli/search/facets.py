@@ -11,7 +11,7 @@ import click
 
 from api.cli.render.terminal import plain
 from api.cli.render.text_layout import cut, padded
-from api.cli.search.hit import Page
+from api.cli.search.hit import HitLayout
 
 _BAR, _COUNT, _NAME = 40, 7, 24
 # What stands between and before them.
@@ -20,7 +20,7 @@ _BLANKS = 5
 _WHOLE_DAYS = frozenset({"day", "week", "month", "quarter", "year"})
 
 
-def lines(facets: dict[str, Any], page: Page) -> Iterator[str]:
+def lines(facets: dict[str, Any], page: HitLayout) -> Iterator[str]:
     """Yield what all that match are counted by, to be read in a terminal."""
     room = page.facts - _COUNT - _BLANKS
     # The bars give way to the names, and those are cut where they fill the line.

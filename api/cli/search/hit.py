@@ -17,7 +17,7 @@ _INDENT = "    "
 
 
 @dataclass(frozen=True)
-class Page:
+class HitLayout:
     """The clock and the widths that hits are shown by."""
 
     zone: ZoneInfo
@@ -25,12 +25,14 @@ class Page:
     text: int
 
     @classmethod
-    def here(cls) -> Page:
+    def here(cls) -> HitLayout:
         """Return what fits the terminal, or the pipe, that is written to."""
         return cls(facility_zone(), fact_width(), text_width())
 
 
-def shown(result: dict[str, Any], page: Page, *, explain: bool = False) -> str:
+def render_hit(
+    result: dict[str, Any], page: HitLayout, *, explain: bool = False
+) -> str:
     """Return one hit as lines: its place and score, about it, and its best passage."""
     width = page.facts - len(_INDENT)
     books = ", ".join(result["logbooks"])

@@ -169,14 +169,14 @@ def _tell(
     why: str | None,
 ) -> None:
     if not out.as_json:
-        search_answer.show(out, answer, explain=explain)
+        search_answer.print_answer(out, answer, explain=explain)
     if why is None:
         said = None
     elif answer["job_id"] is None:
         message = "Nothing was asked for: there is no search to ask --why of."
         raise CommandError(message, exit_code=output.USAGE)
     else:
-        said = why_not.asked(client, answer["job_id"], why)
+        said = why_not.fetch_reason(client, answer["job_id"], why)
     if out.as_json:
         out.document(answer if said is None else {**answer, "why_not": said})
     elif said is not None:

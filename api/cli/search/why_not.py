@@ -24,14 +24,14 @@ def why_not(*, job_id: UUID, ref: str) -> None:
     """
     out = output.current()
     with api_client.open_client(out) as client:
-        said = asked(client, job_id, ref)
+        said = fetch_reason(client, job_id, ref)
     if out.as_json:
         out.document(said)
     else:
         tell(out, said)
 
 
-def asked(client: httpx.Client, job_id: UUID | str, ref: str) -> dict[str, Any]:
+def fetch_reason(client: httpx.Client, job_id: UUID | str, ref: str) -> dict[str, Any]:
     """Return why a job did not return an entry."""
     path = f"/v1/search/jobs/{job_id}/why-not"
     said: dict[str, Any] = api_client.call(client, "GET", path, params={"entry": ref})

@@ -18,7 +18,7 @@ import psutil
 from api.cli.output import USAGE, CommandError
 from api.cli.stack import welcome
 from local import stack
-from local.place import Place
+from local.place import StackFolders
 from shared.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
     if pid is not None:
         message = f"A stack runs in {home} already (process {pid}); see `status`."
         raise CommandError(message, exit_code=USAGE)
-    Place(home, Settings.load(environ).cache).make()
+    StackFolders(home, Settings.load(environ).cache).make()
     (home / "run" / "startup.json").unlink(missing_ok=True)
     log = home / "logs" / "up.log"
     arguments = [
@@ -62,7 +62,7 @@ def start(out: Output, home: Path, environ: Mapping[str, str], *, demo: bool) ->
 
 def stop(out: Output, settings: Settings) -> int:
     """End the stack of a home and wait for it; what was left behind ends too."""
-    place = Place(settings.home.absolute(), settings.cache.absolute())
+    place = StackFolders(settings.home.absolute(), settings.cache.absolute())
     home = place.home
     pid = stack.running_pid(home)
     if pid is None:

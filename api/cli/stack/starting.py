@@ -18,7 +18,7 @@ from api.cli.render import log_lines
 from api.cli.stack import first_key, health, welcome
 from api.cli.stack.progress import Steps
 from local import neighbours, procfile
-from local.place import Place, ServerError
+from local.place import ServerError, StackFolders
 from local.server import listener
 from local.stack import OFF, AlreadyRunningError, Given, Stack
 from shared import migrations
@@ -57,7 +57,7 @@ class Start:
         self._steps = Steps(out)
         settings = Settings.load(environ)
         self._home = settings.home
-        self._stack = Stack(Place(settings.home, settings.cache), self._steps)
+        self._stack = Stack(StackFolders(settings.home, settings.cache), self._steps)
         self._model: subprocess.Popen[str] | None = None
 
     def run(self) -> int:
@@ -101,7 +101,7 @@ class Start:
             values |= _demo_values(settings)
         self._stack.publish("stack.json", values)
         threading.Thread(target=self._finish, daemon=True).start()
-        self._stack.run(procfile.read(), self._child_environ(), self._echo)
+        self._stack.run(procfile.parse_procfile(), self._child_environ(), self._echo)
 
     def _finish(self) -> None:
         """Wait for health beside the running processes, then say where things are."""
@@ -151,8 +151,9 @@ class Start:
         found = neighbours.others()
         if not found:
             return True
+        others = neighbours.describe_neighbours(found)
         warning = (
-            f"Others are active on this machine: {neighbours.named(found)}. OpenSearch "
+            f"Others are active on this machine: {others}. OpenSearch "
             "has no login: every user of this machine could read and change its index."
         )
         if sys.stdin.isatty() and sys.stderr.isatty():

@@ -83,7 +83,7 @@ def list_attachments(entry_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         entry = read_entries.present(read_entries.current(conn, caller.scope, entry_id))
         found = attachment_rows.of_entries(conn, caller.scope.tenant, [entry_id])
     files = found.get(entry_id, [])
-    shown = inline_images.shown(entry.text, entry.text_format, files)
+    shown = inline_images.find_inline_images(entry.text, entry.text_format, files)
     items = [attachment_out(one) for one in files]
     return as_json({"items": items, "inline": inline_out(shown), "next_cursor": None})
 

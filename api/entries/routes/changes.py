@@ -23,7 +23,7 @@ from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.entries.identity import source_uri
 from shared.entries.reading import change_feed, read_entries
-from shared.entries.reading.change_feed import Place, Told
+from shared.entries.reading.change_feed import FeedPage, FeedPosition
 from shared.postgres.pool import connection
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ async def list_changes(
 ) -> Response:
     """Each change once every older transaction has ended: none is ever missed."""
     feed = _Feed(ctx, caller.scope, limit, whole=detail == "full")
-    place = await asyncio.to_thread(feed.open, after) if after else Place()
+    place = await asyncio.to_thread(feed.open, after) if after else FeedPosition()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + wait_ms / 1000
     pauses = chain(_POLL_SECONDS, repeat(_POLL_SECONDS[-1]))
@@ -98,19 +98,19 @@ class _Feed:
         # Of a tenant, not of a key: a place shows nothing, and keys are replaced.
         self._binding = Binding("GET /v1/changes", scope.tenant, "", 0)
 
-    def open(self, after: str) -> Place:
+    def open(self, after: str) -> FeedPosition:
         """Return the place behind a `next_after`, or raise `bad_cursor`."""
         epoch, xid, entry_id, at = self._signer().open(after, self._binding)
         when = None if at is None else datetime.fromisoformat(at)
-        return Place(epoch, xid, UUID(entry_id), when)
+        return FeedPosition(epoch, xid, UUID(entry_id), when)
 
-    def close(self, place: Place) -> str:
+    def close(self, place: FeedPosition) -> str:
         """Return the `next_after` of a place."""
         at = None if place.at is None else place.at.isoformat()
         plain = [place.epoch, place.xid, str(place.entry_id), at]
         return self._signer().make(plain, self._binding)
 
-    def read(self, place: Place) -> tuple[list[dict[str, Any]], Place]:
+    def read(self, place: FeedPosition) -> tuple[list[dict[str, Any]], FeedPosition]:
         """Return the next changes, each with its entry, and where they end."""
         with connection(self._ctx.pool) as conn:
             # One look at the entries and at their changes: an edit between the two
@@ -145,9 +145,9 @@ class _Feed:
     def _next(
         self,
         conn: Connection[TupleRow],
-        place: Place,
+        place: FeedPosition,
         limit: int | None = None,
-    ) -> Told:
+    ) -> FeedPage:
         for _ in range(_LOOKS):
             told = change_feed.since(
                 conn, self._scope, place, limit=limit or self._limit
@@ -158,10 +158,10 @@ class _Feed:
         return told
 
     def _entries(
-        self, conn: Connection[TupleRow], told: Told, *, whole: bool = False
-    ) -> dict[UUID, read_entries.Entry]:
+        self, conn: Connection[TupleRow], told: FeedPage, *, whole: bool = False
+    ) -> dict[UUID, read_entries.EntryView]:
         wanted = [one.entry_id for one in told.changes if one.visible]
-        read: dict[UUID, read_entries.Entry] = {}
+        read: dict[UUID, read_entries.EntryView] = {}
         for ids in _slices(wanted):
             read |= read_entries.some(conn, self._scope, ids, whole=whole)
         return read
@@ -175,7 +175,7 @@ def _slices(several: list[T]) -> Iterator[list[T]]:
         yield several[start : start + _AT_ONCE]
 
 
-def _fitting(told: Told, read: Mapping[UUID, read_entries.Entry]) -> int:
+def _fitting(told: FeedPage, read: Mapping[UUID, read_entries.EntryView]) -> int:
     """Return how many changes one answer holds with their whole texts; at least one."""
     chars = 0
     for number, one in enumerate(told.changes):

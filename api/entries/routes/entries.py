@@ -178,7 +178,9 @@ def list_entries(
     after = None
     if cursor is not None:
         time, entry_id = ctx.signer().open(cursor, binding)
-        after = read_entries.Place(datetime.fromisoformat(time), UUID(entry_id))
+        after = read_entries.ListingPosition(
+            datetime.fromisoformat(time), UUID(entry_id)
+        )
     with connection(ctx.pool) as conn:
         found = read_entries.listing(conn, scope, wanted, limit=limit + 1, after=after)
         count = read_entries.total(conn, scope, wanted)

@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries import entry_edit, until_indexed
 from api.entries.pushes import Verdict
-from api.entries.routes.permalink import named
+from api.entries.routes.permalink import parse_permalink
 from api.entries.schemas.entries import EntryIn, EntryPatch
 from api.entries.schemas.pushed import PushedEntry
 from api.server.errors import documented
@@ -123,7 +123,7 @@ async def put_permalink(
 ) -> Response:
     """Made if it is absent, restored if it was deleted; else as by its key."""
     del external_id
-    name, revision = named(request, ctx.settings.base_path)
+    name, revision = parse_permalink(request, ctx.settings.base_path)
     if revision is not None:
         message = "A revision is not written to; an @ of the id itself is sent as %40."
         raise InvalidRequestError.field("external_id", "revision_named", message)

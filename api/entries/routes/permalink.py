@@ -41,13 +41,13 @@ def get_permalink(
 ) -> Response:
     """The newest revision, or after an `@` the one that is named."""
     del external_id
-    name, revision = named(request, ctx.settings.base_path)
+    name, revision = parse_permalink(request, ctx.settings.base_path)
     with connection(ctx.pool) as conn:
-        entry = read_entries.named(conn, caller.scope, source, name)
+        entry = read_entries.get_by_external_id(conn, caller.scope, source, name)
         return answer(ctx, conn, caller.scope, entry, revision, if_none_match)
 
 
-def named(request: Request, base_path: str) -> tuple[str, int | None]:
+def parse_permalink(request: Request, base_path: str) -> tuple[str, int | None]:
     """Return external id and revision; an `@` of the id itself is written `%40`."""
     raw: bytes = request.scope["raw_path"]
     rest = raw.decode("ascii", "replace").removeprefix(f"{base_path}/e/")

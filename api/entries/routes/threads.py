@@ -19,7 +19,7 @@ from shared.cards import incident
 from shared.cards.thread_tree import Node, tree
 from shared.entries import entry_links
 from shared.entries.reading import read_entries
-from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 from shared.settings.text_sections import expected
@@ -69,7 +69,9 @@ def get_thread(thread_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         return _answer(ctx, conn, caller.scope, thread_id, found)
 
 
-def _members(conn: Connection[TupleRow], scope: Scope, thread_id: UUID) -> list[Entry]:
+def _members(
+    conn: Connection[TupleRow], scope: Scope, thread_id: UUID
+) -> list[EntryView]:
     return read_entries.of_thread(conn, scope, thread_id, limit=MAX_ENTRIES + 1)
 
 
@@ -78,7 +80,7 @@ def _answer(
     conn: Connection[TupleRow],
     scope: Scope,
     thread_id: UUID | None,
-    found: list[Entry],
+    found: list[EntryView],
 ) -> Response:
     entries = found[:MAX_ENTRIES]
     shown = bodies(ctx, conn, scope, entries)

@@ -25,7 +25,7 @@ from api.entries.schemas.attachments import AttachmentOut, attachment_out
 from shared.entries.draft import KINDS
 from shared.entries.identity import permalink, source_uri
 from shared.entries.reading.findings_shown import NO_DIGEST, Digest
-from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.read_entries import EntryView
 from shared.entries.reading.revisions import Revision, difference
 from shared.entries.saving.attachment_rows import Attached
 from shared.messaging.broker import ATTACHMENTS_STAGE
@@ -266,7 +266,7 @@ class EntryOut(BaseModel):
     )
 
 
-class Cut(BaseModel):
+class TextsCut(BaseModel):
     """How many texts of a page were cut, and by how many characters in all."""
 
     entries: int
@@ -279,7 +279,7 @@ class EntryPage(BaseModel):
     items: list[EntryOut] = Field(
         description="Texts are cut to 500 characters; one entry is read whole."
     )
-    cut: Cut
+    cut: TextsCut
     next_cursor: str | None
     total: int
 
@@ -313,7 +313,7 @@ def revision_out(one: Revision, older: Revision | None) -> dict[str, Any]:
 
 
 def entry_out(
-    entry: Entry,
+    entry: EntryView,
     known_stages: tuple[str, ...],
     template: str | None,
     linked: Sequence[tuple[str, UUID]] = (),
@@ -365,7 +365,7 @@ def entry_out(
 
 
 def _stages(
-    entry: Entry, known: tuple[str, ...], attached: Sequence[Attached]
+    entry: EntryView, known: tuple[str, ...], attached: Sequence[Attached]
 ) -> dict[str, str]:
     stages: dict[str, str] = dict.fromkeys(known, "done")
     stages.update(dict.fromkeys(entry.skipped_stages, "skipped"))

@@ -163,7 +163,7 @@ def _lag(ctx: ApiContext, whose: str) -> tuple[Lag, list[Behind]] | None:
         with connection(ctx.pool) as conn:
             reach = lag.reach(conn, whose)
             known = live_models.stages(conn, ctx.settings)
-            found = ctx.counts.get(reach, lambda: lag.read(conn, known, reach))
+            found = ctx.counts.get(reach, lambda: lag.measure_lag(conn, known, reach))
             return found, behind(conn, whose)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # This process's own figures matter most when Postgres is away.

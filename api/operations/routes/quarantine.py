@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.operations import quarantine_release
-from api.operations.quarantine_release import Place
+from api.operations.quarantine_release import ReleaseProgress
 from api.operations.schemas.quarantine import (
     AsideOut,
     AsidePage,
@@ -126,9 +126,9 @@ def retry_many(
     )
     query = json.dumps([caller.scope.watched, body.source, body.stage, body.code])
     binding = Binding("POST /v1/quarantine/retry", query, _who(caller), 0)
-    place = Place.begin(which)
+    place = ReleaseProgress.begin(which)
     if body.cursor is not None:
-        place = Place.of(ctx.signer().open(body.cursor, binding))
+        place = ReleaseProgress.of(ctx.signer().open(body.cursor, binding))
     route, asked = "POST /v1/quarantine/retry", body.model_dump_json()
     once = _once(caller, route, asked, idempotency_key)
     with connection(ctx.pool) as conn:

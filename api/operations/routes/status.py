@@ -76,7 +76,7 @@ def get_lag(caller: Caller, ctx: Ctx) -> Response:
     with connection(ctx.pool) as conn:
         seen = _overview(ctx, conn, caller.scope)
         index = _index(ctx, conn, caller.scope, seen)
-        sources = source_views.read(conn, caller.scope, ctx.settings.sources)
+        sources = source_views.list_sources(conn, caller.scope, ctx.settings.sources)
     body = {
         "as_of": timestamp(seen.as_of),
         "sources": [lag_out(one, admin=caller.scope.is_admin) for one in sources],
@@ -128,9 +128,9 @@ def _overview(ctx: ApiContext, conn: Connection[TupleRow], scope: Scope) -> Over
     """Return how the work stands, as far as it is the caller's to know."""
     whose = lag.reach(conn, scope.watched)
     known = live_models.stages(conn, ctx.settings)
-    counted = ctx.counts.get(whose, lambda: lag.read(conn, known, whose))
+    counted = ctx.counts.get(whose, lambda: lag.measure_lag(conn, known, whose))
     most = ctx.settings.max_backlog_entries
-    return work_overview.read(
+    return work_overview.load_overview(
         conn,
         known,
         that_run=entry_stages.that_run(ctx.settings),
@@ -169,7 +169,7 @@ def _known(ctx: ApiContext, scope: Scope) -> dict[str, Any]:
             vector_tables.live(conn),
         )
         todo = migrations.pending(conn)
-        sources = source_views.read(conn, scope, ctx.settings.sources)
+        sources = source_views.list_sources(conn, scope, ctx.settings.sources)
     semantic = Preconditions(
         has_pgvector, live.model if live else None, _vectors(ctx, scope.tenant, live)
     )

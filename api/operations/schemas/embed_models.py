@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.entries.schemas.entries import timestamp
-from shared.embedding.vectors.model_registry import Standing
+from shared.embedding.vectors.model_registry import ModelStatus
 
 
 class ReembedIn(BaseModel):
@@ -89,7 +89,7 @@ class EmbedModelsOut(BaseModel):
     models: list[EmbedModelOut]
 
 
-def embed_model_out(one: Standing) -> dict[str, Any]:
+def embed_model_out(one: ModelStatus) -> dict[str, Any]:
     """Return a model with its counts."""
     model = one.model
     return {

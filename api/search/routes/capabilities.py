@@ -21,7 +21,7 @@ from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.query import modes
 from shared.search.query.branch_choice import KEYWORD_MODULES
 from shared.search.query.filters import filters
-from shared.search.query.plan import Limits
+from shared.search.query.plan import PlanLimits
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.installed_modules import Installed
 from shared.search.retrieval.search_parameters import ParameterDescriptor
@@ -61,13 +61,16 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     return {
         "modes": [
             *(_mode(mode, limits) for mode in _modes()),
-            *(_pipeline(name, one, limits) for name, one in pipelines.found().items()),
+            *(
+                _pipeline(name, one, limits)
+                for name, one in pipelines.find_pipelines().items()
+            ),
         ],
         "default_mode": modes.AUTO,
         "shared_parameters": [asdict(one) for one in _shared(settings)],
         "modules": [
             _module(name, one, limits)
-            for name, one in installed_modules.found().items()
+            for name, one in installed_modules.find_modules().items()
         ],
         "filters": sorted(filters.ALLOWED),
         "limits": {name: getattr(settings, name) for name in _LIMITS},
@@ -76,7 +79,7 @@ async def get_capabilities(ctx: Ctx) -> dict[str, Any]:
     }
 
 
-def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
+def _mode(mode: modes.Mode, limits: PlanLimits) -> dict[str, Any]:
     known = installed_modules.modules().values()
     # Of a family the first: the others stand in for it.
     named = {one.descriptor.search_mode: one for one in reversed(list(known))}
@@ -86,7 +89,7 @@ def _mode(mode: modes.Mode, limits: Limits) -> dict[str, Any]:
 
 
 def _pipeline(
-    name: str, one: PipelineDescriptor | ConfigurationError, limits: Limits
+    name: str, one: PipelineDescriptor | ConfigurationError, limits: PlanLimits
 ) -> dict[str, Any]:
     """Return a pipeline as a mode: as it is switched on, or as it could be."""
     usable = isinstance(one, PipelineDescriptor)
@@ -134,7 +137,7 @@ def _modes() -> list[modes.Mode]:
 
 
 def _module(
-    name: str, one: Installed | ConfigurationError, limits: Limits
+    name: str, one: Installed | ConfigurationError, limits: PlanLimits
 ) -> dict[str, Any]:
     if isinstance(one, ConfigurationError):
         return {

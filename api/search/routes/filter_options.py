@@ -12,7 +12,7 @@ from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute
 from shared.search.query.facet_request import Counting
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.module_contract import Ground
 from shared.search.retrieval.modules import filter_options
 
@@ -71,10 +71,10 @@ def get_filter_options(
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
 ) -> Response:
     """The commonest values of entries that the caller may see and filters leave."""
-    plan = ctx.searches.plan(Question("", filters=filters), caller.scope)
+    plan = ctx.searches.plan(SearchQuery("", filters=filters), caller.scope)
     name = filter_options.ALIASES.get(field, field)
     counting = Counting((name,), max_matches=ctx.settings.facet_max_matches)
-    found = filter_options.of(
+    found = filter_options.list_options(
         plan,
         Ground(ctx.pool, ctx.searches.facility),
         ctx.settings.search.facet_budget_ms / 1000,

@@ -20,11 +20,11 @@ from api.strict_route import DoorRoute, Handler
 from shared.access.scope import Scope
 from shared.answers.sentences import synthesize
 from shared.entries.reading import read_entries
-from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.read_entries import EntryView
 from shared.postgres.pool import connection
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import metadata_keys
 from shared.settings.settings import Settings
@@ -105,11 +105,11 @@ def question_of(
     narrowed: Mapping[str, Any],
     fault: Fault | None,
     settings: Settings,
-) -> Question:
+) -> SearchQuery:
     """Return what is asked, with what holds on this route alone."""
     method = body.method or settings.search.default_method
     least = body.min_relevance_score
-    return Question(
+    return SearchQuery(
         query=door.admit(body.query, "query"),
         mode=_MODES[method],
         limit=body.limit,
@@ -144,7 +144,7 @@ def _filters(
         return given
     with connection(ctx.pool) as conn:
         candidate_rows.limit_time(conn, _KEYS_MS)
-        known = set(metadata_keys.known(conn, scope, others))
+        known = set(metadata_keys.select_known_keys(conn, scope, others))
     return {_named(key) if key in known else key: one for key, one in given.items()}
 
 
@@ -152,7 +152,9 @@ def _named(key: str) -> str:
     return facts.METADATA + key
 
 
-def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, Entry]:
+def _entries(
+    ctx: ApiContext, scope: Scope, ids: Sequence[UUID]
+) -> dict[UUID, EntryView]:
     if not ids:
         return {}
     with connection(ctx.pool) as conn:
@@ -160,7 +162,7 @@ def _entries(ctx: ApiContext, scope: Scope, ids: Sequence[UUID]) -> dict[UUID, E
     return {key: one for key, one in found.items() if one.deleted_at is None}
 
 
-def _result(hit: Mapping[str, Any], entry: Entry, zone: ZoneInfo) -> dict[str, Any]:
+def _result(hit: Mapping[str, Any], entry: EntryView, zone: ZoneInfo) -> dict[str, Any]:
     told = {
         "category": entry.category,
         "date": entry.entry_time.astimezone(zone).date().isoformat(),

@@ -23,7 +23,7 @@ from shared.search.export.formats import Format
 from shared.search.jobs.job import Job as RunningJob
 from shared.search.query import fault as faults
 from shared.search.query.fault import Fault
-from shared.search.query.plan import Plan, Question
+from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.query_log import logged
 from shared.search.response.response_body import timestamp
 from shared.search.retrieval.module_contract import Ground
@@ -135,7 +135,7 @@ async def post_plan(
     plan = await _made(question, caller, ctx, keep=False)
     log.info("plan_shown", mode=plan.method, **_asked(plan, caller, ctx))
     told = await asyncio.to_thread(
-        plan_preview.read, ctx.pool, plan, ctx.searches.facility
+        plan_preview.preview_plan, ctx.pool, plan, ctx.searches.facility
     )
     return as_json({**told, "expected_ms": ctx.searches.expected_ms(plan)})
 
@@ -146,13 +146,13 @@ async def _plan(
     return await planned(body.question(fault_of(request, caller, ctx)), caller, ctx)
 
 
-async def _made(question: Question, caller: Caller, ctx: Ctx, *, keep: bool) -> Plan:
+async def _made(question: SearchQuery, caller: Caller, ctx: Ctx, *, keep: bool) -> Plan:
     approved = await ctx.searches.glossaries.of(caller.scope.tenant)
     plan = ctx.searches.plan(question, caller.scope, approved)
     return await ctx.sessions.carried(plan, question.session_id, keep=keep)
 
 
-async def planned(question: Question, caller: Caller, ctx: Ctx) -> Plan:
+async def planned(question: SearchQuery, caller: Caller, ctx: Ctx) -> Plan:
     """Return the plan of a question, and log that it was asked, as the setting says."""
     plan = await _made(question, caller, ctx, keep=True)
     log.info("search_asked", mode=plan.method, **_asked(plan, caller, ctx))

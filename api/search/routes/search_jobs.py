@@ -14,7 +14,7 @@ from fastapi.responses import StreamingResponse
 
 from api.context import ApiContext, Caller, CallerInfo, Ctx, needs
 from api.search import job_events, own_jobs
-from api.search.job_events import POLL_SECONDS, Seen
+from api.search.job_events import POLL_SECONDS, JobSnapshot
 from api.search.schemas.jobs import Job, JobPage, JobResults
 from api.server import metrics, thread_pool
 from api.server.errors import documented
@@ -259,16 +259,16 @@ def _replay(
         return {"of": of, **unknown, "new_hash": replay.hash_of(found), "changed": []}
 
 
-def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> Seen:
+def _seen(ctx: ApiContext, caller: CallerInfo, job_id: UUID) -> JobSnapshot:
     found = own_jobs.find(ctx, caller, job_id)
     try:
-        told = progress.told(ctx.jobs, job_id)
+        told = progress.read_progress(ctx.jobs, job_id)
     except CapacityError as exc:
         log.warning("job_progress_unknown", code=exc.error_code)
         told = None
     if told is not None and withheld_hits.is_anothers(found, caller.scope):
         told = [withheld_hits.progress(one) for one in told]
-    return Seen(
+    return JobSnapshot(
         found,
         told,
         lambda: _body(ctx, caller, found, []),

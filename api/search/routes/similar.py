@@ -13,7 +13,7 @@ from api.search.schemas.similar import SimilarEntries
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.search.response import similar_hits
 
 router = APIRouter(prefix="/v1/entries", tags=["search"], route_class=DoorRoute)
@@ -43,6 +43,10 @@ def get_similar(
     if days is not None:
         since = datetime.now(UTC) - timedelta(days=days)
         filters["date_from"] = since.isoformat()
-    plan = ctx.searches.plan(Question("", limit=limit, filters=filters), caller.scope)
+    plan = ctx.searches.plan(
+        SearchQuery("", limit=limit, filters=filters), caller.scope
+    )
     facility = ctx.searches.facility
-    return as_json(similar_hits.read(lambda: ctx.pool, facility, plan, entry_id))
+    return as_json(
+        similar_hits.find_similar_hits(lambda: ctx.pool, facility, plan, entry_id)
+    )

@@ -11,14 +11,14 @@ Name = Annotated[str, Field(max_length=200)]
 Address = Annotated[str, Field(max_length=2000)]
 
 
-class _Told(BaseModel):
+class _AmbientFields(BaseModel):
     # Pages write `queryHint`.
     model_config = ConfigDict(
         extra="forbid", alias_generator=to_camel, validate_by_name=True
     )
 
 
-class LastAction(_Told):
+class LastAction(_AmbientFields):
     """What was done on the page before; after 15 minutes it says nothing."""
 
     action: Name | None = Field(None, description="Kept, and bears on nothing.")
@@ -34,7 +34,7 @@ class LastAction(_Told):
     occurred_at: AwareDatetime | None = Field(None, description="None: just now.")
 
 
-class Ambient(_Told):
+class Ambient(_AmbientFields):
     """Where it is asked: a bias, never a filter."""
 
     route: Address | None = Field(
@@ -45,7 +45,7 @@ class Ambient(_Told):
     last_action: LastAction | None = None
 
 
-def said(ambient: Ambient | None) -> dict[str, Any]:
+def dump_ambient(ambient: Ambient | None) -> dict[str, Any]:
     """Return what a page tells, without what it leaves open."""
     if ambient is None:
         return {}

@@ -61,7 +61,7 @@ class SearchHit(BaseModel):
     )
 
 
-class Cut(BaseModel):
+class ResultsCut(BaseModel):
     """What was left off because less text was asked for."""
 
     entries: int

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from api.search.schemas.branches import BranchOutcome
-from api.search.schemas.hits import Cut, SearchHit
+from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.search import SearchResponse
 
 
@@ -102,7 +102,7 @@ class JobResults(BaseModel):
     job_id: str
     state: Literal["running", "done", "partial", "failed"]
     items: list[SearchHit]
-    cut: Cut
+    cut: ResultsCut
     removed: int = Field(description="Hits of this page that are gone since.")
     next_cursor: str | None
     error: dict[str, Any] | None

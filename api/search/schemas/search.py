@@ -16,16 +16,16 @@ from pydantic import (
 
 from api.search.schemas import filters
 from api.search.schemas.absence import ContextAnswer, Coverage, Relaxation
-from api.search.schemas.ambient import Ambient, said
+from api.search.schemas.ambient import Ambient, dump_ambient
 from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
-from api.search.schemas.hits import Cut, SearchHit
+from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.times import SearchTime
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
 from shared.search.query.modes import ALIASES as MODE_ALIASES
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Amount, Detail
 from shared.suggest import hint
 from shared.text import door
@@ -186,12 +186,12 @@ class SearchRequest(BaseModel):
             resolved[name] = value
         return resolved
 
-    def question(self, fault: Fault | None) -> Question:
+    def question(self, fault: Fault | None) -> SearchQuery:
         """Return the question, its texts admitted."""
         door.check_tree(self.filters, "filters")
         door.check_tree(self.modules or [], "modules")
         door.check_tree(self.parameters, "parameters")
-        return Question(
+        return SearchQuery(
             query=door.admit(self.query, "query"),
             mode=door.admit(self.mode, "mode"),
             limit=self.limit,
@@ -217,11 +217,11 @@ class SearchRequest(BaseModel):
     def _request(self) -> dict[str, Any]:
         """Return what is kept of it with its job: of a session nothing."""
         given = self.model_dump(exclude_unset=True, exclude={"ambient", "session_id"})
-        around = {"ambient": said(self.ambient)} if self.ambient else {}
+        around = {"ambient": dump_ambient(self.ambient)} if self.ambient else {}
         return {"query": self.query, **given, **around}
 
     def _ambient(self) -> dict[str, Any]:
-        ambient = said(self.ambient)
+        ambient = dump_ambient(self.ambient)
         door.check_tree(ambient, "ambient")
         return ambient
 
@@ -314,7 +314,7 @@ class SearchResponse(BaseModel):
     search_modes_used: list[str]
     results: list[SearchHit]
     total_results: int = Field(description="Results returned; not how many match.")
-    cut: Cut
+    cut: ResultsCut
     total_candidates: TotalCandidates
     window_complete: bool
     complete: bool

@@ -54,7 +54,7 @@ def list_runs(
             state=state,
             after=after,
         )
-        queued = run_queue.of(conn, found)
+        queued = run_queue.load_run_queue(conn, found)
     page, more = found[:limit], len(found) > limit
     admin = scope.is_admin
     body = {
@@ -82,7 +82,7 @@ def get_run(run_id: UUID, caller: Caller, ctx: Ctx) -> Response:
         found = run_records.one(conn, scope.tenant, run_id)
         if found is None:
             raise NotFoundError
-        queued = run_queue.of(conn, [found]).get(found.id)
+        queued = run_queue.load_run_queue(conn, [found]).get(found.id)
     body = run_out(found, admin=scope.is_admin, waiting=queued)
     return as_json(body)
 

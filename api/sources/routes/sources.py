@@ -63,7 +63,7 @@ _EXCERPT_CHARS = 300
 def list_sources(caller: Caller, ctx: Ctx) -> Response:
     """Every source of the caller's facility, and what is wrong with it."""
     with connection(ctx.pool) as conn:
-        found = source_overview.read(
+        found = source_overview.list_sources(
             conn, caller.scope, ctx.settings.sources, counted=True
         )
     admin = caller.scope.is_admin
@@ -153,7 +153,7 @@ async def check_source(source: str, caller: Caller, ctx: Ctx) -> Response:
 )
 def trigger_source(source: str, asked: TriggerIn, caller: Caller, ctx: Ctx) -> Response:
     """Queue one run: what is new, a comparison, the history, or a new reading."""
-    wanted = run_records.Asked(
+    wanted = run_records.RunRequest(
         asked.start, asked.end, asked.limit, asked.dry_run, asked.confirm_prune
     )
     tenant = caller.scope.tenant
@@ -269,7 +269,7 @@ def _nudge(ctx: ApiContext, source: str, kind: str) -> None:
 
 def _one(ctx: ApiContext, scope: Scope, name: str) -> Response:
     with connection(ctx.pool) as conn:
-        found = source_overview.read(
+        found = source_overview.list_sources(
             conn, scope, ctx.settings.sources, name, counted=True
         )
     if not found:

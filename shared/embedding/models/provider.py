@@ -13,7 +13,7 @@ from shared.errors import ConfigurationError, IngestionError, SourceUnreachableE
 from shared.http import bounded_response, failures
 from shared.http.addresses import AllowList, parse
 from shared.http.connections import Patience
-from shared.http.request import Asker, Question
+from shared.http.request import Asker, HTTPRequest
 from shared.http.secrets import Secrets
 from shared.settings.source_sections import SourceSettings
 
@@ -58,7 +58,7 @@ class Provider:
             with closing(self._asker()) as asker:
                 url = asker.admit(self._url + path)
                 body = json.dumps(asked).encode()
-                question = Question("POST", url, self._headers(), body, _ANSWERS)
+                question = HTTPRequest("POST", url, self._headers(), body, _ANSWERS)
                 answer = asker.ask(question, patience)
                 with failures.of_network(url):
                     read = b"".join(

@@ -88,7 +88,7 @@ def begins(
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ReembedRow:
     id: UUID
     tenant: str
     is_missing: bool
@@ -295,14 +295,17 @@ def _ended(conn: Connection[TupleRow], site: _Site, told: dict[str, Any]) -> Pro
     return Progress(None, done, total=done, result=result)
 
 
-def _page(site: _Site, old: EmbeddingModel | None) -> list[_Row]:
+def _page(site: _Site, old: EmbeddingModel | None) -> list[_ReembedRow]:
     given = {
         "after": site.came["after"],
         "limit": site.came["batch"],
         "stage": site.stage,
         "model": site.model,
     }
-    with connection(site.pool) as conn, conn.cursor(row_factory=class_row(_Row)) as cur:
+    with (
+        connection(site.pool) as conn,
+        conn.cursor(row_factory=class_row(_ReembedRow)) as cur,
+    ):
         new = _registered(conn, site.model).table_name
         # With no other model there is nothing that the new one could lack.
         names = {"new": new, "old": new if old is None else old.table_name}

@@ -14,7 +14,7 @@ from shared.embedding.models.encoders import Encoder, Vectors
 from shared.embedding.vectors import chunk_prefix, input_digests, vectors
 from shared.embedding.vectors.chunk_prefix import Heading
 from shared.embedding.vectors.chunks import MAX_CHUNKS, Chunk, cut
-from shared.embedding.vectors.vectors import Made
+from shared.embedding.vectors.vectors import EntryVectors
 from shared.entries.reading.read_entries import Content
 
 
@@ -83,7 +83,7 @@ def store_all(
 ) -> set[UUID]:
     """Replace vectors of a facility's entries, and return whose; idempotent."""
     made = [
-        Made(
+        EntryVectors(
             content.entry_id,
             content.revision,
             embedded.chunks,

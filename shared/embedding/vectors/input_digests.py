@@ -47,7 +47,7 @@ def digest(chunks: Sequence[Chunk], read: Sequence[str]) -> bytes:
     return made.digest()
 
 
-def known(
+def load_digests(
     conn: Connection[TupleRow], model: str, tenant: str, entry_ids: Sequence[UUID]
 ) -> dict[UUID, bytes]:
     """Return the marks of what entries' vectors are of; of those that have any."""
@@ -61,7 +61,7 @@ def known(
     return {entry_id: bytes(mark) for entry_id, mark in rows}
 
 
-def note(
+def store_digests(
     conn: Connection[TupleRow],
     model: str,
     tenant: str,

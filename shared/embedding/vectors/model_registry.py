@@ -27,7 +27,7 @@ _SKIPPED: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ModelStatus:
     """How one model stands."""
 
     model: EmbeddingModel
@@ -39,7 +39,7 @@ class Standing:
     languages: Sequence[str]
 
 
-def listing(conn: Connection[TupleRow]) -> list[Standing]:
+def listing(conn: Connection[TupleRow]) -> list[ModelStatus]:
     """Return every model with its counts, oldest first; reads its whole table."""
     filling = {
         (one.cursor or {}).get("model")
@@ -49,7 +49,7 @@ def listing(conn: Connection[TupleRow]) -> list[Standing]:
     live = vector_tables.live(conn)
     whole = entry_estimate.undeleted(conn)
     found = []
-    for model in vector_tables.known(conn):
+    for model in vector_tables.list_models(conn):
         rows, entries = _counts(conn, model.table_name)
         state: State = "filled" if model.active else "kept"
         if live is not None and model.model == live.model:
@@ -58,7 +58,7 @@ def listing(conn: Connection[TupleRow]) -> list[Standing]:
             state = "filling"
         languages = LANGUAGES.get(model.model, ())
         missing = max(0, whole - entries - _skipped(conn, model.model))
-        found.append(Standing(model, state, rows, entries, missing, languages))
+        found.append(ModelStatus(model, state, rows, entries, missing, languages))
     return found
 
 

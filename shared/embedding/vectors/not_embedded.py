@@ -103,7 +103,7 @@ Effect = Callable[[Connection[TupleRow]], Progress]
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _SkippedRow:
     entry_id: UUID
     tenant: str
     noted: str
@@ -138,7 +138,7 @@ def reason(content: Content, model: str, settings: Settings) -> Reason | None:
     return None if language in known else "language"
 
 
-def note(
+def store_reasons(
     conn: Connection[TupleRow],
     model: str,
     tenant: str,
@@ -229,7 +229,7 @@ def _judged_by(model: str, settings: Settings) -> str:
 
 
 def _judged_otherwise(
-    pool: Pool, model: str, settings: Settings, page: Sequence[_Row]
+    pool: Pool, model: str, settings: Settings, page: Sequence[_SkippedRow]
 ) -> list[Named]:
     noted: dict[str, dict[UUID, str]] = defaultdict(dict)
     for row in page:
@@ -257,7 +257,7 @@ def _page(
     model: str,
     settings: Settings,
     cursor: Mapping[str, Any],
-) -> Sequence[_Row]:
+) -> Sequence[_SkippedRow]:
     given = {
         "model": model,
         "machines": settings.embed_machine_entries,
@@ -269,7 +269,7 @@ def _page(
         "after": cursor["embedded_to"],
         "limit": STEP_ENTRIES,
     }
-    with conn.cursor(row_factory=class_row(_Row)) as cur:
+    with conn.cursor(row_factory=class_row(_SkippedRow)) as cur:
         return cur.execute(_PAGE, given).fetchall()
 
 

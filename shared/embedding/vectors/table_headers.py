@@ -30,7 +30,7 @@ class Headers:
     def __init__(self, text: str, encoder: Encoder) -> None:
         self._text = text
         self._encoder = encoder
-        self._grids = [grid for grid in pasted_tables.found(text) if grid.header]
+        self._grids = [grid for grid in pasted_tables.find_tables(text) if grid.header]
         self._made: dict[int, Header] = {}
 
     def at(self, place: int) -> Header:

@@ -22,7 +22,7 @@ _NOTE: LiteralString = """
      ORDER BY c.entry_id"""
 
 
-def note(
+def store_truncated(
     conn: Connection[TupleRow],
     model: str,
     tenant: str,

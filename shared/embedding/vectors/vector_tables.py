@@ -102,7 +102,7 @@ def active(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
         return cursor.execute(_ACTIVE).fetchall()
 
 
-def known(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
+def list_models(conn: Connection[TupleRow]) -> list[EmbeddingModel]:
     """Return every model that has a table, oldest first."""
     with conn.cursor(row_factory=class_row(EmbeddingModel)) as cursor:
         return cursor.execute(_KNOWN).fetchall()

@@ -26,8 +26,8 @@ from shared.errors import EmbeddingGenerationError
 __all__ = [
     "Bound",
     "EmbeddingModel",
+    "EntryVectors",
     "How",
-    "Made",
     "Near",
     "active",
     "as_text",
@@ -46,7 +46,7 @@ STORE_BATCH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class EntryVectors:
     """The vectors of one revision of an entry, a chunk each."""
 
     entry_id: UUID
@@ -100,12 +100,12 @@ def store(
     vectors: Vectors,
 ) -> bool:
     """Replace the vectors of an entry; idempotent. False if it has moved on or gone."""
-    made = Made(entry_id, revision, chunks, vectors)
+    made = EntryVectors(entry_id, revision, chunks, vectors)
     return entry_id in store_all(conn, table, tenant, [made])
 
 
 def store_all(
-    conn: Connection[TupleRow], table: str, tenant: str, made: Sequence[Made]
+    conn: Connection[TupleRow], table: str, tenant: str, made: Sequence[EntryVectors]
 ) -> set[UUID]:
     """Replace the vectors of entries, and return whose; of the others, as `store`.
 
@@ -143,7 +143,7 @@ def store_all(
 
 
 def _stay(
-    conn: Connection[TupleRow], table: str, tenant: str, known: Sequence[Made]
+    conn: Connection[TupleRow], table: str, tenant: str, known: Sequence[EntryVectors]
 ) -> None:
     """Have vectors be of a later revision that reads the same."""
     in_order = sorted(known, key=lambda one: one.entry_id)
@@ -159,7 +159,7 @@ def _stay(
     conn.execute(_on(_RAISE, table), asked)
 
 
-def _halves(made: Made, table: str) -> list[bytes]:
+def _halves(made: EntryVectors, table: str) -> list[bytes]:
     """Return each vector as the server takes a halfvec: length, nothing, numbers."""
     if not made.chunks:
         return []

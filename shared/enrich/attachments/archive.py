@@ -41,7 +41,7 @@ _DOCUMENTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ArchiveLimits:
     """How much an archive may hold before it is refused."""
 
     max_unpacked_bytes: int
@@ -83,7 +83,7 @@ def unsafe(reason: str, message: str) -> InvalidRequestError:
 class Archive:
     """A zip file whose members are counted as they are unpacked."""
 
-    def __init__(self, file: BinaryIO, limits: Limits) -> None:
+    def __init__(self, file: BinaryIO, limits: ArchiveLimits) -> None:
         self._file = file
         self._limits = limits
         self._size = file.seek(0, 2)

@@ -156,7 +156,7 @@ class Before:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class FileContents:
     """What is known of a file once it has been looked at."""
 
     media_type: str
@@ -180,7 +180,7 @@ def end(
     state: str,
     *,
     error: LogchordError | None = None,
-    stored: Stored | None = None,
+    stored: FileContents | None = None,
 ) -> bool:
     """Say what became of a file; false where an edit has made it another one."""
     values = {
@@ -208,7 +208,7 @@ def stored_before(
 def read_anew(
     conn: Connection[TupleRow],
     one: Before,
-    stored: Stored | None,
+    stored: FileContents | None,
     error: LogchordError | None = None,
 ) -> None:
     """Keep what is read in a file by now; None: it is not to be kept any more."""
@@ -222,7 +222,9 @@ def read_anew(
     conn.execute(_READ_ANEW, values)
 
 
-def _found_in(stored: Stored | None, error: LogchordError | None) -> dict[str, object]:
+def _found_in(
+    stored: FileContents | None, error: LogchordError | None
+) -> dict[str, object]:
     """Return the columns of what was found in a file, and of what was wrong with it."""
     error = error or (stored.error if stored else None)
     return {
@@ -234,7 +236,7 @@ def _found_in(stored: Stored | None, error: LogchordError | None) -> dict[str, o
     }
 
 
-def note(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
+def record_failure(conn: Connection[TupleRow], one: Due, error: LogchordError) -> None:
     """Keep why a file was not fetched this time."""
     values = {"id": one.id, "tenant": one.tenant, "error": error.as_json()}
     conn.execute(_NOTE, values)
@@ -290,7 +292,7 @@ def add(
     entry_id: UUID,
     filename: str,
     declared_type: str | None,
-    stored: Stored,
+    stored: FileContents,
 ) -> bool:
     """Add what a caller has sent, behind what is there; false if it was there."""
     values = {

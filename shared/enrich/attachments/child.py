@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from shared.enrich.attachments import file_type
-from shared.enrich.attachments.archive import Archive, Limits
+from shared.enrich.attachments.archive import Archive, ArchiveLimits
 from shared.errors import InvalidRequestError
 from shared.text import decoding
 from shared.text.markup import plain_text
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> None:
     file.seek(0)
     outcome: dict[str, Any] = {"failed": "broken"}
     try:
-        read(file, bounds, output)
+        read_file(file, bounds, output)
         outcome = {"end": "whole"}
     except FullError:
         outcome = {"end": "full"}
@@ -106,7 +106,7 @@ def main(arguments: list[str]) -> None:
         _tell_thumbnail(file, bounds, output)
 
 
-def read(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
+def read_file(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
     """Tell what the file is, then what can be read in it."""
     media_type = bounds["media_type"]
     if media_type == file_type.ZIP:
@@ -140,7 +140,7 @@ def _confine(bounds: dict[str, Any]) -> None:
 def _read_archive(file: BinaryIO, bounds: dict[str, Any], output: Output) -> None:
     from shared.enrich.attachments import office_documents
 
-    limits = Limits(
+    limits = ArchiveLimits(
         bounds["max_unpacked_bytes"], bounds["max_members"], bounds["max_ratio"]
     )
     archive = Archive(file, limits)
@@ -150,7 +150,7 @@ def _read_archive(file: BinaryIO, bounds: dict[str, Any], output: Output) -> Non
         output.add("\n".join(archive.names))
         return
     output.tell(media_type=kind)
-    office_documents.read(archive, kind, output.add)
+    office_documents.read_document(archive, kind, output.add)
 
 
 def _read_pdf(file: BinaryIO, output: Output) -> None:

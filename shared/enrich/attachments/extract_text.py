@@ -38,7 +38,7 @@ _DOCUMENT = re.compile(r"application/vnd\.[a-z.-]{1,100}")
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ExtractionBounds:
     """What reading one file may cost, and how much of it is kept."""
 
     seconds: float
@@ -67,7 +67,7 @@ class Extracted:
     thumbnail: bytes | None = None
 
 
-def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
+def extract(file: BinaryIO, media_type: str, bounds: ExtractionBounds) -> Extracted:
     """Return the text of an open file; raises only for an archive that is unsafe.
 
     The file must have a descriptor; where it stands afterwards is nobody's business.
@@ -96,7 +96,7 @@ def extract(file: BinaryIO, media_type: str, bounds: Bounds) -> Extracted:
 
 
 def _told(
-    file: BinaryIO, media_type: str, bounds: Bounds
+    file: BinaryIO, media_type: str, bounds: ExtractionBounds
 ) -> tuple[list[dict[str, Any]], str]:
     """Run the child; return what it wrote, and how it ended."""
     asked = {

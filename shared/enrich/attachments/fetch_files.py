@@ -14,8 +14,8 @@ from psycopg.rows import TupleRow
 
 from shared.adapter_contract.entry import AttachmentRef
 from shared.enrich.attachments import attachment_states, keep_files
-from shared.enrich.attachments.attachment_states import Before, Due, Stored
-from shared.enrich.attachments.extract_text import Bounds
+from shared.enrich.attachments.attachment_states import Before, Due, FileContents
+from shared.enrich.attachments.extract_text import ExtractionBounds
 from shared.enrich.attachments.file_store import FileStore
 from shared.errors import (
     ConfigurationError,
@@ -59,7 +59,7 @@ class Means:
 
     pool: Pool
     store: FileStore
-    bounds: Bounds
+    bounds: ExtractionBounds
     max_bytes: int
     max_per_entry: int
 
@@ -87,7 +87,7 @@ def fetch_all(
         error = _fetch(means, one, fetch)
         if error is not None:
             with connection(means.pool) as conn:
-                attachment_states.note(conn, one, error)
+                attachment_states.record_failure(conn, one, error)
             if not _is_of_one(error):
                 # The next file would fail likewise.
                 return Outcome(error=error, is_everywhere=True)
@@ -112,11 +112,11 @@ def read_all_anew(
 
 def _read_anew(means: Means, one: Before) -> None:
     opened = means.store.open(one.sha256)
-    found: Stored | None = None
+    found: FileContents | None = None
     refused: LogchordError | None = None
     with keep_files.received(_pieces(opened), one.filename, max_bytes=one.bytes) as got:
         try:
-            found = keep_files.read(got, means.bounds)
+            found = keep_files.extract_contents(got, means.bounds)
         except InvalidRequestError as exc:
             refused = exc
     with connection(means.pool) as conn:
@@ -175,7 +175,7 @@ def _keep(means: Means, one: Due, got: keep_files.Received) -> None:
     if _is_login_page(one, got):
         message = "The source sends a login page instead of the file; check `auth`."
         raise IngestionError(message, reason="login_required")
-    found = keep_files.read(got, means.bounds)
+    found = keep_files.extract_contents(got, means.bounds)
     with keep_files.stored(means.pool, means.store, got) as conn:
         attachment_states.end(conn, one, "stored", stored=found)
 

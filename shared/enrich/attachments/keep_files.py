@@ -13,8 +13,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from shared.enrich.attachments import attachment_states, file_type
-from shared.enrich.attachments.attachment_states import Stored
-from shared.enrich.attachments.extract_text import Bounds, extract
+from shared.enrich.attachments.attachment_states import FileContents
+from shared.enrich.attachments.extract_text import ExtractionBounds, extract
 from shared.enrich.attachments.file_store import FileStore
 from shared.errors import IngestionError
 from shared.postgres.pool import Pool, connection
@@ -35,10 +35,10 @@ class Received:
     media_type: str
 
 
-def bounds_of(settings: Settings) -> Bounds:
+def bounds_of(settings: Settings) -> ExtractionBounds:
     """Return what reading one file may cost."""
     section = settings.attachments
-    return Bounds(
+    return ExtractionBounds(
         seconds=section.extract_seconds,
         memory_mb=section.extract_memory_mb,
         max_text_bytes=section.max_text_bytes,
@@ -70,10 +70,10 @@ def received(
         yield Received(file, digest.digest(), size, file_type.sniff(head, filename))
 
 
-def read(got: Received, bounds: Bounds) -> Stored:
+def extract_contents(got: Received, bounds: ExtractionBounds) -> FileContents:
     """Read what is readable in it; raises `unsafe_archive` and nothing else."""
     found = extract(got.file, got.media_type, bounds)
-    return Stored(
+    return FileContents(
         found.media_type,
         got.sha256,
         found.text,

@@ -52,7 +52,7 @@ def media_type(archive: Archive) -> str | None:
     return None
 
 
-def read(archive: Archive, kind: str, add: Add) -> None:
+def read_document(archive: Archive, kind: str, add: Add) -> None:
     """Hand on the text of a document, piece by piece."""
     members = {member.filename: member for member in archive.members}
     if kind == XLSX:

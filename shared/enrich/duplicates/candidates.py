@@ -53,7 +53,7 @@ _MAY_BE_ALIKE: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownShape:
     """A shape that has a row, and the group that it is in."""
 
     id: UUID
@@ -69,18 +69,18 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found(Known):
+class _CandidateRow(KnownShape):
     number: int
 
 
-def read(
+def find_candidates(
     conn: Connection[TupleRow],
     tenant: str,
     shapes: Sequence[Shape],
     *,
     limit: int,
     skip: int = 0,
-) -> list[list[Known]]:
+) -> list[list[KnownShape]]:
     """Return for each shape those that may be alike, the likeliest first."""
     given = {
         "tenant": tenant,
@@ -94,10 +94,10 @@ def read(
         "skip": skip,
         "limit": limit,
     }
-    found: list[list[Known]] = [[] for _ in shapes]
+    found: list[list[KnownShape]] = [[] for _ in shapes]
     # In the wire's own form lists of numbers are read in half the time. A plan made
     # when there were few shapes would read all of them, for as long as it is kept.
-    with conn.cursor(row_factory=class_row(_Found), binary=True) as cur:
+    with conn.cursor(row_factory=class_row(_CandidateRow), binary=True) as cur:
         for row in cur.execute(_MAY_BE_ALIKE, given, prepare=False):
             found[row.number - 1].append(row)
     return found

@@ -11,7 +11,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.enrich.duplicates.series import Place
+from shared.enrich.duplicates.series import SeriesPlace
 
 _STANDING: LiteralString = """
     SELECT l.shape_id, s.digest, s.group_id, l.source, l.pattern, l.at, l.series_id
@@ -39,7 +39,7 @@ _BESIDE_IN_SERIES: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GroupPosition:
     """What is known of an entry that has a place."""
 
     shape_id: UUID | None
@@ -50,16 +50,18 @@ class Standing:
     at: datetime
     series_id: UUID | None
 
-    def place(self, tenant: str, entry_id: UUID) -> Place | None:
+    def place(self, tenant: str, entry_id: UUID) -> SeriesPlace | None:
         """Return where it stands among what machines write, if one wrote it."""
         if self.pattern is None:
             return None
-        return Place(tenant, self.source, self.pattern, self.at, entry_id)
+        return SeriesPlace(tenant, self.source, self.pattern, self.at, entry_id)
 
 
-def read(conn: Connection[TupleRow], tenant: str, entry_id: UUID) -> Standing | None:
+def load_position(
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID
+) -> GroupPosition | None:
     """Return where an entry stands, if it has a place already."""
-    with conn.cursor(row_factory=class_row(Standing)) as cur:
+    with conn.cursor(row_factory=class_row(GroupPosition)) as cur:
         key = {"entry_id": entry_id, "tenant": tenant}
         return cur.execute(_STANDING, key).fetchone()
 

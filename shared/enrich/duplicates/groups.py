@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.enrich.duplicates import candidates, similarity
-from shared.enrich.duplicates.candidates import Known
+from shared.enrich.duplicates.candidates import KnownShape
 from shared.enrich.duplicates.similarity import Shape
 from shared.ids import uuid7
 from shared.log import get_logger
@@ -143,9 +143,11 @@ def leave(conn: Connection[TupleRow], tenant: str, shape_id: UUID) -> list[UUID]
 
 def _alike(
     conn: Connection[TupleRow], tenant: str, shape_id: UUID, shape: Shape
-) -> list[Known]:
+) -> list[KnownShape]:
     for skip in range(0, _MAX_CANDIDATES, _CANDIDATES):
-        (page,) = candidates.read(conn, tenant, [shape], limit=_CANDIDATES, skip=skip)
+        (page,) = candidates.find_candidates(
+            conn, tenant, [shape], limit=_CANDIDATES, skip=skip
+        )
         others = [one for one in page if one.id != shape_id]
         found = [one for one in others if similarity.alike(shape, one.shape)]
         if found or len(page) < _CANDIDATES:
@@ -173,7 +175,7 @@ def _joined(
 
 
 def _link(
-    conn: Connection[TupleRow], tenant: str, shape_id: UUID, alike: Sequence[Known]
+    conn: Connection[TupleRow], tenant: str, shape_id: UUID, alike: Sequence[KnownShape]
 ) -> None:
     """Link a shape to some of those alike, and to one of each group among them."""
     of_groups = {one.group_id: one.id for one in alike}
@@ -219,7 +221,7 @@ def _parts(
 
 def _read(
     conn: Connection[TupleRow], query: LiteralString, given: dict[str, Any]
-) -> list[Known]:
+) -> list[KnownShape]:
     # In the wire's own form lists of numbers are read in half the time.
-    with conn.cursor(row_factory=class_row(Known), binary=True) as cur:
+    with conn.cursor(row_factory=class_row(KnownShape), binary=True) as cur:
         return cur.execute(query, given).fetchall()

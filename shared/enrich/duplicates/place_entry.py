@@ -11,8 +11,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.enrich.duplicates import group_position, groups, series
-from shared.enrich.duplicates.group_position import Standing
-from shared.enrich.duplicates.series import Place
+from shared.enrich.duplicates.group_position import GroupPosition
+from shared.enrich.duplicates.series import SeriesPlace
 from shared.enrich.duplicates.similarity import Shape, pattern_of, shape_of
 from shared.entries import group_membership
 from shared.entries.saving.save import INDEX_STAGE
@@ -74,7 +74,7 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _PlacedEntry:
     revision: int
     source: str
     origin: str
@@ -85,9 +85,9 @@ class _Entry:
 @dataclass(frozen=True, slots=True)
 class _Said:
     shape: Shape | None = None
-    place: Place | None = None
+    place: SeriesPlace | None = None
 
-    def is_said_at(self, former: Standing, was: Place | None) -> bool:
+    def is_said_at(self, former: GroupPosition, was: SeriesPlace | None) -> bool:
         digest = self.shape.digest if self.shape else None
         return digest == former.digest and self.place == was
 
@@ -116,13 +116,13 @@ def place(
     Nothing happens as long as its text is not analysed: that makes it due again.
     """
     key = {"entry_id": entry_id, "tenant": tenant}
-    with conn.cursor(row_factory=class_row(_Entry)) as cur:
+    with conn.cursor(row_factory=class_row(_PlacedEntry)) as cur:
         entry = cur.execute(_LOCK_ENTRY, key).fetchone()
     said = _said(conn, tenant, entry_id, entry) if entry else None
     if entry is None or said is None:
         return Placed()
     group_membership.lock(conn, tenant)
-    former = group_position.read(conn, tenant, entry_id)
+    former = group_position.load_position(conn, tenant, entry_id)
     was = former.place(tenant, entry_id) if former else None
     if former is not None and not entry.deleted and said.is_said_at(former, was):
         # A run that died here may have left others to be shown.
@@ -169,7 +169,7 @@ def show_moved(conn: Connection[TupleRow], tenant: str) -> list[UUID]:
 
 
 def _said(
-    conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _Entry
+    conn: Connection[TupleRow], tenant: str, entry_id: UUID, entry: _PlacedEntry
 ) -> _Said | None:
     """Return what an entry says as it stands now; None if nobody has read it yet.
 
@@ -182,15 +182,15 @@ def _said(
     if row is None:
         return None
     pattern = pattern_of(row[0]) if entry.origin == "machine" else None
-    there = pattern and Place(tenant, entry.source, pattern, entry.at, entry_id)
+    there = pattern and SeriesPlace(tenant, entry.source, pattern, entry.at, entry_id)
     return _Said(shape_of(row[0]), there or None)
 
 
 def _into_series(
     conn: Connection[TupleRow],
-    former: Standing | None,
-    was: Place | None,
-    there: Place | None,
+    former: GroupPosition | None,
+    was: SeriesPlace | None,
+    there: SeriesPlace | None,
     moved: _Moved,
 ) -> UUID | None:
     """Return the series an entry is in by now."""
@@ -229,7 +229,7 @@ def _left(
     conn: Connection[TupleRow],
     tenant: str,
     entry_id: UUID,
-    former: Standing,
+    former: GroupPosition,
     moved: _Moved,
 ) -> tuple[UUID | None, UUID | None]:
     """Return what was shown of the entry; who is left alone there is shown so."""

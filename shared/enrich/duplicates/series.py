@@ -55,7 +55,7 @@ _MOVE_LATER: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SeriesPlace:
     """Where an entry stands among those that say the same."""
 
     tenant: str
@@ -71,7 +71,7 @@ class _Next:
     at: datetime
 
 
-def join(conn: Connection[TupleRow], place: Place) -> tuple[UUID, list[UUID]]:
+def join(conn: Connection[TupleRow], place: SeriesPlace) -> tuple[UUID, list[UUID]]:
     """Return the series for a row that is not there yet, and the entries that moved."""
     before, behind = _next(conn, _BEFORE, place), _next(conn, _BEHIND, place)
     ids = {one.series_id for one in (before, behind) if one is not None}
@@ -84,7 +84,7 @@ def join(conn: Connection[TupleRow], place: Place) -> tuple[UUID, list[UUID]]:
     return larger, [one for (one,) in conn.execute(_MOVE, given).fetchall()]
 
 
-def leave(conn: Connection[TupleRow], place: Place) -> list[UUID]:
+def leave(conn: Connection[TupleRow], place: SeriesPlace) -> list[UUID]:
     """Part the series that a row, gone by now, held together; who moved."""
     before, behind = _next(conn, _BEFORE, place), _next(conn, _BEHIND, place)
     if before is None or behind is None or behind.at - before.at < GAP:
@@ -102,7 +102,7 @@ def leave(conn: Connection[TupleRow], place: Place) -> list[UUID]:
 
 
 def _next(
-    conn: Connection[TupleRow], query: LiteralString, place: Place
+    conn: Connection[TupleRow], query: LiteralString, place: SeriesPlace
 ) -> _Next | None:
     given = {
         "tenant": place.tenant,

@@ -14,7 +14,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
 from shared.enrich.duplicates import candidates, group_position, groups, similarity
-from shared.enrich.duplicates.candidates import Known
+from shared.enrich.duplicates.candidates import KnownShape
 from shared.enrich.duplicates.similarity import Shape, shape_of
 from shared.entries import group_membership
 
@@ -37,7 +37,7 @@ _HAVE_A_PLACE: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _UnlikeEntry:
     id: UUID
     source: str
     at: datetime
@@ -51,7 +51,7 @@ def place(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> set[U
     The others are placed one by one, against each other too.
     """
     named: dict[str, Any] = {"tenant": tenant, "ids": list(ids)}
-    with conn.cursor(row_factory=class_row(_Entry)) as cur:
+    with conn.cursor(row_factory=class_row(_UnlikeEntry)) as cur:
         entries = cur.execute(_LOCK_ENTRIES, named).fetchall()
     # What takes time, before others have to wait.
     new = [(one, shape_of(one.stream or "")) for one in entries if one.is_candidate]
@@ -77,13 +77,15 @@ def place(conn: Connection[TupleRow], tenant: str, ids: Sequence[UUID]) -> set[U
 
 
 def _alone(
-    conn: Connection[TupleRow], tenant: str, new: list[tuple[_Entry, Shape | None]]
-) -> list[tuple[_Entry, Shape | None]]:
+    conn: Connection[TupleRow],
+    tenant: str,
+    new: list[tuple[_UnlikeEntry, Shape | None]],
+) -> list[tuple[_UnlikeEntry, Shape | None]]:
     """Return those surely alike to none, nor to one another."""
     shapes = [shape for _, shape in new if shape is not None]
-    kept = iter(candidates.read(conn, tenant, shapes, limit=_CANDIDATES))
+    kept = iter(candidates.find_candidates(conn, tenant, shapes, limit=_CANDIDATES))
     near: defaultdict[int, list[Shape]] = defaultdict(list)
-    found: list[tuple[_Entry, Shape | None]] = []
+    found: list[tuple[_UnlikeEntry, Shape | None]] = []
     for one, shape in new:
         if shape is None:
             found.append((one, shape))
@@ -98,7 +100,7 @@ def _alone(
 
 
 def _has_its_like(
-    near: Mapping[int, list[Shape]], kept: Sequence[Known], shape: Shape
+    near: Mapping[int, list[Shape]], kept: Sequence[KnownShape], shape: Shape
 ) -> bool:
     beside = {id(one): one for band in shape.bands for one in near.get(band, ())}
     others = chain(beside.values(), (one.shape for one in kept))

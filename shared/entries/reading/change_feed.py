@@ -121,7 +121,7 @@ _SINCE: LiteralString = (
 )
 
 
-class Place(NamedTuple):
+class FeedPosition(NamedTuple):
     """How far somebody has been told; it outlives every process."""
 
     epoch: int = 0
@@ -152,61 +152,69 @@ class Change:
         return self.change if self.visible else "deleted"
 
 
-class Told(NamedTuple):
+class FeedPage(NamedTuple):
     """Some changes, where they end, and whether there may be more behind them."""
 
     changes: list[Change]
-    place: Place
+    place: FeedPosition
     more: bool
 
 
 def since(
-    conn: Connection[TupleRow], scope: Scope, after: Place, *, limit: int
-) -> Told:
+    conn: Connection[TupleRow], scope: Scope, after: FeedPosition, *, limit: int
+) -> FeedPage:
     """Return the changes behind a place, as far as the caller is concerned.
 
     There may be none although more follow: what was looked at concerned others.
     """
     row = conn.execute(_NOW).fetchone()
     epoch, now = row or (0, None)
-    place = after if after.epoch == epoch else Place(epoch)
+    place = after if after.epoch == epoch else FeedPosition(epoch)
     told: list[Change] = []
     if place.at is not None and now is not None:
         until = _until(conn, scope, place)
         told = _unveiled(conn, scope, place, until or now, limit)
         if len(told) >= limit:
-            return Told(told, place._replace(at=told[-1].changed_at), more=True)
+            return FeedPage(told, place._replace(at=told[-1].changed_at), more=True)
         if until is not None:
-            return Told(told, place._replace(at=until), more=True)
+            return FeedPage(told, place._replace(at=until), more=True)
     place = place._replace(at=now)
     for one in (found := _looked_at(conn, scope, place)):
         if len(told) >= limit:
-            return Told(told, place, more=True)
+            return FeedPage(told, place, more=True)
         place = place._replace(xid=one.xid, entry_id=one.entry_id)
         if one.visible or one.was_visible:
             told.append(one)
-    return Told(told, place, more=len(found) == _LOOKED_AT)
+    return FeedPage(told, place, more=len(found) == _LOOKED_AT)
 
 
-def _until(conn: Connection[TupleRow], scope: Scope, place: Place) -> datetime | None:
+def _until(
+    conn: Connection[TupleRow], scope: Scope, place: FeedPosition
+) -> datetime | None:
     values = {"tenant": scope.tenant, "at": place.at, "looked_at": _LOOKED_AT}
     row = conn.execute(_UNTIL, values).fetchone()
     return row[0] if row else None
 
 
 def _unveiled(
-    conn: Connection[TupleRow], scope: Scope, place: Place, until: datetime, limit: int
+    conn: Connection[TupleRow],
+    scope: Scope,
+    place: FeedPosition,
+    until: datetime,
+    limit: int,
 ) -> list[Change]:
     values = {**scope.params, **_params(place), "until": until, "limit": limit}
     with conn.cursor(row_factory=class_row(Change)) as cur:
         return cur.execute(_UNVEILED, values).fetchall()
 
 
-def _looked_at(conn: Connection[TupleRow], scope: Scope, place: Place) -> list[Change]:
+def _looked_at(
+    conn: Connection[TupleRow], scope: Scope, place: FeedPosition
+) -> list[Change]:
     values = {**scope.params, **_params(place), "looked_at": _LOOKED_AT}
     with conn.cursor(row_factory=class_row(Change)) as cur:
         return cur.execute(_SINCE, values).fetchall()
 
 
-def _params(place: Place) -> dict[str, Any]:
+def _params(place: FeedPosition) -> dict[str, Any]:
     return {"xid": place.xid, "id": place.entry_id, "at": place.at}

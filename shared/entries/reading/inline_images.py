@@ -20,7 +20,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ImageReference:
     host: str
     # Without what makes one picture small or another fresh.
     path: str
@@ -30,7 +30,9 @@ class _Place:
         return [part for part in self.path.split("/") if part not in {"", ".", ".."}]
 
 
-def shown(text: str, text_format: str, attached: Sequence[Attached]) -> list[Shown]:
+def find_inline_images(
+    text: str, text_format: str, attached: Sequence[Attached]
+) -> list[Shown]:
     """Return the pictures of a text that are attached to it, in its order."""
     if not attached:
         return []
@@ -58,7 +60,7 @@ def _named(address: str, attached: Sequence[Attached]) -> Attached | None:
     return named[0] if len(named) == 1 else None
 
 
-def _has_address(file: Attached, place: _Place) -> bool:
+def _has_address(file: Attached, place: _ImageReference) -> bool:
     own = _place(file.url or "")
     if own is None or not own.parts:
         return False
@@ -67,7 +69,7 @@ def _has_address(file: Attached, place: _Place) -> bool:
     return len(place.parts) > 1 and own.parts[-len(place.parts) :] == place.parts
 
 
-def _has_id(file: Attached, place: _Place) -> bool:
+def _has_id(file: Attached, place: _ImageReference) -> bool:
     """Tell whether the source calls it so; ELOG's `/` behind the seconds is `_`."""
     if place.host:
         return False
@@ -75,11 +77,11 @@ def _has_id(file: Attached, place: _Place) -> bool:
     return own in {place.parts[-1], "_".join(place.parts[-2:])}
 
 
-def _place(address: str) -> _Place | None:
+def _place(address: str) -> _ImageReference | None:
     try:
         split = urlsplit(address)
     except ValueError:
         return None
     if split.scheme not in {"", "http", "https"}:
         return None
-    return _Place(split.netloc.lower(), unquote(split.path))
+    return _ImageReference(split.netloc.lower(), unquote(split.path))

@@ -154,7 +154,7 @@ _CONTENTS: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryView:
     """One entry as its readers see it, newest revision."""
 
     entry_id: UUID
@@ -262,20 +262,22 @@ class ListingFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListingPosition:
     """Where a page of a listing ended."""
 
     time: datetime | None = field(default=None)
     entry_id: UUID | None = field(default=None)
 
 
-def current(conn: Connection[TupleRow], scope: Scope, entry_id: UUID) -> Entry | None:
+def current(
+    conn: Connection[TupleRow], scope: Scope, entry_id: UUID
+) -> EntryView | None:
     """Return the newest revision, tombstones too; None when absent or not theirs."""
-    with conn.cursor(row_factory=class_row(Entry)) as cur:
+    with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_ONE, {"entry_id": entry_id, **scope.params}).fetchone()
 
 
-def present(entry: Entry | None) -> Entry:
+def present(entry: EntryView | None) -> EntryView:
     """Return what was read, or raise why there is nothing to be shown or changed."""
     if entry is None:
         raise NotFoundError
@@ -284,12 +286,12 @@ def present(entry: Entry | None) -> Entry:
     return entry
 
 
-def named(
+def get_by_external_id(
     conn: Connection[TupleRow], scope: Scope, source: str, external_id: str
-) -> Entry | None:
+) -> EntryView | None:
     """Return the same by the name that survives a rebuild from the source."""
     values = {"source": source, "external_id": external_id, **scope.params}
-    with conn.cursor(row_factory=class_row(Entry)) as cur:
+    with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_NAMED, values).fetchone()
 
 
@@ -299,20 +301,20 @@ def some(
     ids: Sequence[UUID],
     *,
     whole: bool = False,
-) -> dict[UUID, Entry]:
+) -> dict[UUID, EntryView]:
     """Return those of these that are the caller's, their texts cut unless `whole`."""
     values = {"ids": list(ids), **scope.params}
     statement = _SOME_WHOLE if whole else _SOME
-    with conn.cursor(row_factory=class_row(Entry)) as cur:
+    with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return {row.entry_id: row for row in cur.execute(statement, values)}
 
 
 def of_thread(
     conn: Connection[TupleRow], scope: Scope, thread_id: UUID, *, limit: int
-) -> list[Entry]:
+) -> list[EntryView]:
     """Return the members of a thread, oldest first, their texts cut."""
     values = {"thread_id": thread_id, "limit": limit, **scope.params}
-    with conn.cursor(row_factory=class_row(Entry)) as cur:
+    with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_OF_THREAD, values).fetchall()
 
 
@@ -322,10 +324,10 @@ def listing(
     wanted: ListingFilter,
     *,
     limit: int,
-    after: Place | None = None,
-) -> list[Entry]:
+    after: ListingPosition | None = None,
+) -> list[EntryView]:
     """Return one page of entries in a total order, their texts cut."""
-    place = after or Place()
+    place = after or ListingPosition()
     values = {
         **scope.params,
         **wanted.params,
@@ -333,7 +335,7 @@ def listing(
         "after_time": place.time,
         "after_id": place.entry_id,
     }
-    with conn.cursor(row_factory=class_row(Entry)) as cur:
+    with conn.cursor(row_factory=class_row(EntryView)) as cur:
         return cur.execute(_LISTINGS[wanted.sort], values).fetchall()
 
 

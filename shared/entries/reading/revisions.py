@@ -12,7 +12,7 @@ from uuid import UUID
 from psycopg import Connection
 from psycopg.rows import TupleRow, class_row
 
-from shared.entries.reading.read_entries import Entry
+from shared.entries.reading.read_entries import EntryView
 
 # Two long texts that have nothing in common take a time that grows with the square.
 _MAX_DIFF_LINES = 2000
@@ -80,7 +80,7 @@ def until(
         return cur.execute(_ALL, values).fetchall()
 
 
-def as_it_was(entry: Entry, revision: Revision) -> Entry:
+def as_it_was(entry: EntryView, revision: Revision) -> EntryView:
     """Return the entry with the content of one of its revisions."""
     fields = revision.fields
     changes: dict[str, Any] = {name: fields[name] for name in _PLAIN if name in fields}

@@ -44,7 +44,7 @@ _LOCKED: LiteralString = """
        FOR NO KEY UPDATE"""
 
 
-class Stored(NamedTuple):
+class EntryFingerprint(NamedTuple):
     """What decides whether a draft is news."""
 
     id: UUID
@@ -104,7 +104,7 @@ class News:
         whole = draft.at(entry_time)
         return cls(whole.identity, whole, *whole.hashed())
 
-    def step(self, row: Stored) -> Step:
+    def step(self, row: EntryFingerprint) -> Step:
         """Return how much is changed by it; an older delivery changes nothing."""
         if row.deleted and row.delete_reason in FINAL:
             return Step.NOTHING
@@ -116,7 +116,7 @@ class News:
             return Step.ASIDE
         return Step.FACTS if row.missing or self._has_new_facts(row) else Step.NOTHING
 
-    def _has_new_facts(self, row: Stored) -> bool:
+    def _has_new_facts(self, row: EntryFingerprint) -> bool:
         draft = self.draft
         return (
             draft.stamp not in {None, row.stamp}
@@ -128,27 +128,27 @@ class News:
 
 def find(
     conn: Connection[TupleRow], tenant: str, identities: Iterable[Identity]
-) -> dict[Identity, Stored]:
+) -> dict[Identity, EntryFingerprint]:
     """Return what is stored of these, tombstones too."""
     # The driver needs five times as long for an array of texts.
     values = {"tenant": tenant, "identities": json.dumps(list(identities))}
     # As they are in the wire's own form: five hundred rows are read in half the time.
     with conn.cursor(binary=True) as cur:
         rows = cur.execute(_KNOWN, values).fetchall()
-    return {(row[1], row[2]): Stored._make(row) for row in rows}
+    return {(row[1], row[2]): EntryFingerprint._make(row) for row in rows}
 
 
 def lock(
     conn: Connection[TupleRow], tenant: str, ids: Iterable[UUID]
-) -> dict[Identity, Stored]:
+) -> dict[Identity, EntryFingerprint]:
     """Keep these as they are until the transaction ends, and return how they are."""
     values = {"tenant": tenant, "ids": sorted(ids)}
     with conn.cursor(binary=True) as cur:
         rows = cur.execute(_LOCKED, values).fetchall()
-    return {(row[1], row[2]): Stored._make(row) for row in rows}
+    return {(row[1], row[2]): EntryFingerprint._make(row) for row in rows}
 
 
-def is_newer(draft: EntryDraft, row: Stored) -> bool:
+def is_newer(draft: EntryDraft, row: EntryFingerprint) -> bool:
     """Tell whether the source itself says that a draft is newer than what is here."""
     ours, theirs = _number(row.version), _number(draft.version)
     if ours is not None and theirs is not None:
@@ -158,7 +158,7 @@ def is_newer(draft: EntryDraft, row: Stored) -> bool:
     return draft.modified_at > row.modified_at
 
 
-def _is_older(draft: EntryDraft, row: Stored) -> bool:
+def _is_older(draft: EntryDraft, row: EntryFingerprint) -> bool:
     """Tell by the source's own count, else by its clock; else the later fetch wins."""
     ours, theirs = _number(row.version), _number(draft.version)
     if ours is not None and theirs is not None:

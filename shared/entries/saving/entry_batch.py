@@ -25,10 +25,10 @@ from shared.entries.saving import (
 )
 from shared.entries.saving.change_detection import (
     SUPERSEDED,
+    EntryFingerprint,
     Identity,
     News,
     Step,
-    Stored,
 )
 from shared.entries.saving.entry_rows import Revised
 from shared.ids import uuid7
@@ -53,7 +53,7 @@ class Saved:
 
 
 class _Edit(NamedTuple):
-    row: Stored
+    row: EntryFingerprint
     step: Step
     news: News
 
@@ -64,7 +64,7 @@ class _Edit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Page:
+class EntryBatch:
     """Drafts of different identities, saved in one transaction."""
 
     conn: Connection[TupleRow]
@@ -74,7 +74,7 @@ class Page:
     work_class: int
     fetch_attachments: bool
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
-    known: dict[Identity, Stored] = field(default_factory=dict)
+    known: dict[Identity, EntryFingerprint] = field(default_factory=dict)
     made: dict[UUID, News] = field(default_factory=dict)
     edits: list[_Edit] = field(default_factory=list)
     revised: list[Revised] = field(default_factory=list)
@@ -171,7 +171,7 @@ class Page:
             self.tenant,
             [(edit.row.id, edit.step, edit.news) for edit in self.edits if edit.told],
         )
-        entry_rows.note(
+        entry_rows.update_source_fields(
             self.conn,
             self.tenant,
             [(edit.row.id, edit.news) for edit in self.edits if not edit.told],
@@ -297,5 +297,5 @@ class Page:
         return Saved(row.id, *identity, number, "updated")
 
 
-def _unchanged(row: Stored) -> Saved:
+def _unchanged(row: EntryFingerprint) -> Saved:
     return Saved(row.id, row.source, row.external_id, row.revision, "unchanged")

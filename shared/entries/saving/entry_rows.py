@@ -146,7 +146,7 @@ def update(
     conn.execute(_UPDATE, {"tenant": tenant, "rows": json.dumps(rows)})
 
 
-def note(
+def update_source_fields(
     conn: Connection[TupleRow], tenant: str, seen: Sequence[tuple[UUID, News]]
 ) -> None:
     """Write what only the source's own account has changed: no work, no revision."""

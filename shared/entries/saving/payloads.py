@@ -41,7 +41,7 @@ _WITH_FILE: LiteralString = (
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPayload:
     """The payload of an entry's current revision, still packed."""
 
     entry_id: UUID
@@ -103,10 +103,10 @@ def current(
     *,
     limit: int,
     after: UUID | None = None,
-) -> list[Kept]:
+) -> list[StoredPayload]:
     """Return a source's payloads by key range, for a parser that has changed."""
     values = {"tenant": tenant, "source": source, "after": after, "limit": limit}
-    with conn.cursor(row_factory=class_row(Kept)) as cur:
+    with conn.cursor(row_factory=class_row(StoredPayload)) as cur:
         return cur.execute(_KEPT, values).fetchall()
 
 
@@ -117,6 +117,6 @@ def beside(
     # What Postgres would refuse to look for was never stored.
     asked = [one for one in external_ids if one.isprintable()]
     values = {"tenant": tenant, "source": source, "external_ids": asked}
-    with conn.cursor(row_factory=class_row(Kept)) as cur:
+    with conn.cursor(row_factory=class_row(StoredPayload)) as cur:
         found = cur.execute(_WITH_FILE, values).fetchall()
     return {one.external_id: one.raw() for one in found}

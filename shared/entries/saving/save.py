@@ -12,7 +12,13 @@ from psycopg.rows import TupleRow
 from shared.entries import entry_links, reply_updates, tombstones
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.change_detection import Identity
-from shared.entries.saving.entry_batch import INDEX_STAGE, NO_ENTRY, Page, Saved, Status
+from shared.entries.saving.entry_batch import (
+    INDEX_STAGE,
+    NO_ENTRY,
+    EntryBatch,
+    Saved,
+    Status,
+)
 from shared.work import due_work as due
 
 __all__ = [
@@ -50,7 +56,7 @@ def save_page(
         for place, draft in waiting:
             (later if draft.identity in seen else turn).append((place, draft))
             seen.add(draft.identity)
-        page = Page(conn, tenant, stages, editor, work_class, fetch_attachments)
+        page = EntryBatch(conn, tenant, stages, editor, work_class, fetch_attachments)
         results = page.save([draft for _, draft in turn])
         for (place, _), result in zip(turn, results, strict=True):
             saved[place] = result

@@ -21,7 +21,7 @@ from shared.search.absence import coverage, near_misses, pending_entries
 from shared.search.absence.coverage import Coverage, Unknown
 from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import FACETS, Outcome
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.search.retrieval.engines.remaining_time import Remaining
@@ -52,11 +52,11 @@ class Absence:
 PRESENT = Absence()
 
 
-def read(
+def explain_empty_page(
     pool: Callable[[], Pool],
     plan: Plan,
     conclusion: Conclusion,
-    question: Question,
+    question: CompiledQuery,
     timeout_ms: int,
 ) -> Absence:
     """Return what an empty page says; what cannot be read is left out, and said."""
@@ -64,17 +64,19 @@ def read(
     covered, near = None, NearMisses()
     try:
         with _part("coverage"):
-            covered = coverage.read(pool, plan, conclusion.branches, left)
+            covered = coverage.measure_coverage(pool, plan, conclusion.branches, left)
         if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
             with (
                 _part("near_misses"),
                 request_deadline.hurried(left.ms / 1000),
                 connection(pool()) as conn,
             ):
-                near = near_misses.read(conn, plan, conclusion, question, left)
+                near = near_misses.find_near_misses(
+                    conn, plan, conclusion, question, left
+                )
     except DatabaseConnectionError as exc:
         log.warning("absence_not_read", code=exc.error_code)
-    return told(plan, conclusion, covered, near)
+    return build_absence(plan, conclusion, covered, near)
 
 
 @contextmanager
@@ -86,7 +88,7 @@ def _part(name: str) -> Iterator[None]:
         log.warning("absence_not_read", part=name, code=exc.error_code)
 
 
-def told(
+def build_absence(
     plan: Plan, conclusion: Conclusion, covered: Coverage | None, near: NearMisses
 ) -> Absence:
     """Return it in the words of the contract."""

@@ -26,7 +26,7 @@ _MOST_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Counted(Generic[T]):
+class AgedCount(Generic[T]):
     """What was counted, and how many seconds ago."""
 
     found: T
@@ -34,7 +34,7 @@ class Counted(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known(Generic[T]):
+class _LastCount(Generic[T]):
     """The last count of one thing; what is late is not waited for again."""
 
     is_late: bool
@@ -42,11 +42,11 @@ class _Known(Generic[T]):
     found: T | None = None
     at: float = 0.0
 
-    def told(self, now: float) -> Counted[T] | None:
+    def told(self, now: float) -> AgedCount[T] | None:
         age = now - self.at
         if self.found is None or age > MOST_SECONDS_OLD:
             return None
-        return Counted(self.found, age)
+        return AgedCount(self.found, age)
 
 
 def not_counted(error: LogchordError) -> None:
@@ -74,7 +74,7 @@ class Overtime(Generic[T]):
         self._weigh = weigh
         self._clock = clock
         self._beside = beside
-        self._known: dict[Hashable, _Known[T]] = {}
+        self._known: dict[Hashable, _LastCount[T]] = {}
         self._lock = threading.Lock()
         self._is_busy = False
 
@@ -84,7 +84,7 @@ class Overtime(Generic[T]):
         count: Callable[[float], T],
         in_time: float,
         left: float = math.inf,
-    ) -> Counted[T] | None:
+    ) -> AgedCount[T] | None:
         """Return what is counted in time, or was before; None: it is late.
 
         `count` is given the seconds that it may take, and raises if they are over.
@@ -103,11 +103,11 @@ class Overtime(Generic[T]):
                 if left >= in_time:
                     self._call_late(key, now)
             else:
-                return Counted(found)
+                return AgedCount(found)
         self._go_on(key, count, in_time)
         return known.told(now) if known is not None else None
 
-    def _is_of_few(self, known: _Known[T]) -> bool:
+    def _is_of_few(self, known: _LastCount[T]) -> bool:
         """Tell whether what was late then was the machine, and not what is counted."""
         return known.found is not None and self._weigh(known.found) <= MANY_ROWS
 
@@ -124,7 +124,7 @@ class Overtime(Generic[T]):
         took = ended - began
         is_late = took > in_time
         if is_late or self._weigh(found) > MANY_ROWS:
-            self._keep(key, _Known(is_late, ended + took * FACTOR, found, ended))
+            self._keep(key, _LastCount(is_late, ended + took * FACTOR, found, ended))
         else:
             self._forget(key)
         return found
@@ -156,10 +156,10 @@ class Overtime(Generic[T]):
     def _call_late(self, key: Hashable, until: float) -> None:
         with self._lock:
             last = self._known.get(key)
-        known = last or _Known(is_late=True, until=until)
+        known = last or _LastCount(is_late=True, until=until)
         self._keep(key, replace(known, is_late=True, until=until))
 
-    def _keep(self, key: Hashable, known: _Known[T]) -> None:
+    def _keep(self, key: Hashable, known: _LastCount[T]) -> None:
         with self._lock:
             if len(self._known) >= _MOST_KEPT:
                 self._known.clear()

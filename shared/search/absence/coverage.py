@@ -21,7 +21,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.postgres import request_deadline
 from shared.postgres.pool import at_once
 from shared.search.absence import pending_entries
-from shared.search.absence.background_count import Counted, Overtime, not_counted
+from shared.search.absence.background_count import AgedCount, Overtime, not_counted
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import candidate_rows
@@ -65,7 +65,7 @@ _STANDINGS: LiteralString = (
                       AND (c.next_run_at IS NOT NULL
                            OR c.leased_until > statement_timestamp())) AS is_loading,
            CASE WHEN row_number() OVER (ORDER BY s.source) <= %(shown)s THEN ("""
-    + newest_entry.of("s.source")
+    + newest_entry.newest_entry_sql("s.source")
     + """) END AS newest,
            statement_timestamp() AS now
       FROM source_state s
@@ -81,7 +81,7 @@ _counts: Overtime[Counts] = Overtime(lambda counts: sum(counts.values()))
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SourceCompleteness:
     """How far back and forth a source is complete."""
 
     source: str
@@ -109,8 +109,8 @@ class Coverage:
     """What a search looked through."""
 
     # None: they could not be counted in time.
-    counted: Counted[Counts] | None
-    standings: tuple[Standing, ...]
+    counted: AgedCount[Counts] | None
+    standings: tuple[SourceCompleteness, ...]
     unknown: tuple[Unknown, ...]
     # Of what could match, so many wait for a stage; None: not counted in time.
     waiting: int | None = 0
@@ -160,7 +160,7 @@ class Coverage:
         return [known[name] for name in sorted(known)][:MOST_SOURCES]
 
 
-def read(
+def measure_coverage(
     pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], left: Remaining
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
@@ -171,18 +171,20 @@ def read(
         "shown": MOST_SOURCES,
         "looked_through": LOOKED_THROUGH,
     }
-    asked: Cursor[Standing] | None = None
+    asked: Cursor[SourceCompleteness] | None = None
     late: int | None = None
     try:
         with request_deadline.hurried(left.ms / 1000), at_once(pool()) as conn:
             # What else there is to say needs time as well.
             half = left.ms // 2
             left.bound(conn, half)
-            asked = conn.cursor(row_factory=class_row(Standing))
+            asked = conn.cursor(row_factory=class_row(SourceCompleteness))
             asked.execute(_STANDINGS, values, prepare=True)
             # The other half: the first has not run yet.
             left.bound(conn, min(COUNT_MS, left.ms - half))
-            waits = pending_entries.asked(conn, plan, pending_entries.stages(branches))
+            waits = pending_entries.send_pending_count(
+                conn, plan, pending_entries.stages(branches)
+            )
         late = pending_entries.counted(waits)
     except DatabaseQueryError as exc:
         if asked is None or asked.pgresult is None:
@@ -198,7 +200,7 @@ def read(
 
 
 def unknown(
-    standing: Standing, since: datetime | None, until: datetime | None
+    standing: SourceCompleteness, since: datetime | None, until: datetime | None
 ) -> Iterator[Unknown]:
     """Yield what a source has not told of an interval yet; of no end, up to now."""
     name, now = standing.source, standing.now
@@ -241,7 +243,7 @@ def _meet(
 
 def _count(
     pool: Callable[[], Pool], plan: Plan, values: dict[str, Any], left: Remaining
-) -> Counted[Counts] | None:
+) -> AgedCount[Counts] | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
     is_plain = not narrows(values)
@@ -264,7 +266,7 @@ def _count(
         return None
 
 
-def _standing(one: Standing) -> dict[str, Any]:
+def _standing(one: SourceCompleteness) -> dict[str, Any]:
     lag = None if one.newest is None else (one.now - one.newest).total_seconds()
     return {
         "source": one.source,

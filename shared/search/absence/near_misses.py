@@ -14,11 +14,11 @@ from shared.embedding.vectors import vectors
 from shared.entries import identity
 from shared.entries.reading.filter_sql import ANYTHING
 from shared.search.absence import failed_filter
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.conclude import Conclusion
-from shared.search.results.hydrate import Row, hydrate
+from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.search.retrieval.modules.pg_fts import with_words
@@ -56,7 +56,7 @@ class Missed(NamedTuple):
 class NearMisses:
     """What came near, as far as the caller may see it."""
 
-    missed: tuple[tuple[Missed, Row], ...] = ()
+    missed: tuple[tuple[Missed, HitRow], ...] = ()
     # How many answer the question and are kept out by filters alone; None: no filters.
     outside: int | None = None
     # An interval that takes in the nearest of these: from, and before.
@@ -89,11 +89,11 @@ def may_be(plan: Plan, conclusion: Conclusion) -> bool:
     return bool(conclusion.order.missed) or compares(plan, conclusion)
 
 
-def read(
+def find_near_misses(
     conn: Connection[TupleRow],
     plan: Plan,
     conclusion: Conclusion,
-    question: Question,
+    question: CompiledQuery,
     left: Remaining,
 ) -> NearMisses:
     """Return the nearest: cut by the score, else by filters, else by its meaning."""
@@ -125,7 +125,7 @@ def _cut(item: Ranked, plan: Plan) -> Missed:
 
 
 def _outside(
-    conn: Connection[TupleRow], plan: Plan, question: Question, left: Remaining
+    conn: Connection[TupleRow], plan: Plan, question: CompiledQuery, left: Remaining
 ) -> list[tuple[UUID, datetime]]:
     values = {
         **plan.scope.params,
@@ -174,7 +174,7 @@ def _by_meaning(
     conn: Connection[TupleRow],
     plan: Plan,
     conclusion: Conclusion,
-    question: Question,
+    question: CompiledQuery,
     left: Remaining,
 ) -> list[Missed]:
     asked = next((b for b in conclusion.branches if b.model and b.vector), None)
@@ -203,7 +203,9 @@ def _by_meaning(
         "stemmed": sorted(STEMMED_LANGUAGES),
     }
     left.bound(conn)
-    kept = candidate_rows.of(conn, params, [one.entry_id for one in far])
+    kept = candidate_rows.load_candidate_rows(
+        conn, params, [one.entry_id for one in far]
+    )
     return [
         Missed(str(one.entry_id), "below_similarity", one.cosine, asked.floor)
         for one in far

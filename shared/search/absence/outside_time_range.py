@@ -50,7 +50,7 @@ _COUNT: LiteralString = (
 )
 
 
-def read(
+def count_outside_time_range(
     pool: Callable[[], Pool], plan: Plan, facility: Facility, left_ms: int
 ) -> dict[str, Any] | None:
     """Return how many match at other times; None: no time was read, or nobody can say.

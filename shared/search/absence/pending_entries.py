@@ -63,7 +63,7 @@ def stages(branches: Sequence[Outcome]) -> list[str]:
     return sorted(found)
 
 
-def asked(
+def send_pending_count(
     conn: Connection[Any], plan: Plan, waits_for: Sequence[str]
 ) -> Cursor[TupleRow] | None:
     """Ask how many entries wait, as far as the caller may see them; None: for nothing.

@@ -17,7 +17,7 @@ from shared.errors import LogchordError
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.compiled import tsquery
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import (
     All,
     AnyOf,
@@ -68,7 +68,7 @@ _MATCHED: LiteralString = """
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class BranchReason:
     """Why a branch did not bring an entry; without a gate it did."""
 
     branch: str
@@ -88,13 +88,15 @@ class Asking:
     seconds: float
 
 
-def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> Kept:
+def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchReason:
     """Return what one branch of the plan makes of the entry, whatever stood in."""
     own = [one for one in outcomes if name in {one.name, one.fallback_for}]
     carried_out = [one for one in own if one.status in {"ok", "empty"}]
     if not carried_out:
         why = next((one.error_code or one.reason for one in own), "not heard of")
-        return Kept(name, f"branch_failed:{name}", f"{name} did not search: {why}.")
+        return BranchReason(
+            name, f"branch_failed:{name}", f"{name} did not search: {why}."
+        )
     used = carried_out[-1]
     try:
         if used.unit == COSINE:
@@ -104,10 +106,10 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> Kept:
         return _by_words(asking, used)
     except LogchordError as exc:
         said = f"{used.name} cannot be asked again: {exc.message}"
-        return Kept(used.name, f"branch_failed:{used.name}", said)
+        return BranchReason(used.name, f"branch_failed:{used.name}", said)
 
 
-def _by_words(asking: Asking, used: Outcome) -> Kept:
+def _by_words(asking: Asking, used: Outcome) -> BranchReason:
     plan, tools, name = asking.plan, asking.tools, used.name
     key = {"entry_id": asking.entry_id, "tenant": plan.scope.tenant}
     with connection(tools.pool) as conn:
@@ -115,7 +117,7 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
         waits = name == "os_bm25" and bool(_one(conn, _WAITS_FOR_INDEX, key))
     by_words = name != LISTING_MODULE or plan.asks_for_words
     if by_words and (language is None or waits):
-        return Kept(name, "not_indexed", "Its words are not in the index yet.")
+        return BranchReason(name, "not_indexed", "Its words are not in the index yet.")
     alone = replace(plan, filters=replace(plan.filters, ids=(str(asking.entry_id),)))
     execute = module(name).execute
     found = execute(Ask.lasting(alone, asking.seconds), tools)
@@ -123,10 +125,10 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
     allowed = {note.code for note in used.diagnostics} & _WIDER
     if not found.hits and language is None:
         # A listing that keeps to what is not negated cannot tell it apart.
-        return Kept(name, "not_indexed", "Its words are not read yet.")
+        return BranchReason(name, "not_indexed", "Its words are not read yet.")
     if not found.hits or not wider <= allowed:
         ask = Ask.lasting(plan, asking.seconds)
-        asked = branch_query.read(ask, tools, name).question
+        asked = branch_query.build_branch_query(ask, tools, name).question
         with connection(tools.pool) as conn:
             return _no_match(conn, name, key, asked, str(language))
     score = found.hits[0].score
@@ -135,44 +137,50 @@ def _by_words(asking: Asking, used: Outcome) -> Kept:
     return _placed(asking, name, every, score)
 
 
-def _by_another(asking: Asking, name: str) -> Kept:
+def _by_another(asking: Asking, name: str) -> BranchReason:
     """Return what a module of another package makes of it: it says no reason."""
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
     found = plugin_module.execute(module(name), ask, asking.tools)
     if found.skipped:
         said = f"{name} cannot be asked again: {found.skipped}."
-        return Kept(name, f"branch_failed:{name}", said)
+        return BranchReason(name, f"branch_failed:{name}", said)
     hits = found.hits
     scores = (one.score for one in hits if one.entry_id == str(asking.entry_id))
     score = next(scores, None)
     if score is None:
-        return Kept(name, "no_match", f"{name} does not name it.")
+        return BranchReason(name, "no_match", f"{name} does not name it.")
     return _placed(asking, name, hits, score)
 
 
-def _by_meaning(asking: Asking, used: Outcome) -> Kept:
+def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
     plan, tools, name = asking.plan, asking.tools, used.name
     if not used.vector or used.floor is None:
-        return Kept(name, f"branch_failed:{name}", "Its vector was not kept.")
+        return BranchReason(name, f"branch_failed:{name}", "Its vector was not kept.")
     vector = unpacked(used.vector)
-    asked = branch_query.read(Ask.lasting(plan, asking.seconds), tools, name)
+    asked = branch_query.build_branch_query(
+        Ask.lasting(plan, asking.seconds), tools, name
+    )
     with connection(tools.pool) as conn:
         bound = candidate_rows.within(conn, time.monotonic() + asking.seconds)
         bound(1.0)
         model = vectors.registered(conn, used.model or "")
         if model is None:
             said = f"The model {used.model} is not kept any more."
-            return Kept(name, f"branch_failed:{name}", said)
+            return BranchReason(name, f"branch_failed:{name}", said)
         table, scope = model.table_name, plan.scope
         ids = [asking.entry_id]
         cosine = vectors.cosines(conn, table, scope.tenant, vector, ids).get(ids[0])
         if cosine is None:
-            return Kept(name, "not_embedded", "It has no vector of this model yet.")
-        if asking.entry_id not in candidate_rows.of(conn, asked.params, ids):
-            return Kept(name, "no_match", "It has what the question excludes.")
+            return BranchReason(
+                name, "not_embedded", "It has no vector of this model yet."
+            )
+        if asking.entry_id not in candidate_rows.load_candidate_rows(
+            conn, asked.params, ids
+        ):
+            return BranchReason(name, "no_match", "It has what the question excludes.")
         if cosine < used.floor:
             said = f"Its cosine is {cosine:.3f}; {used.floor:.3f} is needed."
-            return Kept(name, "below_similarity", said, cosine, used.floor)
+            return BranchReason(name, "below_similarity", said, cosine, used.floor)
         filters = plan.filters.params
         # The way that the search went, or it would be told what that did not find.
         how = vectors.How(chosen_for=plan.window, bound=bound)
@@ -186,7 +194,9 @@ def _by_meaning(asking: Asking, used: Outcome) -> Kept:
             floor=used.floor,
             how=how,
         )
-        known = candidate_rows.of(conn, asked.params, [one.entry_id for one in near])
+        known = candidate_rows.load_candidate_rows(
+            conn, asked.params, [one.entry_id for one in near]
+        )
     hits = tuple(
         known[one.entry_id].candidate(scope.tenant, one.cosine, one.chunk)
         for one in near
@@ -195,7 +205,9 @@ def _by_meaning(asking: Asking, used: Outcome) -> Kept:
     return _placed(asking, name, hits, cosine)
 
 
-def _placed(asking: Asking, name: str, hits: Sequence[Candidate], score: float) -> Kept:
+def _placed(
+    asking: Asking, name: str, hits: Sequence[Candidate], score: float
+) -> BranchReason:
     """Return its place among all that the branch finds; within the window, no gate."""
     order = sorted(hits, key=lambda hit: (-hit.score, hit.kind, hit.chunk_id))
     entry_id, window = str(asking.entry_id), asking.plan.window
@@ -203,7 +215,7 @@ def _placed(asking: Asking, name: str, hits: Sequence[Candidate], score: float) 
     place = next(places, None)
     if place is not None and place <= window:
         said = f"{name} found it, at place {place}."
-        return Kept(name, None, said, float(place))
+        return BranchReason(name, None, said, float(place))
     least = order[window - 1].score if len(order) >= window else 0.0
     at = f"place {place}" if place else f"beyond place {len(order)}"
     said = (
@@ -211,16 +223,16 @@ def _placed(asking: Asking, name: str, hits: Sequence[Candidate], score: float) 
         f" {least:.4g} is needed."
     )
     value = float(place) if place else None
-    return Kept(name, "outside_candidates", said, value, float(window))
+    return BranchReason(name, "outside_candidates", said, value, float(window))
 
 
 def _no_match(
     conn: Connection[TupleRow],
     name: str,
     key: dict[str, Any],
-    asked: Question,
+    asked: CompiledQuery,
     language: str,
-) -> Kept:
+) -> BranchReason:
     """Say which parts of the question it lacks, or has although they are excluded."""
     known_as = language if language in STEMMED_LANGUAGES else UNSTEMMED
     condition = next(
@@ -228,7 +240,7 @@ def _no_match(
     )
     if condition is None:
         nothing = f"The question has no words in its language ({language})."
-        return Kept(name, "no_match", nothing)
+        return BranchReason(name, "no_match", nothing)
     parts = condition.parts if isinstance(condition, All) else (condition,)
     # Fields that are no terms of an entry stand beside its words.
     parts = tuple(one for one in parts if not tsquery.needs_marks(one))
@@ -236,7 +248,9 @@ def _no_match(
     rows = conn.execute(_MATCHED, {**key, "queries": written}).fetchall()
     if len(rows) < len(parts):
         # Read a moment ago, and taken back since.
-        return Kept(name, "not_indexed", "Its words are not in the index any more.")
+        return BranchReason(
+            name, "not_indexed", "Its words are not in the index any more."
+        )
     missed = [part for part, (is_met,) in zip(parts, rows, strict=True) if not is_met]
     lacking = [_called(one) for one in missed if is_found(one)]
     excluded = [_called(one) for one in missed if not is_found(one)]
@@ -244,7 +258,7 @@ def _no_match(
     said += [f"It has {', '.join(excluded)}, which is excluded."] if excluded else []
     told = " ".join(said) or "It does not have what the question asks for."
     met = float(len(parts) - len(missed))
-    return Kept(name, "no_match", told, met, float(len(parts)))
+    return BranchReason(name, "no_match", told, met, float(len(parts)))
 
 
 def _called(condition: Condition) -> str:

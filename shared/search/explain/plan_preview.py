@@ -24,13 +24,13 @@ OPENSEARCH, POSTGRES, PACKAGE = "opensearch", "postgres", "package"
 _BY_INDEX = branch_choice.KEYWORD_MODULES[0]
 
 
-def read(pool: Pool, plan: Plan, facility: Facility) -> dict[str, Any]:
+def preview_plan(pool: Pool, plan: Plan, facility: Facility) -> dict[str, Any]:
     """Return the plan as an answer with `debug` tells it, and whom each branch asks."""
     sent, notes = (
         engine_queries.before(pool, plan, facility) if plan.branches else ({}, ())
     )
     with connection(pool) as conn:
-        circuits = circuits_seen.read(conn, plan.scope.tenant)
+        circuits = circuits_seen.load_circuits(conn, plan.scope.tenant)
     return {
         **score_trace.planned(plan),
         **sent,

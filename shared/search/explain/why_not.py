@@ -22,7 +22,7 @@ from shared.errors import InvalidRequestError
 from shared.postgres.pool import connection
 from shared.search.absence import failed_filter
 from shared.search.explain import explain_branch
-from shared.search.explain.explain_branch import Asking, Kept
+from shared.search.explain.explain_branch import Asking, BranchReason
 from shared.search.jobs.job import StoredJob
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
@@ -67,7 +67,7 @@ class WhyNot:
     value: float | str | None = None
     limit: float | str | None = None
     # What every branch made of it.
-    branches: tuple[Kept, ...] = ()
+    branches: tuple[BranchReason, ...] = ()
 
     def body(self) -> dict[str, Any]:
         """Return it in the words of the contract."""
@@ -98,7 +98,7 @@ NOT_VISIBLE = WhyNot("not_visible", "There is such an entry; you may not see it.
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _MissedEntry:
     """An entry that the caller may see, or that was deleted."""
 
     id: UUID
@@ -110,7 +110,7 @@ class _Entry:
 
 
 def explain(
-    reader: job_answer.Reader, tools: Tools, job: StoredJob, ref: str
+    reader: job_answer.JobReader, tools: Tools, job: StoredJob, ref: str
 ) -> WhyNot:
     """Return why an ended search did not return an entry, or at which place it did."""
     if job.ended_at is None:
@@ -148,9 +148,9 @@ def explain(
     return replace(said, entry_id=str(entry.id), branches=kept)
 
 
-def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _Entry | None:
+def _meant(conn: Connection[TupleRow], scope: Scope, ref: str) -> _MissedEntry | None:
     ids = [one.entry_id for one in refs.find(conn, scope.tenant, ref)]
-    with conn.cursor(row_factory=class_row(_Entry)) as cur:
+    with conn.cursor(row_factory=class_row(_MissedEntry)) as cur:
         found = cur.execute(_SEEN, {**scope.params, "ids": ids}).fetchall()
     if len(found) > 1:
         several = ", ".join(f"{one.source}/{one.external_id}" for one in found)
@@ -166,7 +166,9 @@ def _is_there(conn: Connection[TupleRow], tenant: str, ref: str) -> bool:
     return bool(row and row[0])
 
 
-def _of_filters(conn: Connection[TupleRow], plan: Plan, entry: _Entry) -> WhyNot | None:
+def _of_filters(
+    conn: Connection[TupleRow], plan: Plan, entry: _MissedEntry
+) -> WhyNot | None:
     """Return what keeps it out whatever its text is."""
     entry_id = str(entry.id)
     if entry.deleted_at is not None:
@@ -185,7 +187,9 @@ def _of_filters(conn: Connection[TupleRow], plan: Plan, entry: _Entry) -> WhyNot
     return WhyNot(gate, said, entry_id, None, written, f"{since or ''}/{until or ''}")
 
 
-def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot | None:
+def _of_window(
+    tools: Tools, plan: Plan, entry: _MissedEntry, order: Order
+) -> WhyNot | None:
     """Return where it stands in the order, if it stands in it at all."""
     runs = fold.runs(order.items)
     entry_id = str(entry.id)
@@ -195,7 +199,7 @@ def _of_window(tools: Tools, plan: Plan, entry: _Entry, order: Order) -> WhyNot 
     ids = [UUID(item.entry_id) for run in runs[: at + 1] for item in run]
     with (
         connection(tools.pool) as conn,
-        conn.cursor(row_factory=class_row(_Entry)) as cur,
+        conn.cursor(row_factory=class_row(_MissedEntry)) as cur,
     ):
         rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()
     seen = {str(row.id) for row in rows if row.deleted_at is None}
@@ -231,7 +235,7 @@ def _place_by_score(runs: Sequence[Run], item: Ranked) -> int:
     return len(better) + 1
 
 
-def _of_branches(kept: Sequence[Kept]) -> WhyNot:
+def _of_branches(kept: Sequence[BranchReason]) -> WhyNot:
     """Return the gate of no branch that brought it: the one that it came nearest to."""
     wanted = [*_PASSING, *_FURTHEST]
     first = min(kept, key=lambda one: wanted.index((one.gate or "").partition(":")[0]))
@@ -275,7 +279,7 @@ def _has_read(order: Order, *units: str) -> bool:
     return any(wanted & item.scores.keys() for item in found)
 
 
-def _of_now(entry: _Entry, job: StoredJob) -> WhyNot:
+def _of_now(entry: _MissedEntry, job: StoredJob) -> WhyNot:
     """Return why no branch brought then what one of them brings now."""
     if entry.modified_at >= job.created_at:
         said = "It was written or changed after this search; it can be found now."

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from shared.entries.identity import source_uri
 from shared.search.response.response_body import timestamp
-from shared.search.results.hydrate import Row
+from shared.search.results.hydrate import HitRow
 
 Format = Literal["jsonl", "csv"]
 Record = Mapping[str, Any]
@@ -29,7 +29,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _BETWEEN = " | "
 
 
-def record(tenant: str, row: Row) -> Record:
+def record(tenant: str, row: HitRow) -> Record:
     """Return an entry as a file has it."""
     return {
         "entry_id": str(row.entry_id),

@@ -9,8 +9,8 @@ from typing import Literal
 
 from shared.search.export import formats
 from shared.search.response.response_body import timestamp
-from shared.search.results.hydrate import Row
-from shared.search.results.result_page import Page
+from shared.search.results.hydrate import HitRow
+from shared.search.results.result_page import ResultPage
 
 WindowFormat = Literal["jsonl", "csv", "md"]
 MEDIA_TYPES: Mapping[WindowFormat, str] = {
@@ -23,7 +23,7 @@ _LABEL = re.compile(r"[^\[\]\s@]{1,64}")
 
 
 def written(
-    form: WindowFormat, query: str, tenant: str, page: Page, *, complete: bool
+    form: WindowFormat, query: str, tenant: str, page: ResultPage, *, complete: bool
 ) -> str:
     """Return the file; its last record says whether all that was found is in it."""
     rows = [shown.row for shown in page]
@@ -34,7 +34,7 @@ def written(
     return "".join((formats.heading(form), *lines, last))
 
 
-def _markdown(query: str, rows: Sequence[Row], *, complete: bool) -> str:
+def _markdown(query: str, rows: Sequence[HitRow], *, complete: bool) -> str:
     """Return a list to read, each entry with the citation of what was read."""
     labels = _labels(rows)
     told = " ".join(query.split()) or "(no words)"
@@ -49,7 +49,7 @@ def _markdown(query: str, rows: Sequence[Row], *, complete: bool) -> str:
     return "\n".join((*parts, amount, ""))
 
 
-def _labels(rows: Sequence[Row]) -> dict[str, str]:
+def _labels(rows: Sequence[HitRow]) -> dict[str, str]:
     """Return what each entry is cited by: the shortest name that is its own."""
     often = Counter(row.external_id for row in rows)
     found: dict[str, str] = {}

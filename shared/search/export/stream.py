@@ -65,7 +65,7 @@ class Export:
         if not plan.branches:
             # Nothing is asked for, and nothing is what matches.
             return
-        asked = branch_query.read(ask, lexicon, "export")
+        asked = branch_query.build_branch_query(ask, lexicon, "export")
         self._cut = cuts((*plan.diagnostics, *asked.diagnostics))
         if plan.asks_for_words and not asked.question.finds:
             return

@@ -34,7 +34,7 @@ _LATELY: LiteralString = """
      LIMIT 1000"""
 
 
-def read(conn: Connection[Any], tenant: str) -> dict[str, State]:
+def load_circuits(conn: Connection[Any], tenant: str) -> dict[str, State]:
     """Return of each module what its last search met; without one it is not there."""
     # By the clock that jobs are numbered by.
     since = earliest(int((time.time() - LATELY_SECONDS) * 1000))

@@ -17,7 +17,7 @@ from shared.search.jobs import job as jobs
 from shared.search.jobs import verdict
 from shared.search.jobs.job import Job, StoredJob
 from shared.search.jobs.outcome import FACETS, Outcome, overdue
-from shared.search.jobs.verdict import Asked
+from shared.search.jobs.verdict import FailedSearch
 
 log = get_logger()
 
@@ -164,7 +164,7 @@ def _with_what_is_in(
         arrived.get(number) or [overdue(name, unit="")]
         for number, name in enumerate(plan["branches"])
     ]
-    asked = Asked(plan["query"], plan["method"], plan["deadline_ms"])
+    asked = FailedSearch(plan["query"], plan["method"], plan["deadline_ms"])
     state, error = verdict.judge(told, asked)
     outcomes = [outcome for branch in told for outcome in branch]
     return Ending(state, outcomes, None, error.body()["error"] if error else None)

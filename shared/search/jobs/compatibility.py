@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 
-def known(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
+def select_known_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values that a dataclass of this release has; a newer one's go."""
     return {name: values[name] for name in _names(kind) if name in values}
 
 
-def told(part: Any) -> Any:
+def to_json_value(part: Any) -> Any:
     """Return a dataclass as JSON takes it, part by part; a set has one order."""
     # By hand: `asdict` copies all that it holds, for most of the time of a plan.
     if isinstance(part, frozenset):

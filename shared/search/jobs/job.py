@@ -59,7 +59,7 @@ def open_job(client: redis.Redis, job: Job) -> None:
         pipe.execute()
 
 
-def read(client: redis.Redis, job_id: UUID) -> Job | None:
+def load_job(client: redis.Redis, job_id: UUID) -> Job | None:
     """Return a job in flight, or None when Redis no longer knows it."""
     with translated_errors():
         text = client.hget(redis_keys.job(job_id), "job")

@@ -15,7 +15,7 @@ from redis.commands.core import Script
 from shared.errors import LogchordError
 from shared.messaging.broker import translated_errors
 from shared.search.jobs import redis_keys
-from shared.search.jobs.compatibility import known
+from shared.search.jobs.compatibility import select_known_fields
 
 Status = Literal["ok", "empty", "timeout", "error", "skipped"]
 
@@ -166,7 +166,7 @@ def overdue(name: str, unit: str, reason: str | None = None) -> Outcome:
     return replace(failure(name, unit, error), reason=reason)
 
 
-class Kept(NamedTuple):
+class StoredOutcomes(NamedTuple):
     """What is missing once an outcome is stored; all outcomes when nothing is."""
 
     missing: int
@@ -198,7 +198,7 @@ return {0, stored}
 """
 
 
-def keep(
+def store_outcomes(
     client: redis.Redis,
     job_id: UUID,
     number: int,
@@ -208,7 +208,7 @@ def keep(
     deadline: float,
     mailbox: str | None,
     events_until: int | None = None,
-) -> Kept:
+) -> StoredOutcomes:
     """Store and count what a branch came to; twice is once.
 
     With `events_until`, in epoch seconds, whoever looks on is told, and may ask later.
@@ -239,7 +239,7 @@ def keep(
         n: list(outcomes) if item == text else from_json(item)
         for n, item in enumerate(stored)
     }
-    return Kept(missing, told_by)
+    return StoredOutcomes(missing, told_by)
 
 
 @lru_cache(maxsize=4)
@@ -262,7 +262,7 @@ def _outcome(values: dict[str, Any]) -> Outcome:
     notes = values.pop("diagnostics")
     meant = values.pop("meant", ())
     return Outcome(
-        **known(Outcome, values),
+        **select_known_fields(Outcome, values),
         hits=tuple(
             Candidate(**{**hit, "span": tuple(hit["span"]) if hit["span"] else None})
             for hit in hits

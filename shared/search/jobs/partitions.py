@@ -30,7 +30,7 @@ _DEFAULT_HOLDS: LiteralString = """
     SELECT EXISTS (SELECT FROM job_default WHERE id >= %(low)s AND id < %(high)s)"""
 
 
-def keep(
+def rotate_partitions(
     conn: Connection[TupleRow], *, retention_hours: int, hour: int | None = None
 ) -> None:
     """Make the next hours' partitions and drop those past the retention."""

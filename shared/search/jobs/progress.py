@@ -12,7 +12,7 @@ from shared.messaging.broker import translated_errors
 from shared.search.jobs import redis_keys
 
 
-class Told(NamedTuple):
+class ProgressEvent(NamedTuple):
     """One thing that workers told of a job: its name, and what it says."""
 
     name: str
@@ -31,12 +31,12 @@ def branch_started(
         pipe.execute()
 
 
-def told(client: redis.Redis, job_id: UUID) -> list[Told]:
+def read_progress(client: redis.Redis, job_id: UUID) -> list[ProgressEvent]:
     """Return what was told of a job, in that order; a stream only grows."""
     with translated_errors():
         found: Any = client.xrange(redis_keys.events(job_id))
     return [
-        Told(name, one)
+        ProgressEvent(name, one)
         for _, fields in found
         for name, text in fields.items()
         for one in json.loads(text)

@@ -21,7 +21,7 @@ from shared.search.jobs.outcome import FACETS, Outcome
 State = Literal["done", "partial", "failed"]
 
 
-class Asked(NamedTuple):
+class FailedSearch(NamedTuple):
     """What an error says of the search that failed."""
 
     query: str
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
 
 def judge(
-    branches: Sequence[Sequence[Outcome]], asked: Asked
+    branches: Sequence[Sequence[Outcome]], asked: FailedSearch
 ) -> tuple[State, LogchordError | None]:
     """Return the state of a search, and its error when it failed.
 
@@ -60,7 +60,7 @@ def _carried_out(branch: Sequence[Outcome]) -> bool:
     return any(not outcome.unsearched for outcome in branch)
 
 
-def _error(outcomes: Sequence[Outcome], asked: Asked) -> LogchordError:
+def _error(outcomes: Sequence[Outcome], asked: FailedSearch) -> LogchordError:
     details = {"branches": [outcome.summary() for outcome in outcomes]}
     if all(outcome.status == "timeout" for outcome in outcomes):
         return SearchTimeoutError(

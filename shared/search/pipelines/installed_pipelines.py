@@ -29,7 +29,7 @@ _MAX_DEADLINE_MS = 120_000
 
 
 @plugins.until_extended
-def found() -> Mapping[str, PipelineDescriptor | ConfigurationError]:
+def find_pipelines() -> Mapping[str, PipelineDescriptor | ConfigurationError]:
     """Return every installed pipeline by its name, or why it cannot be used."""
     points = plugins.points(plugins.PIPELINES)
     return {name: _load(points[name]) for name in sorted(points)}
@@ -37,7 +37,7 @@ def found() -> Mapping[str, PipelineDescriptor | ConfigurationError]:
 
 def pipeline(name: str) -> PipelineDescriptor:
     """Return what is known of a pipeline, or raise why it cannot be used."""
-    return plugins.usable(found(), name, "pipeline")
+    return plugins.usable(find_pipelines(), name, "pipeline")
 
 
 def modes_of(settings: Settings) -> tuple[Mode, ...]:
@@ -51,14 +51,14 @@ def modes_of(settings: Settings) -> tuple[Mode, ...]:
 
 def parameters(mode: Mode) -> list[ParameterDescriptor]:
     """Return what a pipeline takes, and what the modules that it asks take."""
-    one = found().get(mode.name)
+    one = find_pipelines().get(mode.name)
     own = one.parameters if isinstance(one, PipelineDescriptor) else ()
     return [*modules.parameters(mode.families), *own]
 
 
 def mode_of(name: str, families: tuple[str, ...]) -> Mode:
     """Return the mode of a pipeline that searches these."""
-    one = found().get(name)
+    one = find_pipelines().get(name)
     if not isinstance(one, PipelineDescriptor):
         # Its one branch says why.
         return Mode(name, families, DEADLINE_MS, name, str(one), is_one=True)
@@ -103,7 +103,7 @@ def _flaws(point: EntryPoint, made: object) -> Iterator[str]:
         yield f"it was registered as {said.category} and calls itself {made.category}"
     if not plugins.NAME.fullmatch(made.name) or made.name in modules.RESERVED:
         yield "a name is of small letters, digits and underscores, and no mode's"
-    if made.name in modules.RESERVED_UNITS or made.name in modules.found():
+    if made.name in modules.RESERVED_UNITS or made.name in modules.find_modules():
         yield "a search module, or what scores are called, has its name"
     if not all(isinstance(one, ParameterDescriptor) for one in given):
         yield "one of its parameters is no ParameterDescriptor"

@@ -22,8 +22,9 @@ class PipelineDescriptor:
     # Whether a model reasons in it.
     category: Category
     parameters: tuple[ParameterDescriptor, ...] = ()
-    # Takes (ask, tools, modules) and returns a `Found` with what it names; it may be a
-    # coroutine function. None: its modules are asked at once and ranked as one list.
+    # Takes (ask, tools, modules) and returns a `ModuleResult` with what it names; it
+    # may be a coroutine function. None: its modules are asked at once and ranked as
+    # one list.
     execute: Callable[..., Any] | None = None
     # What a search by it may take where nobody says.
     deadline_ms: int = DEADLINE_MS

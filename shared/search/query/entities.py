@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from shared.search.query import name_query
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language.tree import And, Field, Node, Or, Pattern
 from shared.search.query.plan import Plan
@@ -42,19 +42,23 @@ class Entity:
     end: int | None = None
 
 
-def told(plan: Plan, facility: Facility) -> list[dict[str, object]]:
+def describe_entities(plan: Plan, facility: Facility) -> list[dict[str, object]]:
     """Return what the question of a plan names, each thing once in a place."""
-    found = [*said(plan, facility), *_numbered(plan), *_filtered(plan)]
+    found = [
+        *find_entities_in_words(plan, facility),
+        *_numbered(plan),
+        *_filtered(plan),
+    ]
     return [asdict(one) for one in dict.fromkeys(found)]
 
 
-def named(plan: Plan, facility: Facility) -> Iterator[Entity]:
+def find_entities(plan: Plan, facility: Facility) -> Iterator[Entity]:
     """Yield what its words name, and what its fields and filters ask for."""
-    yield from said(plan, facility)
+    yield from find_entities_in_words(plan, facility)
     yield from _filtered(plan)
 
 
-def said(plan: Plan, facility: Facility) -> Iterator[Entity]:
+def find_entities_in_words(plan: Plan, facility: Facility) -> Iterator[Entity]:
     """Yield what stands in the words themselves; what is excluded is not meant."""
     query = hyphenated(plan.query)
     for node in () if plan.tree is None else name_query.wanted_words(plan.tree):
@@ -118,7 +122,7 @@ def _people(text: str, facility: Facility) -> Iterator[_Placed]:
 
 
 def _quantities(text: str) -> Iterator[_Placed]:
-    for one in quantities.found(text):
+    for one in quantities.find_quantities(text):
         entity = Entity(QUANTITY, text[one.start : one.end], _size(one))
         yield one.start, one.end, entity
 
@@ -176,7 +180,7 @@ def _size(one: Quantity) -> str:
     return f"{one.dimension} {one.value:g} {UNIT_OF[one.dimension]}".rstrip()
 
 
-def _bounds(one: Bounds) -> str:
+def _bounds(one: QuantityBounds) -> str:
     ends = ((">=", one.least), ("<=", one.most))
     said = [f"{sign} {size:g}" for sign, size in ends if size is not None]
     parts = (one.name, one.dimension, *said, UNIT_OF.get(one.dimension))

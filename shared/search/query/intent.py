@@ -98,7 +98,7 @@ def calls_for(node: Node | None, text: str) -> Later | None:
     return None
 
 
-def of(node: Node | None, text: str, *, is_exact: bool) -> Intent:
+def classify_intent(node: Node | None, text: str, *, is_exact: bool) -> Intent:
     """Return what a question is for; names and phrases alone are what they say."""
     if is_exact:
         return "exact"

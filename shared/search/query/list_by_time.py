@@ -9,7 +9,7 @@ from shared.errors import InvalidRequestError
 from shared.search.jobs.outcome import Diagnostic
 
 if TYPE_CHECKING:
-    from shared.search.query.plan import Limits, Plan, Question
+    from shared.search.query.plan import Plan, PlanLimits, SearchQuery
 
 LISTING_MODULE = "newest"
 
@@ -28,7 +28,7 @@ _UNRANKED = Diagnostic(
 _RANKING = ("min_relevance_score", "rerank", "similarity_threshold", "strict")
 
 
-def listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
+def listed(plan: Plan, question: SearchQuery, limits: PlanLimits) -> Plan | None:
     """Return the plan as a listing by time, or as nothing at all; None: it ranks."""
     first: Sort = "oldest" if question.sort == "oldest" else "newest"
     if plan.asks_for_words:
@@ -61,7 +61,9 @@ def listed(plan: Plan, question: Question, limits: Limits) -> Plan | None:
     )
 
 
-def _refuse_unheard(question: Question, limits: Limits, *, by_words: bool) -> None:
+def _refuse_unheard(
+    question: SearchQuery, limits: PlanLimits, *, by_words: bool
+) -> None:
     """Refuse what a list by time would not heed, by its name."""
     if question.by_thread:
         message = "A list by time, or of all that match, has every entry of a thread."

@@ -10,7 +10,7 @@ from typing import Any
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.glossary.synonyms import Pairs
-from shared.search.jobs.compatibility import known, told
+from shared.search.jobs.compatibility import select_known_fields, to_json_value
 from shared.search.jobs.outcome import FACETS, Diagnostic
 from shared.search.query import (
     branch_choice,
@@ -41,7 +41,7 @@ MIN_WINDOW = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuery:
     """A search as it was asked, aliases resolved and texts admitted."""
 
     query: str
@@ -80,7 +80,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PlanLimits:
     """Which settings bound a plan, and what is there to search with."""
 
     opensearch: bool = True
@@ -190,10 +190,10 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as it travels and is stored."""
-        values = told(self)
+        values = to_json_value(self)
         values["tree"] = None if self.tree is None else tree.to_values(self.tree)
         values["elsewhen"] = self.elsewhen and self.elsewhen.to_values()
-        return json.dumps(values, separators=(",", ":"), default=told)
+        return json.dumps(values, separators=(",", ":"), default=to_json_value)
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -215,7 +215,7 @@ class Plan:
             asks=tuple(raw.pop("asks", ())),
             scope=_scope(raw.pop("scope")),
             filters=Filters.from_values(narrowed),
-            ordering=Ordering(**known(Ordering, raw.pop("ordering", {}))),
+            ordering=Ordering(**select_known_fields(Ordering, raw.pop("ordering", {}))),
             fault=Fault(**fault) if fault else None,
             counting=Counting.from_values(counted) if counted else None,
             elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
@@ -223,14 +223,14 @@ class Plan:
             branches=tuple(raw.pop("branches")),
             glossary=tuple((term, form) for term, form in raw.pop("glossary", ())),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
-            **known(cls, raw),
+            **select_known_fields(cls, raw),
         )
 
 
 def make_plan(
-    question: Question,
+    question: SearchQuery,
     scope: Scope,
-    limits: Limits,
+    limits: PlanLimits,
     clock: Clock = NO_CLOCK,
     facility: Facility = PLAIN,
 ) -> Plan:
@@ -243,7 +243,7 @@ def make_plan(
     narrowed = filters.parse(given, max_values=limits.max_filter_values, clock=clock)
     parsed = grammar.parse(text, clock)
     lifted = required_fields.lift(parsed.tree, narrowed)
-    timed = resolve_times.take(lifted, given, text, clock)
+    timed = resolve_times.resolve_times(lifted, given, text, clock)
     asked = timed.tree
     deadline_ms = _deadline_ms(question.deadline_ms, chosen.mode)
     is_exact = name_query.names_all(asked, facility)
@@ -279,7 +279,7 @@ def make_plan(
         fault=question.fault,
         diagnostics=(*diagnostics, *parsed.diagnostics),
         tree=asked,
-        intent=intent.of(asked, text, is_exact=is_exact),
+        intent=intent.classify_intent(asked, text, is_exact=is_exact),
         debug=question.debug,
         times=timed.applied,
         happened=timed.happened,
@@ -302,13 +302,15 @@ def make_plan(
     )
 
 
-def _is_open(question: Question, chosen: modes.Chosen) -> bool:
+def _is_open(question: SearchQuery, chosen: modes.Chosen) -> bool:
     """Whether nothing in the request needs the branches of a hybrid search."""
     named = question.ordering.keys() & {"similarity_threshold", "by_model"}
     return modes.is_open(chosen) and question.modules is None and not named
 
 
-def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Plan:
+def _counted(
+    plan: Plan, question: SearchQuery, limits: PlanLimits, clock: Clock
+) -> Plan:
     """Return the plan with a branch for its facets, if any are asked for."""
     if not question.facets or not plan.branches:
         return plan
@@ -322,7 +324,7 @@ def _counted(plan: Plan, question: Question, limits: Limits, clock: Clock) -> Pl
     return replace(plan, branches=(*plan.branches, FACETS), counting=asked)
 
 
-def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
+def _ordering(question: SearchQuery, limits: PlanLimits, branches: int) -> Ordering:
     asked, ours = dict(question.ordering), limits.ordering
     if asked.get("rerank") and not ours.rerank:
         message = "Reranking is switched off here (`reranking.enabled`)."
@@ -338,7 +340,7 @@ def _ordering(question: Question, limits: Limits, branches: int) -> Ordering:
     return replace(ordering, **asked)  # type: ignore[arg-type]
 
 
-def _alike(question: Question, limits: Limits) -> float | None:
+def _alike(question: SearchQuery, limits: PlanLimits) -> float | None:
     """Return how alike a word must be to stand in for another; None: none does."""
     asked = question.fuzzy_threshold
     if asked is None:
@@ -357,7 +359,7 @@ def _planned_before(query: str) -> Mapping[str, Any] | None:
     return None if parsed is None else tree.to_values(parsed)
 
 
-def _bounded(query: str, limits: Limits) -> tuple[str, tuple[Diagnostic, ...]]:
+def _bounded(query: str, limits: PlanLimits) -> tuple[str, tuple[Diagnostic, ...]]:
     if len(query) > limits.max_query_chars_hard:
         message = f"A query has at most {limits.max_query_chars_hard} characters."
         raise InvalidRequestError.field(

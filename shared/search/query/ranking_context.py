@@ -13,7 +13,7 @@ from typing import Any
 
 from shared.search.query import branch_choice, entities, page_context
 from shared.search.query.entities import Entity
-from shared.search.query.filters.fact_filters import Wanted
+from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
 from shared.search.query.plan import Plan
 from shared.text import facts
@@ -64,11 +64,11 @@ def carried(ordering: Ordering, terms: Sequence[str]) -> Ordering:
 
 def carries(plan: Plan, facility: Facility) -> list[str]:
     """Return what the next question of a session takes with it from this one."""
-    return _terms(entities.named(plan, facility))[:MAX_TERMS]
+    return _terms(entities.find_entities(plan, facility))[:MAX_TERMS]
 
 
 def _near(plan: Plan, facility: Facility) -> dict[str, list[str]]:
-    said = [*entities.said(plan, facility)]
+    said = [*entities.find_entities_in_words(plan, facility)]
     devices = (
         other
         for one in said
@@ -100,7 +100,7 @@ def _terms(found: Iterable[Entity]) -> list[str]:
         if one.kind in _NO_NAMES:
             continue
         if one.kind in THINGS:
-            found_by = Wanted.terms(one.kind, (one.canonical,))
+            found_by = WantedFact.terms(one.kind, (one.canonical,))
             terms += (MARK + term for term in found_by)
         else:
             terms += (one.canonical, IDENT_PREFIX + one.canonical)

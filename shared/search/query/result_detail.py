@@ -38,7 +38,7 @@ WHOLE = Amount()
 
 
 @dataclass
-class _Cut:
+class _TextBudget:
     """What is left of the text that may be told, and what was left off."""
 
     left: int | None
@@ -66,11 +66,11 @@ class _Cut:
         return kept
 
 
-def told(
+def trim_results(
     results: Sequence[Mapping[str, Any]], amount: Amount
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Return the results as far as they are wanted, and how much was left off."""
-    cut = _Cut(amount.max_chars)
+    cut = _TextBudget(amount.max_chars)
     most = BRIEF_CHARACTERS if amount.detail == "brief" else None
     found = []
     for result in results:

@@ -18,14 +18,14 @@ from shared.log import get_logger
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query import branch_choice, entities
 from shared.search.query.compiled import expandable_words, tsquery
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, Leaf, OneOf, Places, leaves
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.search.retrieval.engines import branch_query, thread_filter
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.module_contract import Ask, Ground
 from shared.search.retrieval.modules import os_bm25
 from shared.search.retrieval.tenant_languages import WrittenIn
@@ -45,7 +45,7 @@ _BY_INDEX = branch_choice.KEYWORD_MODULES[0]
 _COMPARE_WORDS = frozenset({*branch_choice.KEYWORD_MODULES, LISTING_MODULE})
 
 
-def read(
+def describe_engine_queries(
     pool: Pool,
     plan: Plan,
     conclusion: Conclusion,
@@ -58,7 +58,7 @@ def read(
     If it is too late, names alone.
     """
     ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
-    named = {"entities": entities.told(plan, facility)}
+    named = {"entities": entities.describe_entities(plan, facility)}
     compiled = _compiled(ask, Ground(pool, facility), known)
     if compiled is None:
         return named
@@ -77,7 +77,7 @@ def before(
 ) -> tuple[Mapping[str, object], tuple[Diagnostic, ...]]:
     """Return what will be asked first, and what is left out of it; nobody searches."""
     ask = Ask.lasting(plan, _BEFORE_SECONDS)
-    told: dict[str, object] = {"entities": entities.told(plan, facility)}
+    told: dict[str, object] = {"entities": entities.describe_entities(plan, facility)}
     compiled = _compiled(ask, Ground(pool, facility), {})
     if compiled is None:
         return told, ()
@@ -95,7 +95,7 @@ def before(
     return told, tuple(note for note in notes if note is not None)
 
 
-def _compiled(ask: Ask, ground: Ground, known: Known) -> tuple[Ask, Asked] | None:
+def _compiled(ask: Ask, ground: Ground, known: Known) -> tuple[Ask, BranchQuery] | None:
     """Return the question of a branch by words; None: it is not to be had in time."""
     try:
         languages = WrittenIn().of(ground.pool, ask.plan.scope.tenant, ask.budget_ms)
@@ -120,7 +120,12 @@ def _without_patterns(
 
 
 def _queries(
-    ask: Ask, question: Question, known: Known, facility: Facility, *, by_index: bool
+    ask: Ask,
+    question: CompiledQuery,
+    known: Known,
+    facility: Facility,
+    *,
+    by_index: bool,
 ) -> dict[str, object]:
     return {
         **_parts(question, known, synonyms.widened(facility, ask.plan.glossary)),
@@ -135,7 +140,7 @@ def _queries(
     }
 
 
-def _body(ask: Ask, question: Question) -> dict[str, Any]:
+def _body(ask: Ask, question: CompiledQuery) -> dict[str, Any]:
     body = os_bm25.body(ask, question)
     # Of this moment, and not of the branch.
     del body["timeout"]
@@ -143,7 +148,9 @@ def _body(ask: Ask, question: Question) -> dict[str, Any]:
     return found
 
 
-def _parts(question: Question, known: Known, facility: Facility) -> dict[str, object]:
+def _parts(
+    question: CompiledQuery, known: Known, facility: Facility
+) -> dict[str, object]:
     """Return what is asked for and excluded, language by language."""
     spelt = {
         spelling: want.text

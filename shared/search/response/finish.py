@@ -97,8 +97,10 @@ def finish(
     heard = [outcome for branch in arrived.values() for outcome in branch]
     facts_ms = int((job.deadline - tools.now()) * 1000 * FACTS_SHARE)
     try:
-        known = ranking_features.read(tools.pool, plan, heard, facts_ms, tools.named)
-        known = rerank_with_model.read(
+        known = ranking_features.load_ranking_features(
+            tools.pool, plan, heard, facts_ms, tools.named
+        )
+        known = rerank_with_model.rerank_with_model(
             tools.rerank_model,
             tools.pool,
             plan,
@@ -120,7 +122,7 @@ def finish(
         page = read_page(tools.pool, plan, runs, left_ms)
         following = paging.following(tools.signer, plan, job.job_id, runs, page)
         left_ms = int((job.deadline - tools.now()) * 1000)
-        said = response_parts.read(
+        said = response_parts.build_response_parts(
             tools.pool, plan, conclusion, page, tools.facility, left_ms
         )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 from shared.access.scope import Scope
-from shared.entries.reading.read_entries import Place
+from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs import outcome, verdict
-from shared.search.jobs.compatibility import known
+from shared.search.jobs.compatibility import select_known_fields
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.search.jobs.verdict import State
@@ -30,7 +30,7 @@ from shared.search.response import response_parts
 from shared.search.response.response_body import hits, is_cut, render, timestamp, under
 from shared.search.results import highlights, paging, ranking_features
 from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import Page, read_page
+from shared.search.results.result_page import ResultPage, read_page
 from shared.search.retrieval.installed_modules import module
 from shared.search.retrieval.module_contract import Ask, Ground
 from shared.search.retrieval.modules import facets, newest
@@ -47,7 +47,7 @@ _ANSWERED = ("done", "partial")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class JobReader:
     """Who reads a stored job, and by what."""
 
     pool: Callable[[], Pool]
@@ -65,7 +65,7 @@ class Reader:
 
 
 def job_body(
-    reader: Reader, stored: StoredJob, running: Sequence[Outcome]
+    reader: JobReader, stored: StoredJob, running: Sequence[Outcome]
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
     branches = branches_of(stored) if stored.ended_at else list(running)
@@ -98,7 +98,7 @@ def job_line(stored: StoredJob, *, is_running: bool = False) -> dict[str, Any]:
     }
 
 
-def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
+def response(reader: JobReader, stored: StoredJob) -> dict[str, Any] | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
@@ -116,14 +116,14 @@ def response(reader: Reader, stored: StoredJob) -> dict[str, Any] | None:
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
     following = paging.following(reader.signer, plan, stored.id, runs, page)
-    said = response_parts.read(
+    said = response_parts.build_response_parts(
         reader.pool, plan, conclusion, page, reader.facility, READ_MS
     )
     return render(plan, stored.id, conclusion, page, took, following, said)
 
 
 def _counted_again(
-    reader: Reader, plan: Plan, branches: Sequence[Outcome]
+    reader: JobReader, plan: Plan, branches: Sequence[Outcome]
 ) -> list[Outcome]:
     """Return the branches with today's facets; without, if they take too long."""
     if not any(one.name == FACETS and not one.failed for one in branches):
@@ -140,7 +140,7 @@ def _counted_again(
 
 
 def results(
-    reader: Reader, stored: StoredJob, after: Sequence[Any], limit: int | None
+    reader: JobReader, stored: StoredJob, after: Sequence[Any], limit: int | None
 ) -> dict[str, Any]:
     """Return a page of a job's window from a place on, its entries read again.
 
@@ -162,7 +162,9 @@ def results(
     texts = highlights.reader(reader.pool, plan, branches, reader.facility)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
-    items, cut = result_detail.told(hits(plan, page, texts, place + 1), plan.amount)
+    items, cut = result_detail.trim_results(
+        hits(plan, page, texts, place + 1), plan.amount
+    )
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
@@ -175,7 +177,7 @@ def results(
     }
 
 
-def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
+def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool]:
     """Return all of a job's window, read again, and whether it holds all there was."""
     plan = reader.plan_of(stored)
     if stored.state not in _ANSWERED:
@@ -190,16 +192,18 @@ def window(reader: Reader, stored: StoredJob) -> tuple[Plan, Page, bool]:
 
 
 def _listed(
-    reader: Reader, stored: StoredJob, plan: Plan, after: Sequence[Any]
+    reader: JobReader, stored: StoredJob, plan: Plan, after: Sequence[Any]
 ) -> dict[str, Any]:
     """Return a page by time, found now: there may be more than any window holds."""
     first, *behind = after
     place = (
-        Place(datetime.fromisoformat(behind[0]), UUID(behind[1])) if behind else None
+        ListingPosition(datetime.fromisoformat(behind[0]), UUID(behind[1]))
+        if behind
+        else None
     )
     ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
     ground = Ground(reader.pool(), reader.facility)
-    rows = newest.following(ask, ground, place or Place())
+    rows = newest.following(ask, ground, place or ListingPosition())
     shown = rows[: plan.limit]
     found = Outcome(
         name=LISTING_MODULE,
@@ -217,7 +221,9 @@ def _listed(
         behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
         owned = paging.binding(reader.scope, stored.id, plan.limit)
         following = reader.signer().make([first + len(shown), *behind_last], owned)
-    told, cut = result_detail.told(hits(plan, page, texts, first + 1), plan.amount)
+    told, cut = result_detail.trim_results(
+        hits(plan, page, texts, first + 1), plan.amount
+    )
     return {
         "job_id": str(stored.id),
         "state": stored.state,
@@ -247,12 +253,16 @@ def branches_of(stored: StoredJob) -> list[Outcome]:
 
 
 def order_of(
-    reader: Reader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
+    reader: JobReader, stored: StoredJob, plan: Plan, branches: Sequence[Outcome]
 ) -> Order:
     """Return the order that a job ended with."""
     if stored.ranked is None:
         return rank(
-            branches, ranking_features.read(reader.pool, plan, branches, READ_MS), plan
+            branches,
+            ranking_features.load_ranking_features(
+                reader.pool, plan, branches, READ_MS
+            ),
+            plan,
         )
     return read_order(stored.ranked)
 
@@ -265,10 +275,15 @@ def read_order(values: Mapping[str, Any]) -> Order:
         suppressed=Suppressed(**values.get("suppressed", {})),
         notes=tuple(Diagnostic(**note) for note in values.get("notes", ())),
         missed=tuple(_ranked(item) for item in values.get("missed", ())),
-        beyond=tuple(Beyond(**known(Beyond, one)) for one in values.get("beyond", ())),
+        beyond=tuple(
+            Beyond(**select_known_fields(Beyond, one))
+            for one in values.get("beyond", ())
+        ),
     )
 
 
 def _ranked(values: Mapping[str, Any]) -> Ranked:
     span = values["span"]
-    return Ranked(**{**known(Ranked, values), "span": tuple(span) if span else None})
+    return Ranked(
+        **{**select_known_fields(Ranked, values), "span": tuple(span) if span else None}
+    )

@@ -22,8 +22,8 @@ from shared.search.ranking.ranked_hits import Order, Ranked
 from shared.search.response import response_parts, score_trace
 from shared.search.response.response_parts import Beside
 from shared.search.results.conclude import Conclusion
-from shared.search.results.highlights import Reader
-from shared.search.results.result_page import Page, Shown
+from shared.search.results.highlights import Highlighter
+from shared.search.results.result_page import ResultPage, Shown
 from shared.search.results.superseded import Other
 from shared.search.results.visible_expansions import Became
 from shared.search.retrieval.installed_modules import family_of
@@ -36,7 +36,7 @@ def render(
     plan: Plan,
     job_id: UUID | None,
     conclusion: Conclusion,
-    page: Page,
+    page: ResultPage,
     took_ms: dict[str, float],
     next_cursor: str | None = None,
     told: Beside | None = None,
@@ -47,7 +47,7 @@ def render(
     families = [family_of(outcome.name) for outcome in searched]
     told = told or response_parts.unread(plan, conclusion)
     texts, absent = told.texts, told.absence
-    results, cut = result_detail.told(hits(plan, page, texts), plan.amount)
+    results, cut = result_detail.trim_results(hits(plan, page, texts), plan.amount)
     order = conclusion.order
     runs = fold.runs(order.items)
     times = times_of(plan)
@@ -93,11 +93,15 @@ def render(
         "answer": None,
         "citations": [],
         **({"hidden_count": told.hidden} if plan.acl_honesty else {}),
-        **(score_trace.told(plan, conclusion, page, sent) if plan.debug else {}),
+        **(
+            score_trace.trace_scores(plan, conclusion, page, sent) if plan.debug else {}
+        ),
     }
 
 
-def hits(plan: Plan, page: Page, texts: Reader, first: int = 1) -> list[dict[str, Any]]:
+def hits(
+    plan: Plan, page: ResultPage, texts: Highlighter, first: int = 1
+) -> list[dict[str, Any]]:
     """Return the hits of a page in their places, from the first one's on."""
     return [_result(plan, texts, n, shown) for n, shown in enumerate(page, first)]
 
@@ -201,7 +205,7 @@ def _thresholds(
     return {name: value for name, value in applied.items() if value is not None}
 
 
-def _result(plan: Plan, texts: Reader, place: int, shown: Shown) -> dict[str, Any]:
+def _result(plan: Plan, texts: Highlighter, place: int, shown: Shown) -> dict[str, Any]:
     item, row = shown.item, shown.row
     told = texts.told(row, item.span if item.revision == row.revision else None)
     return {

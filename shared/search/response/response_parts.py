@@ -18,8 +18,8 @@ from shared.search.query.plan import Plan
 from shared.search.response import engine_queries
 from shared.search.results import highlights, visible_expansions
 from shared.search.results.conclude import Conclusion
-from shared.search.results.highlights import Reader
-from shared.search.results.result_page import Page
+from shared.search.results.highlights import Highlighter
+from shared.search.results.result_page import ResultPage
 from shared.search.results.visible_expansions import Became
 from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.search.retrieval.module_contract import Ask, Ground
@@ -40,7 +40,7 @@ LEAST_MS = 200
 class Beside(NamedTuple):
     """What one answer needs that its hits do not hold."""
 
-    texts: Reader
+    texts: Highlighter
     absence: Absence = PRESENT
     # How many match that the caller may not see; None: not counted.
     hidden: int | None = None
@@ -49,17 +49,17 @@ class Beside(NamedTuple):
     sent: Mapping[str, object] = MappingProxyType({})
 
 
-def read(
+def build_response_parts(
     pool: Callable[[], Pool],
     plan: Plan,
     conclusion: Conclusion,
-    page: Page,
+    page: ResultPage,
     facility: Facility,
     timeout_ms: int,
 ) -> Beside:
     """Return it; why a page is empty is read only where one is."""
     left = Remaining.lasting(timeout_ms)
-    texts = Reader(NOTHING_ASKED, facility)
+    texts = Highlighter(NOTHING_ASKED, facility)
     if page or near_misses.compares(plan, conclusion):
         languages = {shown.row.language for shown in page}
         told = conclusion.branches
@@ -69,14 +69,18 @@ def read(
     sent: Mapping[str, object] = {}
     if plan.debug:
         known = taken.known(texts.known)
-        sent = engine_queries.read(pool(), plan, conclusion, known, facility, left.ms)
-    elsewhen = outside_time_range.read(pool, plan, facility, left.ms)
+        sent = engine_queries.describe_engine_queries(
+            pool(), plan, conclusion, known, facility, left.ms
+        )
+    elsewhen = outside_time_range.count_outside_time_range(
+        pool, plan, facility, left.ms
+    )
     if page:
         found = Absence(relaxation=elsewhen)
         return Beside(texts, found, unseen, became=taken, sent=sent)
     if not plan.branches or left.ms < LEAST_MS:
         return unread(plan, conclusion)._replace(hidden=unseen, sent=sent)
-    said = absence.read(pool, plan, conclusion, texts.question, left.ms)
+    said = absence.explain_empty_page(pool, plan, conclusion, texts.question, left.ms)
     if elsewhen is not None:
         # Filters are meant: what they keep out stands in the summary.
         said = replace(said, relaxation=elsewhen)
@@ -87,8 +91,8 @@ def _became(
     pool: Callable[[], Pool],
     plan: Plan,
     conclusion: Conclusion,
-    page: Page,
-    texts: Reader,
+    page: ResultPage,
+    texts: Highlighter,
     facility: Facility,
 ) -> Became:
     """Return what the question's words were taken for: of most there is nothing."""
@@ -99,7 +103,7 @@ def _became(
     hits = [shown.item.entry_id for shown in page]
     if plan.debug:
         hits = [item.entry_id for item in conclusion.ranked]
-    return visible_expansions.read(pool, plan.scope, ways, hits)
+    return visible_expansions.load_visible_expansions(pool, plan.scope, ways, hits)
 
 
 def _hidden(
@@ -120,7 +124,7 @@ def _hidden(
 
 def unread(plan: Plan, conclusion: Conclusion) -> Beside:
     """Return what is known without asking anybody."""
-    texts = Reader(compiled(plan.tree, max_terms=plan.max_terms))
+    texts = Highlighter(compiled(plan.tree, max_terms=plan.max_terms))
     if conclusion.ranked:
         return Beside(texts)
-    return Beside(texts, absence.told(plan, conclusion, None, NearMisses()))
+    return Beside(texts, absence.build_absence(plan, conclusion, None, NearMisses()))

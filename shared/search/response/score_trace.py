@@ -10,11 +10,11 @@ from shared.search.query.plan import Plan
 from shared.search.ranking.linear_rerank import COSINE, MOVED
 from shared.search.ranking.rank import LOGIT
 from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import Page, Shown
+from shared.search.results.result_page import ResultPage, Shown
 
 
-def told(
-    plan: Plan, conclusion: Conclusion, page: Page, sent: Mapping[str, object]
+def trace_scores(
+    plan: Plan, conclusion: Conclusion, page: ResultPage, sent: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the plan with what was sent, and the steps that each hit's score took."""
     return {

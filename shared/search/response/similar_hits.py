@@ -13,7 +13,7 @@ from shared.search.ranking import fold
 from shared.search.ranking.rank import rank
 from shared.search.response.response_body import hits
 from shared.search.results import ranking_features
-from shared.search.results.highlights import Reader
+from shared.search.results.highlights import Highlighter
 from shared.search.results.result_page import read_page
 from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import similar_entries
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STEP_MS = 2000
 
 
-def read(
+def find_similar_hits(
     pool: Callable[[], Pool], facility: Facility, plan: Plan, entry_id: UUID
 ) -> dict[str, Any]:
     """Return the entries most like one that the caller may see, best first."""
@@ -48,10 +48,12 @@ def read(
         source_share=1.0,
     )
     plan = replace(plan, branches=tuple(one.name for one in found), ordering=ordering)
-    known = ranking_features.read(pool, plan, found, STEP_MS)
+    known = ranking_features.load_ranking_features(pool, plan, found, STEP_MS)
     order = rank(found, known, plan)
     page = read_page(pool, plan, fold.runs(order.items), STEP_MS)
-    texts = Reader(compiled(plan.tree, facility, max_terms=plan.max_terms), facility)
+    texts = Highlighter(
+        compiled(plan.tree, facility, max_terms=plan.max_terms), facility
+    )
     results = hits(plan, page, texts)
     return {
         "entry_id": str(entry_id),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, LiteralString
 from shared.access import rights
 from shared.access.scope import Scope
 from shared.postgres.pool import connection
-from shared.search.jobs.progress import Told
+from shared.search.jobs.progress import ProgressEvent
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import candidate_rows
 
@@ -146,7 +146,7 @@ def uncounted(body: Mapping[str, Any]) -> dict[str, Any]:
     return told
 
 
-def progress(told: Told) -> Told:
+def progress(told: ProgressEvent) -> ProgressEvent:
     """Return what is told of a job while it runs, without its counts."""
     counts = "candidates" in told.says
     return told._replace(says=_without(told.says)) if counts else told

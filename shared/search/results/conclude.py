@@ -9,7 +9,7 @@ from typing import Any
 from shared.errors import LogchordError
 from shared.search.jobs import verdict
 from shared.search.jobs.outcome import Outcome, overdue
-from shared.search.jobs.verdict import Asked, State
+from shared.search.jobs.verdict import FailedSearch, State
 from shared.search.query.plan import Plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
@@ -64,7 +64,7 @@ def conclude(
         arrived.get(number) or [_missing(plan, name)]
         for number, name in enumerate(plan.branches)
     ]
-    asked = Asked(plan.query, plan.method, plan.deadline_ms)
+    asked = FailedSearch(plan.query, plan.method, plan.deadline_ms)
     state, error = verdict.judge(told, asked)
     branches = tuple(outcome for branch in told for outcome in branch)
     if facts.unread is not None:

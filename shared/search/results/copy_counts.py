@@ -51,7 +51,7 @@ _PLAINLY: LiteralString = _OF_EACH + _COUNTED
 _FILTERED: LiteralString = _OF_EACH + NARROWED + _COUNTED
 
 
-def asked(
+def send_copy_counts(
     conn: Connection[Any], plan: Plan, items: Sequence[Ranked]
 ) -> Cursor[TupleRow] | None:
     """Ask how many others each hit stands for; None: none of them has its like."""

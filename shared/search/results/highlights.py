@@ -19,12 +19,12 @@ from shared.log import get_logger
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.compiled import expandable_words
-from shared.search.query.compiled.compiled_question import Question, compiled
+from shared.search.query.compiled.compiled_question import CompiledQuery, compiled
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
-from shared.search.results.hydrate import Row
+from shared.search.results.hydrate import HitRow
 from shared.search.results.passage import PASSAGE_CHARACTERS, by_words, passage
-from shared.search.results.term_marks import MAX_CHARACTERS, Mark, Wanted, merged
+from shared.search.results.term_marks import MAX_CHARACTERS, Mark, WantedTerms, merged
 from shared.search.retrieval.engines import candidate_rows
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary import expand
@@ -46,19 +46,19 @@ _BLANK = re.compile(r"\s")
 _SENTENCE = re.compile(r"(?<=[.!?])\s|\n")
 
 
-class Told(NamedTuple):
+class MarkedText(NamedTuple):
     """What a result shows of its text: a passage, and parts as escaped HTML."""
 
     content: str
     highlights: list[str]
 
 
-class Reader:
+class Highlighter:
     """Reads the texts of one page for one question; languages are prepared once."""
 
     def __init__(
         self,
-        question: Question,
+        question: CompiledQuery,
         facility: Facility = PLAIN,
         known: Known | None = None,
     ) -> None:
@@ -66,10 +66,10 @@ class Reader:
         # What its patterns and misspelt words stand for, as far as that was asked.
         self.known: Known = known or {}
         self._facility = facility
-        self._wanted: dict[str, Wanted] = {}
+        self._wanted: dict[str, WantedTerms] = {}
         self._until: float | None = None
 
-    def told(self, row: Row, span: tuple[int, int] | None) -> Told:
+    def told(self, row: HitRow, span: tuple[int, int] | None) -> MarkedText:
         """Return what is shown of an entry whose chunk stands there, if one does."""
         if self._until is None:
             self._until = time.thread_time() + SECONDS_A_PAGE
@@ -83,7 +83,7 @@ class Reader:
         if not parts:
             marks, _ = self._marks(row.title, row.language, None)
             parts = marked_parts(row.title, marks)
-        return Told(row.text[start:end], parts)
+        return MarkedText(row.text[start:end], parts)
 
     def _marks(
         self, text: str, language: str, span: tuple[int, int] | None
@@ -99,10 +99,10 @@ class Reader:
         marks = [Mark(a + start, b + start, part) for a, b, part in found]
         return marks, end - start == len(text)
 
-    def _of(self, language: str) -> Wanted:
+    def _of(self, language: str) -> WantedTerms:
         wanted = self._wanted.get(language)
         if wanted is None:
-            wanted = self._wanted[language] = Wanted(self.question, language)
+            wanted = self._wanted[language] = WantedTerms(self.question, language)
         return wanted
 
 
@@ -112,7 +112,7 @@ def reader(
     branches: Sequence[Outcome],
     facility: Facility = PLAIN,
     languages: Collection[str] = (),
-) -> Reader:
+) -> Highlighter:
     """Return who reads the page, with what patterns and misspelt words stand for.
 
     Texts of these languages; without any, of every one.
@@ -128,7 +128,7 @@ def reader(
     if "fuzzy_fallback" in codes:
         wanted += expandable_words.words([guard.condition for guard in asked.guards])
     if not wanted:
-        return Reader(asked, facility)
+        return Highlighter(asked, facility)
     try:
         with connection(pool()) as conn:
             candidate_rows.limit_time(conn, _LOOK_UP_MS)
@@ -138,9 +138,9 @@ def reader(
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A page without some of its marks is still the page.
         log.warning("marks_not_looked_up", code=exc.error_code)
-        return Reader(asked, facility)
+        return Highlighter(asked, facility)
     known = dict(zip(wanted, found, strict=True))
-    return Reader(make(known=known), facility, known)
+    return Highlighter(make(known=known), facility, known)
 
 
 def marked_parts(text: str, marks: Sequence[Mark]) -> list[str]:

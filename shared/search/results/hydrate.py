@@ -19,7 +19,7 @@ from shared.text.words.languages import UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HitRow:
     """What a result shows of its entry."""
 
     entry_id: UUID
@@ -67,12 +67,12 @@ _ROWS: LiteralString = (
 
 def hydrate(
     conn: Connection[Any], ids: Sequence[UUID], scope: Scope, timeout_ms: int
-) -> dict[UUID, Row]:
+) -> dict[UUID, HitRow]:
     """Return the rows that the caller may see now, whatever a branch said."""
     if not ids:
         return {}
     candidate_rows.limit_time(conn, max(1, timeout_ms), one_plan=True)
     given = {"ids": array(ids), **scope.params}
-    with conn.cursor(row_factory=class_row(Row)) as cur:
+    with conn.cursor(row_factory=class_row(HitRow)) as cur:
         rows = cur.execute(_ROWS, given, prepare=True).fetchall()
     return {row.entry_id: row for row in rows}

@@ -10,7 +10,7 @@ from shared.access.cursors import Binding, Signer
 from shared.access.scope import Scope
 from shared.search.query.plan import Plan
 from shared.search.ranking.fold import Run
-from shared.search.results.result_page import Page
+from shared.search.results.result_page import ResultPage
 
 ROUTE = "GET /v1/search/jobs/{job_id}/results"
 
@@ -20,7 +20,7 @@ def binding(scope: Scope, job_id: UUID, limit: int) -> Binding:
     return Binding(ROUTE, str(job_id), scope.key_id or scope.subject, limit)
 
 
-def place_after(runs: Sequence[Run], page: Page) -> int:
+def place_after(runs: Sequence[Run], page: ResultPage) -> int:
     """Return which run of the window the next page begins with."""
     if not page:
         return len(runs)
@@ -38,7 +38,7 @@ def following(
     plan: Plan,
     job_id: UUID,
     runs: Sequence[Run],
-    page: Page,
+    page: ResultPage,
 ) -> str | None:
     """Return the cursor of the second page, or None when the first holds all."""
     place = place_after(runs, page)

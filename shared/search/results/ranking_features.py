@@ -62,7 +62,7 @@ def unknown(_: str) -> None:
     """Know no model."""
 
 
-def read(
+def load_ranking_features(
     pool: Callable[[], Pool],
     plan: Plan,
     branches: Sequence[Outcome],

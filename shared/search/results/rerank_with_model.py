@@ -45,7 +45,7 @@ class Model:
     circuit: Circuit
 
 
-def read(
+def rerank_with_model(
     model: Model | None,
     pool: Callable[[], Pool],
     plan: Plan,

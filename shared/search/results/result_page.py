@@ -18,7 +18,7 @@ from shared.search.query.plan import Plan
 from shared.search.ranking.fold import Run
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results import copy_counts, superseded
-from shared.search.results.hydrate import Row, hydrate
+from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.results.superseded import Other, Values
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ class Shown(NamedTuple):
     """One hit of the page: its row, how many like it stand behind it, its values."""
 
     item: Ranked
-    row: Row
+    row: HitRow
     similar: int = 0
     values: Values = superseded.NONE
 
 
-Page = list[Shown]
+ResultPage = list[Shown]
 
 
 def read_page(
@@ -49,7 +49,7 @@ def read_page(
     timeout_ms: int,
     *,
     with_values: bool = True,
-) -> Page:
+) -> ResultPage:
     """Return the first hits with their rows; what is gone gives way to the next.
 
     Of a run that is the next of its like: it hides nobody when it cannot be seen.
@@ -63,8 +63,10 @@ def read_page(
         with at_once(pool()) as conn:
             page, rows = _rows(conn, plan, runs, timeout_ms)
             shown = [rows[item.entry_id] for item in page]
-            likes = copy_counts.asked(conn, plan, page)
-            others = superseded.asked(conn, plan, shown) if with_values else None
+            likes = copy_counts.send_copy_counts(conn, plan, page)
+            others = (
+                superseded.send_other_values(conn, plan, shown) if with_values else None
+            )
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         if not page:
             raise
@@ -90,9 +92,9 @@ def read_page(
 
 def _rows(
     conn: Connection[Any], plan: Plan, runs: Sequence[Run], timeout_ms: int
-) -> tuple[list[Ranked], dict[str, Row]]:
+) -> tuple[list[Ranked], dict[str, HitRow]]:
     gone: set[str] = set()
-    rows: dict[str, Row] = {}
+    rows: dict[str, HitRow] = {}
     while True:
         near = _first(runs, gone, plan.limit + SPARE)
         page = near[: plan.limit]
@@ -106,14 +108,14 @@ def _rows(
 
 
 def _others(
-    pool: Callable[[], Pool], plan: Plan, shown: Sequence[Row]
+    pool: Callable[[], Pool], plan: Plan, shown: Sequence[HitRow]
 ) -> Cursor[Other] | None:
     try:
         with (
             request_deadline.hurried(superseded.TIMEOUT_MS / 1000),
             at_once(pool()) as conn,
         ):
-            return superseded.asked(conn, plan, shown)
+            return superseded.send_other_values(conn, plan, shown)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         _left_out("values_not_compared", exc)
         return None

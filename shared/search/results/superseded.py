@@ -19,7 +19,7 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.postgres.pool import array
 from shared.search.query.plan import Plan
-from shared.search.results.hydrate import Row
+from shared.search.results.hydrate import HitRow
 from shared.search.retrieval.engines import candidate_rows
 
 # Of the page's time: without this, an answer is one too.
@@ -130,8 +130,8 @@ class Values(NamedTuple):
 NONE = Values()
 
 
-def asked(
-    conn: Connection[Any], plan: Plan, rows: Sequence[Row]
+def send_other_values(
+    conn: Connection[Any], plan: Plan, rows: Sequence[HitRow]
 ) -> Cursor[Other] | None:
     """Ask for the other values of what these entries state; None: they state none."""
     ids = [row.entry_id for row in rows if row.states_values]

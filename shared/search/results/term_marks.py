@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, Leaf, OneOf, Places, leaves
 from shared.text.analysis import tokens
-from shared.text.analysis.tokens import Piece, Reader
+from shared.text.analysis.tokens import TextPiece, TokenReader
 from shared.text.facility.facility import Facility
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -45,10 +45,10 @@ class _Begun(NamedTuple):
     found: int
 
 
-class Wanted:
+class WantedTerms:
     """What a question wants to find in texts of one language."""
 
-    def __init__(self, question: Question, language: str) -> None:
+    def __init__(self, question: CompiledQuery, language: str) -> None:
         name = language if language in STEMMED_LANGUAGES else UNSTEMMED
         found = (g.condition for g in question.guards if name in g.languages)
         parts = dict.fromkeys(
@@ -75,7 +75,7 @@ class Wanted:
                 break
         return sorted(found)
 
-    def _found(self, text: str, reader: Reader) -> Iterator[Mark]:
+    def _found(self, text: str, reader: TokenReader) -> Iterator[Mark]:
         if not self._idents and not self._phrases:
             return
         begun: list[_Begun] = []
@@ -87,7 +87,7 @@ class Wanted:
                     begun = yield from self._found_in(text, piece, at, begun)
                 at += len(chunk) + 1
 
-    def _begins_in(self, piece: Piece) -> bool:
+    def _begins_in(self, piece: TextPiece) -> bool:
         """Tell whether anything that was asked for begins there, or is found there."""
         if not self._phrases.keys().isdisjoint(piece.terms):
             return True
@@ -96,7 +96,7 @@ class Wanted:
         )
 
     def _found_in(
-        self, text: str, piece: Piece, at: int, begun: list[_Begun]
+        self, text: str, piece: TextPiece, at: int, begun: list[_Begun]
     ) -> Generator[Mark, None, list[_Begun]]:
         """Yield what is found there, and return what has begun by its end."""
         for one_there in piece.tokens:

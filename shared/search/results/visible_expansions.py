@@ -18,7 +18,7 @@ from shared.glossary import synonyms
 from shared.log import get_logger
 from shared.postgres.pool import array, connection
 from shared.search.jobs.outcome import Diagnostic
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, leaves
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.retrieval.engines import candidate_rows
@@ -127,13 +127,13 @@ class Became:
 NOTHING = Became()
 
 
-def ways_of(question: Question, known: Known, facility: Facility) -> list[Way]:
+def ways_of(question: CompiledQuery, known: Known, facility: Facility) -> list[Way]:
     """Return all that the words of a question were taken for, seen or not."""
     found = [way for want in known for way in _looked_up(want, known[want])]
     return [*found, *_of_glossary(question, facility)]
 
 
-def read(
+def load_visible_expansions(
     pool: Callable[[], Pool],
     scope: Scope,
     ways: Collection[Way],
@@ -175,7 +175,7 @@ def _looked_up(want: Want, found: Expansion) -> Iterator[Way]:
         yield Way(word, "pattern", one, (one,))
 
 
-def _of_glossary(question: Question, facility: Facility) -> Iterator[Way]:
+def _of_glossary(question: CompiledQuery, facility: Facility) -> Iterator[Way]:
     if not facility.glossary:
         return
     for guard in question.guards:

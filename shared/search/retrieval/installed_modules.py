@@ -44,7 +44,7 @@ class Installed:
 
 
 @plugins.until_extended
-def found() -> Mapping[str, Installed | ConfigurationError]:
+def find_modules() -> Mapping[str, Installed | ConfigurationError]:
     """Return every installed module by its name, or why it cannot be used."""
     points = plugins.points(plugins.SEARCH_MODULES)
     return {name: _load(points[name]) for name in sorted(points)}
@@ -52,12 +52,14 @@ def found() -> Mapping[str, Installed | ConfigurationError]:
 
 def modules() -> Mapping[str, Installed]:
     """Return the modules that can be used, by their names."""
-    return {name: one for name, one in found().items() if isinstance(one, Installed)}
+    return {
+        name: one for name, one in find_modules().items() if isinstance(one, Installed)
+    }
 
 
 def installed(name: str) -> Installed:
     """Return a module, or raise why it cannot be used; none is not enabled."""
-    return plugins.usable(found(), name, "search module")
+    return plugins.usable(find_modules(), name, "search module")
 
 
 def module(name: str) -> SearchToolDescriptor:
@@ -74,13 +76,13 @@ def parameters(names: Sequence[str]) -> list[ParameterDescriptor]:
 
 def unit_of(name: str) -> str:
     """Return what a module's scores are called; nothing where it cannot be used."""
-    one = found().get(name)
+    one = find_modules().get(name)
     return one.descriptor.unit if isinstance(one, Installed) else ""
 
 
 def family_of(name: str) -> str:
     """Return the family of a module: its own name where it is not installed here."""
-    one = found().get(name)
+    one = find_modules().get(name)
     return one.descriptor.search_mode if isinstance(one, Installed) else name
 
 

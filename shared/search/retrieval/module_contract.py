@@ -125,7 +125,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModuleResult:
     """What a module came to when nothing went wrong."""
 
     hits: tuple[Candidate, ...] = ()

@@ -55,7 +55,7 @@ _LANGUAGES: LiteralString = """
       LIMIT 1)"""
 
 
-def of(ask: Ask, tools: Tools) -> tuple[str, ...]:
+def choose_languages(ask: Ask, tools: Tools) -> tuple[str, ...]:
     """Return the languages that a branch searches; none: all that there may be."""
     if tools.written_in is None:
         return ()
@@ -72,13 +72,13 @@ class WrittenIn:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _CachedLanguages] = {}
 
     def of(self, pool: Pool, tenant: str, budget_ms: int) -> tuple[str, ...]:
         """Return all languages that there are, or were; none: there are no entries."""
         try:
             with at_once(pool) as conn:
-                return self.heard(tenant, asked(conn, tenant, budget_ms))
+                return self.heard(tenant, send_languages(conn, tenant, budget_ms))
         except DatabaseQueryError as exc:
             return unread(exc)
 
@@ -99,12 +99,12 @@ class WrittenIn:
             while len(self._seen) >= _KEPT_TENANTS:
                 del self._seen[next(iter(self._seen))]
             searched = () if None in told else tuple(sorted(found))
-            self._seen[tenant] = _Seen(found, searched)
+            self._seen[tenant] = _CachedLanguages(found, searched)
         return searched
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _CachedLanguages:
     """The languages that a tenant's entries had, and which of them are searched."""
 
     languages: frozenset[str]
@@ -122,7 +122,7 @@ class Assumed:
         self._known = tools.written_in
         self._tenant = ask.plan.scope.tenant
         lately = self._known.lately(self._tenant) if self._known else ()
-        self.languages = of(ask, tools) if lately is None else lately
+        self.languages = choose_languages(ask, tools) if lately is None else lately
         # Of every language there are no others, but the next search may need fewer.
         self._is_compared = self._known is None or lately is None
         self._rows: Cursor[TupleRow] | None = None
@@ -131,7 +131,7 @@ class Assumed:
     def ask(self, conn: Connection[Any], budget_ms: int) -> None:
         """Ask what is there, after all else that goes out together."""
         if not self._is_compared:
-            self._rows = asked(conn, self._tenant, budget_ms)
+            self._rows = send_languages(conn, self._tenant, budget_ms)
 
     def hear(self) -> None:
         """Read what was asked."""
@@ -147,14 +147,16 @@ class Assumed:
     def others(self, ask: Ask, tools: Tools) -> tuple[str, ...] | None:
         """Return what is to be searched instead; None: all that is there was."""
         if not self._is_compared:
-            self._there = of(ask, tools)
+            self._there = choose_languages(ask, tools)
         is_every = not self.languages
         if is_every or (self._there and set(self._there) <= set(self.languages)):
             return None
         return self._there
 
 
-def asked(conn: Connection[Any], tenant: str, budget_ms: int) -> Cursor[TupleRow]:
+def send_languages(
+    conn: Connection[Any], tenant: str, budget_ms: int
+) -> Cursor[TupleRow]:
     """Ask for them; the rows are read from the cursor, and may be read later."""
     limit_ms = str(min(budget_ms, _MOST_MS))
     conn.execute(_BY_INDEX, {"ms": limit_ms}, prepare=True)

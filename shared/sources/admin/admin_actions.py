@@ -16,7 +16,7 @@ from shared.errors import AccessError, ConflictError, IngestionError, NotFoundEr
 from shared.log import get_logger
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter, run_records, source_state
-from shared.sources.run_records import Asked, IngestionRun
+from shared.sources.run_records import IngestionRun, RunRequest
 from shared.sources.runs import sync_config
 from shared.sources.source_state import SourceState
 from shared.work import schedule
@@ -32,20 +32,20 @@ def pulled_source(
     conn: Connection[TupleRow], tenant: str, name: str
 ) -> tuple[SourceState, SourceSettings]:
     """Return a source that is asked, or say that there is none of this name."""
-    standing = source_state.read(conn, tenant, name)
+    standing = source_state.load_source_state(conn, tenant, name)
     if standing is None:
         raise NotFoundError
     return standing, standing.settings
 
 
 def ask(
-    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: Asked
+    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: RunRequest
 ) -> UUID:
     """Trigger a run; what is new while the first walk is still to come is that walk.
 
     A source that cannot be asked by time is else read twice at once, by both kinds.
     """
-    if kind == run_records.TAIL and asked == Asked():
+    if kind == run_records.TAIL and asked == RunRequest():
         known = schedule.standing(conn, name)
         tail, first = known.get(run_records.TAIL), known.get(run_records.BACKFILL)
         waits = tail is not None and tail.next_run_at is None
@@ -58,7 +58,7 @@ def ask(
 
 
 def trigger(
-    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: Asked
+    conn: Connection[TupleRow], tenant: str, name: str, kind: str, asked: RunRequest
 ) -> UUID:
     """Queue a run and make it due now; the caller commits, then nudges."""
     standing, source = pulled_source(conn, tenant, name)
@@ -97,7 +97,7 @@ def cancel(
         return found
     now = datetime.now(UTC)
     wait: float | None = None
-    standing = source_state.read(conn, tenant, run.source)
+    standing = source_state.load_source_state(conn, tenant, run.source)
     if run.is_dry:
         wait = None if run.then is None else (run.then - now).total_seconds()
     elif standing is not None:

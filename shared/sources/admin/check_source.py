@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
 from shared.adapter_contract.contract import (
+    AdapterPage,
     Capabilities,
     Checks,
-    Page,
     SourceReport,
     Window,
 )
@@ -34,7 +34,7 @@ _AHEAD = timedelta(minutes=10)
 
 
 @runtime_checkable
-class Mapped(Protocol):
+class MappedSettings(Protocol):
     """The settings of an adapter whose fields stand where its user says."""
 
     @property
@@ -147,11 +147,11 @@ def _report(opened: Opened, problems: list[str]) -> SourceReport | None:
     return report
 
 
-def _first_page(opened: Opened) -> Page | None:
+def _first_page(opened: Opened) -> AdapterPage | None:
     window = None
     if opened.capabilities.windows:
         window = Window(opened.io.now() - timedelta(days=_DAYS), None)
-    pages: Iterator[Page] = iter(opened.adapter.pages(None, window))
+    pages: Iterator[AdapterPage] = iter(opened.adapter.pages(None, window))
     return next(pages, None)
 
 
@@ -163,7 +163,7 @@ def _told(first: MalformedEntryError, count: int) -> str:
 def _unfilled(opened: Opened, drafts: list[EntryDraft]) -> list[str]:
     """Say which fields of a map no entry has: a column that is misspelt is silent."""
     args = opened.source.args
-    if not drafts or not isinstance(args, Mapped):
+    if not drafts or not isinstance(args, MappedSettings):
         return []
     return [
         f"Of the first {len(drafts)} entries none has {name!r}: look at"
@@ -191,7 +191,7 @@ def _places(at: str | Sequence[str]) -> str:
 
 
 def _read(
-    opened: Opened, rules: Rules, page: Page
+    opened: Opened, rules: Rules, page: AdapterPage
 ) -> tuple[list[EntryDraft], dict[str, tuple[MalformedEntryError, int]]]:
     """Return what was read, and of each reason the first that was not, counted."""
     now = opened.io.now()

@@ -17,13 +17,13 @@ from shared.sources import newest_entry, run_records, source_state
 from shared.sources.run_records import IngestionRun
 from shared.sources.source_state import SourceState
 from shared.work import schedule
-from shared.work.schedule import Standing
+from shared.work.schedule import ScheduleStatus
 
 # Looked at among the newest alone: a logbook of twenty years would be read whole each
 # time that somebody looks, and by whoever may see none of it each time for nothing.
 MOST_COUNTED = 50_000
 
-_NEWEST: LiteralString = newest_entry.of("%(source)s")
+_NEWEST: LiteralString = newest_entry.newest_entry_sql("%(source)s")
 _STOCK: LiteralString = (
     """
     WITH n AS MATERIALIZED (
@@ -79,7 +79,7 @@ class SourceView:
     settings: SourceSettings
     # None: it is pushed to.
     state: SourceState | None
-    standings: Mapping[str, Standing]
+    standings: Mapping[str, ScheduleStatus]
     last_run: IngestionRun | None
     # None: nobody has asked for it to be counted.
     stock: Stock | None
@@ -133,7 +133,7 @@ def behind(conn: Connection[TupleRow], tenant: str) -> list[Behind]:
     return [Behind(*row) for row in conn.execute(_BEHIND, values)]
 
 
-def read(
+def list_sources(
     conn: Connection[TupleRow],
     scope: Scope,
     configured: Mapping[str, SourceSettings],

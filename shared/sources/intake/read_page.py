@@ -7,7 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-from shared.adapter_contract.contract import Page, RawItem
+from shared.adapter_contract.contract import AdapterPage, RawItem
 from shared.adapter_contract.entry import Entry
 from shared.entries.draft import EntryDraft
 from shared.errors import MalformedEntryError
@@ -48,7 +48,7 @@ class Read:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class PageReader:
     """Parses and admits what is news; used by one thread at a time."""
 
     opened: Opened
@@ -61,7 +61,9 @@ class Reader:
     # Nothing is to be stored.
     is_dry: bool = False
 
-    def pages(self, found: Iterator[Page]) -> Generator[tuple[Page, Read], None, None]:
+    def pages(
+        self, found: Iterator[AdapterPage]
+    ) -> Generator[tuple[AdapterPage, Read], None, None]:
         """Read page after page, each perhaps before the one before it is stored."""
         under_way = NOBODY
         for page in found:

@@ -58,7 +58,7 @@ class Rejected:
     error: MalformedEntryError
 
 
-def keep(
+def store_rejected(
     conn: Connection[TupleRow], tenant: str, source: str, bad: Sequence[Rejected]
 ) -> int:
     """Put items aside with raw payload and reason; return how many there was room for.
@@ -108,7 +108,9 @@ def forget(
     return conn.execute(_FORGET, {"tenant": tenant, "keys": keys}).rowcount
 
 
-def read(conn: Connection[TupleRow], tenant: str, aside_id: UUID) -> RawItem | None:
+def load_rejected(
+    conn: Connection[TupleRow], tenant: str, aside_id: UUID
+) -> RawItem | None:
     """Return an item as it was received, to be tried again."""
     found = conn.execute(_READ, {"tenant": tenant, "id": aside_id}).fetchone()
     if found is None or found[1] is None:

@@ -80,7 +80,7 @@ def read_again(
 def _open(
     conn: Connection[TupleRow], settings: Settings, tenant: str, name: str
 ) -> Opened | None:
-    standing = source_state.read(conn, tenant, name)
+    standing = source_state.load_source_state(conn, tenant, name)
     if standing is None:
         return None
     source = standing.settings
@@ -101,7 +101,7 @@ def _read(
     tenant: str,
     aside_id: UUID,
 ) -> EntryDraft | None:
-    item = rejected.read(conn, tenant, aside_id)
+    item = rejected.load_rejected(conn, tenant, aside_id)
     if opened is None or item is None:
         return None
     version = opened.descriptor.version

@@ -16,9 +16,9 @@ from psycopg.rows import TupleRow
 
 from shared.adapter_contract.contract import (
     MAX_CURSOR_BYTES,
+    AdapterPage,
     Gap,
     IdStamp,
-    Page,
     RawItem,
 )
 from shared.entries import entry_links
@@ -30,7 +30,7 @@ from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake import rejected
 from shared.sources.intake.normalise import Rules
 from shared.sources.intake.prefetch import one_ahead
-from shared.sources.intake.read_page import News, Read, Reader
+from shared.sources.intake.read_page import News, PageReader, Read
 from shared.sources.load_adapter import Opened
 from shared.sources.run_records import Counts, IngestionRun
 from shared.work import due_work as due
@@ -56,7 +56,7 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
+class _StoredPage:
     """What became of them."""
 
     saved: Sequence[Saved] = ()
@@ -76,7 +76,7 @@ class _Written:
         ]
 
 
-_NOTHING = _Written()
+_NOTHING = _StoredPage()
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Intake:
     """One run of one source: everything that its steps need, and how far they are."""
 
     opened: Opened
-    reader: Reader
+    reader: PageReader
     pool: Pool
     stages: Stages
     nudge: Nudge
@@ -119,7 +119,9 @@ class Intake:
         """What its adapter remembers."""
         return self.reader.memory
 
-    def pages(self, found: Iterator[Page]) -> Generator[tuple[Page, Read], None, None]:
+    def pages(
+        self, found: Iterator[AdapterPage]
+    ) -> Generator[tuple[AdapterPage, Read], None, None]:
         """Read page after page; where it costs nothing, one ahead of what is stored."""
         if self.opened.descriptor.reads_ahead and self._can_read_ahead:
             return one_ahead(self.reader.pages(found), lambda pair: pair[0].is_last)
@@ -127,8 +129,8 @@ class Intake:
 
     def walk(
         self,
-        found: Iterator[Page],
-        place: Callable[[Page], Mapping[str, Any]],
+        found: Iterator[AdapterPage],
+        place: Callable[[AdapterPage], Mapping[str, Any]],
         *,
         listed_by: UUID | None = None,
     ) -> Steps:
@@ -159,7 +161,7 @@ class Intake:
         read: Read,
         cursor: Mapping[str, Any] | None,
         *,
-        page: Page | None = None,
+        page: AdapterPage | None = None,
         listed_by: UUID | None = None,
         again: bool = False,
     ) -> Counts:
@@ -202,7 +204,7 @@ class Intake:
         self.is_through = page is not None and page.is_last
         return counts
 
-    def _write(self, conn: Connection[TupleRow], news: News) -> _Written:
+    def _write(self, conn: Connection[TupleRow], news: News) -> _StoredPage:
         if news.gone:
             # Before any entry is locked, or two pages could wait for each other.
             entry_links.lock(conn, self.tenant, self.name)
@@ -216,11 +218,11 @@ class Intake:
             fetch_attachments=self.opened.settings.attachments == "fetch",
         )
         deleted = self._tombstone(conn, news.gone, "deleted at its source")
-        quarantined = rejected.keep(conn, self.tenant, self.name, news.bad)
+        quarantined = rejected.store_rejected(conn, self.tenant, self.name, news.bad)
         mended = [draft.external_id for draft in news.drafts]
         rejected.forget(conn, self.tenant, self.name, mended)
         anew = {draft.external_id for draft in news.drafts if draft.is_anew}
-        return _Written(saved, deleted, quarantined, anew)
+        return _StoredPage(saved, deleted, quarantined, anew)
 
     def delete(self, external_ids: Sequence[str], *, reason: str) -> int:
         """Commit tombstones for what the source has no more, and nudge."""
@@ -262,7 +264,7 @@ class Intake:
         if size > MAX_CURSOR_BYTES:
             message = f"The adapter's cursor has {size} bytes; {MAX_CURSOR_BYTES} fit."
             raise IngestionError(message, reason="cursor_too_large")
-        if not schedule.keep(conn, self.lease, kept):
+        if not schedule.store_cursor(conn, self.lease, kept):
             raise LeaseLostError
         self.cursor = kept
 
@@ -309,7 +311,7 @@ class Intake:
                 self.nudge(stage, deleted)
 
 
-def _became(news: News, written: _Written) -> Counts:
+def _became(news: News, written: _StoredPage) -> Counts:
     """Return the counts of a page by what became of its items."""
     bad, quarantined = len(news.bad), written.quarantined
     return counted(written.saved, len(written.deleted), bad, quarantined)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from shared.adapter_contract.contract import Page, Window
+from shared.adapter_contract.contract import AdapterPage, Window
 from shared.postgres.pool import connection
 from shared.sources import load_adapter, run_records
 from shared.sources.intake.store_page import Intake, Steps
@@ -69,7 +69,7 @@ def _by_windows(intake: Intake) -> Steps:
         yield Counts()
 
 
-def _after(place: dict[str, Any], page: Page) -> dict[str, Any]:
+def _after(place: dict[str, Any], page: AdapterPage) -> dict[str, Any]:
     """Return the place behind a page.
 
     That a window is through goes with its last page: a death before the next one would

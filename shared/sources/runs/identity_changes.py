@@ -30,7 +30,7 @@ def refusal(
 
     They name records otherwise than those by which entries of the source came.
     """
-    standing = source_state.read(conn, settings.tenant, name)
+    standing = source_state.load_source_state(conn, settings.tenant, name)
     if standing is None:
         return None
     # As it is stored: another release may have had settings that this one has not.

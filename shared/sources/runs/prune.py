@@ -113,6 +113,6 @@ def _block(intake: Intake, stored: int, absent: int, listed: int) -> None:
 
 def _unblock(intake: Intake) -> None:
     with connection(intake.pool) as conn:
-        now = source_state.read(conn, intake.tenant, intake.name)
+        now = source_state.load_source_state(conn, intake.tenant, intake.name)
         if now is not None and (now.degraded or {}).get("code") == "prune_blocked":
             source_state.degrade(conn, intake.tenant, intake.name, None)

@@ -11,7 +11,7 @@ from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
-from shared.adapter_contract.contract import Fetches, ListsIds, Page, Window
+from shared.adapter_contract.contract import AdapterPage, Fetches, ListsIds, Window
 from shared.postgres.pool import connection
 from shared.sources import listed_ids
 from shared.sources.intake.store_page import Intake, Steps
@@ -63,7 +63,7 @@ def _read(
     listed_by = intake.run.id if is_listing else None
     found = intake.opened.adapter.pages(at.inner, window)
 
-    def after(page: Page) -> dict[str, Any]:
+    def after(page: AdapterPage) -> dict[str, Any]:
         # The last page's commit says so: a death after it would cost all of them.
         at.inner, at.is_read = dict(page.cursor), page.is_last
         return at.cursor(intake)

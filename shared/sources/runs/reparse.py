@@ -7,7 +7,7 @@ from uuid import UUID
 
 from shared.adapter_contract.contract import RawItem
 from shared.entries.saving import payloads
-from shared.entries.saving.payloads import Kept
+from shared.entries.saving.payloads import StoredPayload
 from shared.postgres.pool import connection
 from shared.sources import source_state
 from shared.sources.intake.skip_unchanged import digest_in
@@ -41,6 +41,6 @@ def steps(intake: Intake) -> Steps:
         intake.keep(conn, {"v": 1})
 
 
-def _raw(one: Kept) -> RawItem:
+def _raw(one: StoredPayload) -> RawItem:
     """Return what was received; by its digest the next poll knows it again."""
     return replace(one.raw(), digest=digest_in(one.stamp), size=len(one.payload))

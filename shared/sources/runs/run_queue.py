@@ -28,7 +28,7 @@ class Waiting:
     workers: int
 
 
-def of(
+def load_run_queue(
     conn: Connection[TupleRow], found: Iterable[IngestionRun]
 ) -> dict[UUID, Waiting]:
     """Return what each of these waits for that is queued, by its id."""

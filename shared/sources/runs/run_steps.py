@@ -25,7 +25,7 @@ from shared.sources.adapter_memory import StoredMemory
 from shared.sources.intake import metadata_sidecar
 from shared.sources.intake.metadata_sidecar import Beside
 from shared.sources.intake.normalise import Rules
-from shared.sources.intake.read_page import Reader
+from shared.sources.intake.read_page import PageReader
 from shared.sources.intake.skip_unchanged import Sieve
 from shared.sources.intake.store_page import (
     Intake,
@@ -65,7 +65,7 @@ _REQUESTS_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunBudget:
     """Which run asks, and until when, by the monotonic clock."""
 
     source: str
@@ -75,7 +75,7 @@ class Wanted:
     ends: float
 
 
-OpenIO = Callable[[Wanted], AbstractContextManager[SourceIO]]
+OpenIO = Callable[[RunBudget], AbstractContextManager[SourceIO]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Means:
     files_seconds: float = metadata_sidecar.PAGE_SECONDS
 
 
-class Walk:
+class SourceRun:
     """A run whose lease is ours."""
 
     def __init__(self, means: Means, lease: schedule.Run, tenant: str) -> None:
@@ -150,7 +150,7 @@ class Walk:
         settings = snapshot.settings_of(intake.opened.settings)
         # What the failed page had put is not to be kept with theirs.
         intake.memory.discard_changes()
-        wanted = Wanted(
+        wanted = RunBudget(
             name,
             settings,
             snapshot.Within(intake.memory),
@@ -209,7 +209,7 @@ class Walk:
     def _begin(self, ending: ExitStack, ends: float) -> Intake | None:
         lease, means = self.lease, self._means
         with connection(means.pool) as conn:
-            standing = source_state.read(conn, self._tenant, lease.source)
+            standing = source_state.load_source_state(conn, self._tenant, lease.source)
             if standing is None or standing.paused:
                 return None
             run = run_records.begin(
@@ -231,7 +231,7 @@ class Walk:
             source = source.model_copy(update={"max_retries": 0})
         remembered = StoredMemory(self._look)
         most = max(ends, time.monotonic()) + _REQUESTS_SECONDS
-        wanted = Wanted(lease.source, source, remembered, lease.kind, most)
+        wanted = RunBudget(lease.source, source, remembered, lease.kind, most)
         io = ending.enter_context(means.open_io(wanted))
         opened = load_adapter.open_source(
             lease.source,
@@ -243,7 +243,7 @@ class Walk:
         rules = Rules(means.settings, lease.source, source, opened.descriptor.version)
         return Intake(
             opened=opened,
-            reader=Reader(
+            reader=PageReader(
                 opened,
                 rules,
                 means.pool,
@@ -266,7 +266,7 @@ class Walk:
         with connection(self._means.pool) as conn:
             return adapter_memory.load(conn, self.lease.source, key)
 
-    def _beside(self, wanted: Wanted) -> Beside | None:
+    def _beside(self, wanted: RunBudget) -> Beside | None:
         """Return what reads the files that belong to metadata, if files are read."""
         if wanted.settings.attachments != "fetch":
             return None
@@ -358,15 +358,15 @@ class Walk:
         schedule.finish(conn, self.lease, wait_seconds=max(0.0, wait))
 
 
-def take(means: Means, source: str, kind: str) -> Walk | None:
+def take_due_run(means: Means, source: str, kind: str) -> SourceRun | None:
     """Take the run that is due, if it is and nobody has it; commit before any work."""
     lease_seconds = means.settings.work.lease_seconds
     with connection(means.pool) as conn:
         tenant = source_state.tenant_of(conn, source)
         if tenant is None:
             return None
-        lease = schedule.take(conn, source, kind, lease_seconds=lease_seconds)
-    return None if lease is None else Walk(means, lease, tenant)
+        lease = schedule.take_due_run(conn, source, kind, lease_seconds=lease_seconds)
+    return None if lease is None else SourceRun(means, lease, tenant)
 
 
 def _waits(error: LogchordError | None) -> bool:

@@ -14,7 +14,7 @@ from shared.adapter_contract.contract import Memory, RawItem
 from shared.entries import entry_links
 from shared.entries.draft import EntryDraft
 from shared.entries.saving import change_detection
-from shared.entries.saving.change_detection import Stored
+from shared.entries.saving.change_detection import EntryFingerprint
 from shared.entries.saving.save import save_page
 from shared.errors import ConfigurationError, MalformedEntryError
 from shared.postgres.pool import connection
@@ -105,7 +105,7 @@ def _merge(
         strange = [
             one for one, key in zip(bad, unread, strict=True) if key not in known
         ]
-        quarantined = rejected.keep(conn, intake.tenant, intake.name, strange)
+        quarantined = rejected.store_rejected(conn, intake.tenant, intake.name, strange)
         counts = counted(saved, 0, len(bad), quarantined)
         left = len(drafts) - len(news)
         counts = replace(counts, seen=len(items), unchanged=counts.unchanged + left)
@@ -134,5 +134,5 @@ def _read(
     return drafts, bad
 
 
-def _is_news(draft: EntryDraft, row: Stored | None) -> bool:
+def _is_news(draft: EntryDraft, row: EntryFingerprint | None) -> bool:
     return row is None or (not row.deleted and change_detection.is_newer(draft, row))

@@ -103,7 +103,7 @@ def wait_after_failure(
 
 def _arrange_one(conn: Connection[TupleRow], name: str, source: SourceSettings) -> bool:
     descriptor = load_adapter.adapter_class(source.adapter).descriptor
-    before = source_state.read(conn, source.tenant, name)
+    before = source_state.load_source_state(conn, source.tenant, name)
     changed = source_state.arrange(
         conn,
         source.tenant,

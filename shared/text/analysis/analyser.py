@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import attrgetter
 
-from shared.text.analysis.tokens import Line, Piece, reader
+from shared.text.analysis.tokens import TextPiece, TokenLine, reader
 from shared.text.facility.facility import PLAIN, Facility
 from shared.text.words.character_runs import Token
 from shared.text.words.folding import fold
@@ -122,12 +122,14 @@ def plain_words(sections: Sections) -> dict[str, str]:
     return {word: stem for line in lines for word, stem in line.pieces[0].words}
 
 
-def _plain(text: str) -> Iterator[Line]:
+def _plain(text: str) -> Iterator[TokenLine]:
     for match in _PLAIN_WORD.finditer(text):
         folded = fold(match[0])
         if folded:
             words = () if folded.isdigit() else ((folded, folded),)
-            yield Line(match.start(), [match[0]], [Piece((), (folded,), words=words)])
+            yield TokenLine(
+                match.start(), [match[0]], [TextPiece((), (folded,), words=words)]
+            )
 
 
 @dataclass(slots=True)
@@ -149,7 +151,7 @@ class _Builder:
     gaps: int = 0
     cut: bool = False
 
-    def add_section(self, lines: Iterable[Line], *, is_text: bool) -> None:
+    def add_section(self, lines: Iterable[TokenLine], *, is_text: bool) -> None:
         """Place a section's terms, a gap behind those of the last."""
         if self.position:
             self.position += SECTION_GAP
@@ -208,7 +210,7 @@ class _Builder:
                 self.rest[term] = None
         return in_time
 
-    def _add_idents(self, line: Line, *, is_text: bool) -> None:
+    def _add_idents(self, line: TokenLine, *, is_text: bool) -> None:
         at = line.at
         for chunk, piece in zip(line.chunks, line.pieces, strict=True):
             for token in piece.tokens if piece.has_idents else ():
@@ -236,7 +238,7 @@ def _is_small(texts: Sequence[str]) -> bool:
 
 
 def _built(
-    sections: Iterable[Iterable[Line]], *, is_small: bool, plain: bool
+    sections: Iterable[Iterable[TokenLine]], *, is_small: bool, plain: bool
 ) -> Analysis:
     builder = _Builder(is_small=is_small)
     for number, lines in enumerate(sections):

@@ -32,7 +32,7 @@ _LONG_CHARS, _LONG_TOKENS = 2048, 512
 _STRETCH_CHARS, _MOST_WORDS_ON = 16_384, 64
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """What stands between two blanks, read; places count from where it begins."""
 
     tokens: tuple[Token, ...]
@@ -46,21 +46,21 @@ class Piece(NamedTuple):
     words: tuple[tuple[str, str], ...] = ()
 
 
-_NOTHING = Piece((), ())
+_NOTHING = TextPiece((), ())
 
 
-class Line(NamedTuple):
+class TokenLine(NamedTuple):
     """A line from its place in the text on: what stands between blanks, and read."""
 
     at: int
     chunks: list[str]
-    pieces: list[Piece]
+    pieces: list[TextPiece]
 
 
 @functools.lru_cache(maxsize=_MAX_READERS)
-def reader(language: str, facility: Facility = PLAIN) -> Reader:
+def reader(language: str, facility: Facility = PLAIN) -> TokenReader:
     """Return who reads texts of one language, as one facility writes them."""
-    return Reader(language, facility)
+    return TokenReader(language, facility)
 
 
 def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token]:
@@ -68,15 +68,15 @@ def scan(text: str, language: str, facility: Facility = PLAIN) -> Iterator[Token
     return reader(language, facility).tokens(text)
 
 
-class Reader:
+class TokenReader:
     """Reads texts, and keeps what it made of their pieces: most come again."""
 
     def __init__(self, language: str, facility: Facility) -> None:
         self.language = language
         self._facility = facility
         self._runs = Runs(language, facility.parts)
-        self._known: dict[str, Piece] = {}
-        self._older: dict[str, Piece] = {}
+        self._known: dict[str, TextPiece] = {}
+        self._older: dict[str, TextPiece] = {}
 
     def tokens(self, text: str) -> Iterator[Token]:
         """Yield the tokens of a text in order."""
@@ -87,7 +87,7 @@ class Reader:
                     yield token.moved(at)
                 at += len(chunk) + 1
 
-    def lines(self, text: str) -> Iterator[Line]:
+    def lines(self, text: str) -> Iterator[TokenLine]:
         """Yield a text line by line; what a facility's pattern finds is one, too."""
         if not text:
             return
@@ -101,24 +101,26 @@ class Reader:
             yield from self._lines(text[place : name.start], place)
             size = name.end - name.start
             token = Token(name.canonical, 0, size, name.idents, name.kind)
-            yield Line(name.start, [text[name.start : name.end]], [_piece((token,))])
+            yield TokenLine(
+                name.start, [text[name.start : name.end]], [_piece((token,))]
+            )
             place = name.end
         yield from self._lines(text[place:] if place else text, place)
 
-    def _lines(self, text: str, at: int) -> Iterator[Line]:
+    def _lines(self, text: str, at: int) -> Iterator[TokenLine]:
         for line in text.split("\n"):
             for stretch in _stretches(line):
                 chunks = stretch.split(" ")
                 if len(stretch) <= _LONG_CHARS or max(map(len, chunks)) <= _LONG_CHARS:
-                    yield Line(at, chunks, self._read_line(chunks))
+                    yield TokenLine(at, chunks, self._read_line(chunks))
                 else:
                     yield from self._long_chunks(chunks, at)
                 at += len(stretch) + 1
 
-    def _read_line(self, chunks: list[str]) -> list[Piece]:
+    def _read_line(self, chunks: list[str]) -> list[TextPiece]:
         """Return a piece for each; one that goes on behind a blank leaves an empty."""
         found = list(map(self._known.get, chunks))
-        pieces: list[Piece] = []
+        pieces: list[TextPiece] = []
         before = _NOTHING
         for number, known in enumerate(found):
             piece = known or self._read(chunks[number])
@@ -142,17 +144,17 @@ class Reader:
             before = piece
         return pieces
 
-    def _long_chunks(self, chunks: list[str], at: int) -> Iterator[Line]:
+    def _long_chunks(self, chunks: list[str], at: int) -> Iterator[TokenLine]:
         """Yield a text that knows no blanks in parts, so that none fills memory."""
         for chunk in chunks:
             tokens = self._runs.tokens(chunk)
             while some := tuple(islice(tokens, _LONG_TOKENS)):
-                yield Line(at, [chunk], [_piece(some)])
+                yield TokenLine(at, [chunk], [_piece(some)])
             at += len(chunk) + 1
 
     def _joined(
-        self, before: Piece, first: str, chunk: str, after: str
-    ) -> Piece | None:
+        self, before: TextPiece, first: str, chunk: str, after: str
+    ) -> TextPiece | None:
         """Return `HCM` and `03` as one piece, if they are one name."""
         head = before.head or ""
         size = identifiers.spaced_name_length(head, f"{chunk} {after}")
@@ -169,8 +171,8 @@ class Reader:
         return piece
 
     def _make_joined(
-        self, before: Piece, first: str, chunk: str, used: int
-    ) -> Piece | None:
+        self, before: TextPiece, first: str, chunk: str, used: int
+    ) -> TextPiece | None:
         head = before.head or ""
         written = f"{head} {chunk[:used]}"
         name = identifiers.spaced_name(written)
@@ -187,7 +189,7 @@ class Reader:
         others = (one.moved(len(first) + 1 + used) for one in rest.tokens)
         return _piece((*before.tokens[:-1], token, *others), head=rest.head)
 
-    def _read(self, chunk: str) -> Piece:
+    def _read(self, chunk: str) -> TextPiece:
         kept = self._older.get(chunk)
         if kept is None:
             tokens = tuple(self._runs.tokens(chunk))
@@ -199,7 +201,7 @@ class Reader:
         self._keep(chunk, kept)
         return kept
 
-    def _keep(self, chunk: str, piece: Piece) -> None:
+    def _keep(self, chunk: str, piece: TextPiece) -> None:
         if len(chunk) > _MAX_KEPT_CHARS:
             return
         if len(self._known) >= _MAX_KEPT:
@@ -236,8 +238,8 @@ def _piece(
     *,
     head: str | None = None,
     begins_with_digit: bool = False,
-) -> Piece:
-    return Piece(
+) -> TextPiece:
+    return TextPiece(
         tokens,
         tuple(token.term for token in tokens),
         any(token.idents for token in tokens),
@@ -247,14 +249,14 @@ def _piece(
     )
 
 
-def _as_time(piece: Piece) -> Piece:
+def _as_time(piece: TextPiece) -> TextPiece:
     """Return four digits as the time that they are."""
     (token,) = piece.tokens
     idents = date_tokens.idents_of(token.term)
     return _piece((token._replace(idents=idents, kind=date_tokens.TIME),))
 
 
-def _with_loose_name(head: str, piece: Piece) -> Piece:
+def _with_loose_name(head: str, piece: TextPiece) -> TextPiece:
     first, *others = piece.tokens
     name = identifiers.loose_name(head, first.term)
     if name is None:

@@ -158,7 +158,7 @@ def _how(form: _Form, text: str, start: int, end: int) -> str:
 NOTHING = Register(())
 
 
-def read(table: str) -> Register:
+def parse_devices(table: str) -> Register:
     """Return the things of a table (CSV), or raise ValueError with the line at fault.
 
     A device is what `kind` says nothing else of.

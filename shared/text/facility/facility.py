@@ -189,8 +189,8 @@ def _facility(said: _File, path: Path, zone: str) -> Facility:
     own_words = said.model_dump(exclude=no_terms)
     text = json.dumps(own_words, sort_keys=True)
     fingerprint = zlib.crc32(text.encode()) % (1 << _FINGERPRINT_BITS)
-    register, register_text = _table(path, said.things, devices.read)
-    staff, staff_text = _table(path, said.people, people.read)
+    register, register_text = _table(path, said.things, devices.parse_devices)
+    staff, staff_text = _table(path, said.people, people.parse_people)
     try:
         turns = shifts.plan(said.shifts, zone)
     except ValueError as exc:

@@ -65,7 +65,7 @@ def forms(facts: Iterator[Fact] | Sequence[Fact]) -> list[str]:
     )
 
 
-def read(table: str) -> People:
+def parse_people(table: str) -> People:
     """Return the people of a table (CSV), or say by ValueError which line is wrong."""
     owners: dict[str, str] = {}
 

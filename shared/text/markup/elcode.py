@@ -6,7 +6,7 @@ import re
 
 from shared.text.markup.html_tags import unescape
 from shared.text.markup.link_targets import behind, image, shown_address
-from shared.text.markup.text_builder import Page
+from shared.text.markup.text_builder import TextSheet
 
 # No bracket inside of brackets, so that each is looked at once.
 _MARK = re.compile(
@@ -27,10 +27,10 @@ _DEEPEST_LIST = 64
 
 def to_text(elcode: str) -> str:
     """Return what a person reads in the entry; total, and linear in its length."""
-    return _Reader(elcode.replace("\r\n", "\n").replace("\r", "\n")).read()
+    return _ElcodeReader(elcode.replace("\r\n", "\n").replace("\r", "\n")).read()
 
 
-class _Reader:
+class _ElcodeReader:
     """A walk along an entry: its line ends count, and its marks."""
 
     def __init__(self, elcode: str) -> None:
@@ -38,7 +38,7 @@ class _Reader:
         self._last_end = max(
             (found.start() for found in _END_OF_CODE.finditer(elcode)), default=-1
         )
-        self._page = Page()
+        self._page = TextSheet()
         self._tables = 0
         # Of every open list the number of its next item; None: it is not numbered.
         self._lists: list[int | None] = []

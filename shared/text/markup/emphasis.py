@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class Line:
+class EmphasisLine:
     """The pieces of a line; marks of emphasis vanish when their partner comes."""
 
     pieces: list[str] = field(default_factory=list)

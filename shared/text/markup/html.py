@@ -14,7 +14,7 @@ from shared.text.markup.html_tags import (
     unescape_address,
 )
 from shared.text.markup.link_targets import behind, file_name, shown_address
-from shared.text.markup.text_builder import Page
+from shared.text.markup.text_builder import TextSheet
 
 _DEEPEST_LIST = 64
 _LONGEST_NUMBER = 7
@@ -39,14 +39,14 @@ _EMBEDDED = {
 
 def to_text(html: str) -> str:
     """Return what a person reads on the page; total, and linear in its length."""
-    return _Reader().read(html)
+    return _HtmlReader().read(html)
 
 
-class _Reader:
+class _HtmlReader:
     """A walk along a page: marks become structure, the rest is text."""
 
     def __init__(self) -> None:
-        self._page = Page()
+        self._page = TextSheet()
         self._pre = 0
         # A line end right behind `<pre>` is for whoever wrote it.
         self._is_new = False
@@ -191,7 +191,7 @@ def _small_number(text: str | None, default: int) -> int:
     return int(text) if text and is_small else default
 
 
-_Open = Callable[[_Reader, Attributes], None]
+_Open = Callable[[_HtmlReader, Attributes], None]
 
 
 def _embeds(kind: str) -> _Open:
@@ -199,43 +199,43 @@ def _embeds(kind: str) -> _Open:
 
 
 _OPEN: dict[str, _Open] = {
-    **dict.fromkeys(_LINES, _Reader.line),
-    **dict.fromkeys(_PARAGRAPHS, _Reader.paragraph),
+    **dict.fromkeys(_LINES, _HtmlReader.line),
+    **dict.fromkeys(_PARAGRAPHS, _HtmlReader.paragraph),
     **{name: _embeds(kind) for name, kind in _EMBEDDED.items()},
-    "a": _Reader.open_link,
-    "blockquote": _Reader.open_quote,
-    "br": _Reader.line_break,
-    "dir": _Reader.open_bulleted,
-    "hr": _Reader.rule,
-    "li": _Reader.item,
-    "listing": _Reader.open_pre,
-    "menu": _Reader.open_bulleted,
-    "ol": _Reader.open_numbered,
-    "pre": _Reader.open_pre,
-    "sup": _Reader.superscript,
-    "table": _Reader.table,
-    "td": _Reader.cell,
-    "textarea": _Reader.open_pre,
-    "th": _Reader.cell,
-    "tr": _Reader.row,
-    "ul": _Reader.open_bulleted,
-    "xmp": _Reader.open_pre,
+    "a": _HtmlReader.open_link,
+    "blockquote": _HtmlReader.open_quote,
+    "br": _HtmlReader.line_break,
+    "dir": _HtmlReader.open_bulleted,
+    "hr": _HtmlReader.rule,
+    "li": _HtmlReader.item,
+    "listing": _HtmlReader.open_pre,
+    "menu": _HtmlReader.open_bulleted,
+    "ol": _HtmlReader.open_numbered,
+    "pre": _HtmlReader.open_pre,
+    "sup": _HtmlReader.superscript,
+    "table": _HtmlReader.table,
+    "td": _HtmlReader.cell,
+    "textarea": _HtmlReader.open_pre,
+    "th": _HtmlReader.cell,
+    "tr": _HtmlReader.row,
+    "ul": _HtmlReader.open_bulleted,
+    "xmp": _HtmlReader.open_pre,
 }
-_CLOSE: dict[str, Callable[[_Reader], None]] = {
-    **dict.fromkeys(_LINES, _Reader.line),
-    **dict.fromkeys(_PARAGRAPHS, _Reader.paragraph),
-    "a": _Reader.close_link,
-    "blockquote": _Reader.close_quote,
-    "br": _Reader.line_break,
-    "dir": _Reader.close_list,
-    "li": _Reader.line,
-    "listing": _Reader.close_pre,
-    "menu": _Reader.close_list,
-    "ol": _Reader.close_list,
-    "pre": _Reader.close_pre,
-    "table": _Reader.close_table,
-    "textarea": _Reader.close_pre,
-    "tr": _Reader.row,
-    "ul": _Reader.close_list,
-    "xmp": _Reader.close_pre,
+_CLOSE: dict[str, Callable[[_HtmlReader], None]] = {
+    **dict.fromkeys(_LINES, _HtmlReader.line),
+    **dict.fromkeys(_PARAGRAPHS, _HtmlReader.paragraph),
+    "a": _HtmlReader.close_link,
+    "blockquote": _HtmlReader.close_quote,
+    "br": _HtmlReader.line_break,
+    "dir": _HtmlReader.close_list,
+    "li": _HtmlReader.line,
+    "listing": _HtmlReader.close_pre,
+    "menu": _HtmlReader.close_list,
+    "ol": _HtmlReader.close_list,
+    "pre": _HtmlReader.close_pre,
+    "table": _HtmlReader.close_table,
+    "textarea": _HtmlReader.close_pre,
+    "tr": _HtmlReader.row,
+    "ul": _HtmlReader.close_list,
+    "xmp": _HtmlReader.close_pre,
 }

@@ -62,7 +62,7 @@ def marks(html: str) -> Iterator[Mark]:
 
     Texts are decoded. Elements that only change how it looks are left out.
     """
-    return _Walk(_LOOKS.sub("", html)).marks()
+    return _TagWalk(_LOOKS.sub("", html)).marks()
 
 
 def unescape(text: str) -> str:
@@ -79,7 +79,7 @@ def unescape_address(text: str) -> str:
     return _ENTITY_OF_ADDRESS.sub(lambda found: entities.unescape(found[0]), text)
 
 
-class _Walk:
+class _TagWalk:
     """The place in a page, and what need not be looked at twice."""
 
     def __init__(self, html: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.text.markup.emphasis import Line
+from shared.text.markup.emphasis import EmphasisLine
 from shared.text.markup.html_tags import unescape
 from shared.text.markup.link_targets import image, linked
 
@@ -116,7 +116,7 @@ def inline(text: str) -> str:
     """Return a line without the marks inside of it."""
     if not _ANY_INLINE.search(text):
         return text
-    line, place, ends = Line(), 0, _ends_of_code(text)
+    line, place, ends = EmphasisLine(), 0, _ends_of_code(text)
     while match := _INLINE.search(text, place):
         line.add(text[place : match.start()])
         place = match.end()

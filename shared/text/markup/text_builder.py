@@ -125,7 +125,7 @@ class _Table:
     cell: Sheet | None = None
 
 
-class Page:
+class TextSheet:
     """A sheet on which tables may stand, and tables in their cells."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from shared.text.markup.emphasis import Line
+from shared.text.markup.emphasis import EmphasisLine
 from shared.text.markup.link_targets import image, linked
 
 _BLOCK = re.compile(
@@ -61,7 +61,7 @@ def _line(line: str) -> str:
 
 
 def _inline(text: str) -> str:
-    line, place = Line(), 0
+    line, place = EmphasisLine(), 0
     for match in _INLINE.finditer(text):
         line.add(text[place : match.start()])
         place = match.end()

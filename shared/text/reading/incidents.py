@@ -87,7 +87,9 @@ class _Part(NamedTuple):
     clock: Clock | None
 
 
-def read(text: str, written: datetime, zone: str, own: Own = ()) -> list[Statement]:
+def find_statements(
+    text: str, written: datetime, zone: str, own: Own = ()
+) -> list[Statement]:
     """Return what a text tells, in its order.
 
     What stands before or between times without one of its own happened about then; what
@@ -175,7 +177,9 @@ def _parts(
     ]
     named = [
         clock
-        for clock in times_of_day.named(sentence, written, zone)[:_MOST_CLOCKS]
+        for clock in times_of_day.find_times_of_day(sentence, written, zone)[
+            :_MOST_CLOCKS
+        ]
         if not any(one.start <= clock.start < one.end for one in to_come)
     ]
     for kind, low, high in _joined(clauses, [one.start for one in named]):

@@ -49,14 +49,14 @@ class Grid:
     end: int
 
 
-def found(text: str) -> list[Grid]:
+def find_tables(text: str) -> list[Grid]:
     """Return the tables of a text in order; total, and linear in its length."""
     if "|" not in text and "\t" not in text and not _APART.search(text):
         return []
     return [grid for part in _parts(text) if (grid := _grid(text, part)) is not None]
 
 
-class _Line(NamedTuple):
+class _TableLine(NamedTuple):
     start: int
     end: int
     # What parts its cells.
@@ -68,9 +68,9 @@ def is_value(cell: str) -> bool:
     return _VALUE.match(cell) is not None
 
 
-def _parts(text: str) -> Iterator[list[_Line]]:
+def _parts(text: str) -> Iterator[list[_TableLine]]:
     """Yield lines in a row whose cells are parted by the same."""
-    part: list[_Line] = []
+    part: list[_TableLine] = []
     last = 0
     for match in _LINE.finditer(text):
         line = match[0]
@@ -83,7 +83,7 @@ def _parts(text: str) -> Iterator[list[_Line]]:
             yield part
             part = []
         if by:
-            part.append(_Line(match.start(), match.end(), by))
+            part.append(_TableLine(match.start(), match.end(), by))
     if part:
         yield part
 
@@ -98,7 +98,7 @@ def _parted_by(line: str) -> str:
     return " " if _APART.search(line) else ""
 
 
-def _grid(text: str, lines: Sequence[_Line]) -> Grid | None:
+def _grid(text: str, lines: Sequence[_TableLine]) -> Grid | None:
     by = lines[0].by
     if len(lines) < _LEAST_ROWS[by]:
         return None
@@ -111,7 +111,7 @@ def _grid(text: str, lines: Sequence[_Line]) -> Grid | None:
     return Grid((), tuple(rows), start, start, end)
 
 
-def _cells(text: str, line: _Line) -> Row:
+def _cells(text: str, line: _TableLine) -> Row:
     if line.by == " ":
         said = text[line.start : line.end].rstrip()
         return tuple(

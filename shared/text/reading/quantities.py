@@ -167,7 +167,7 @@ class Quantity:
     is_end: bool = False
 
 
-def found(
+def find_quantities(
     text: str, language: str = "en", mark: DecimalMark | None = None
 ) -> Iterator[Quantity]:
     """Yield the quantities of a text, in order; a number without a unit is none."""
@@ -175,7 +175,7 @@ def found(
 
 
 def _found(text: str, language: str, mark: DecimalMark | None) -> Iterator[Quantity]:
-    for number, other in numerals.found(text, language, mark):
+    for number, other in numerals.find_numerals(text, language, mark):
         unit = _UNIT.match(text, (other or number).end)
         if unit is None:
             continue

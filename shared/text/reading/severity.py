@@ -46,7 +46,7 @@ class Severity(NamedTuple):
     end: int
 
 
-def read(text: str) -> Severity | None:
+def find_severity(text: str) -> Severity | None:
     """Return what the beginning of a text says, or None."""
     said = _SAID.match(text)
     if said is None or _NONE.match(text, said.end()):

@@ -68,7 +68,7 @@ def stated(
     """
     found: list[Quantity] = []
     units: list[Cell] = []
-    for grid in pasted_tables.found(text):
+    for grid in pasted_tables.find_tables(text):
         named = [_column(text, cell) for cell in grid.header]
         if len(found) < MAX_FOUND and any(column.unit for column in named):
             of_grid = _of_grid(text, grid, named, numbers, facts, language, mark)
@@ -124,7 +124,7 @@ def _values(
     whole = said[begin:] + unit
     if not pasted_tables.is_value(said) or len(said) > pasted_tables.LONGEST_NAME:
         return []
-    found = list(quantities.found(whole, language, mark))
+    found = list(quantities.find_quantities(whole, language, mark))
     if not found or found[0].start or found[-1].end != len(whole):
         return []
     shift = cell.start + begin
@@ -225,7 +225,7 @@ def _unit(told: Sequence[str], said: str, name: str) -> str:
 
 def _power(number: str) -> int | None:
     """Return which power of ten a number is, if it is one."""
-    read = next(iter(numerals.found(number, mark=".")), None)
+    read = next(iter(numerals.find_numerals(number, mark=".")), None)
     if read is None or read[1] is not None or read[0].end != len(number):
         return None
     plain = read[0].value.normalize().as_tuple()

@@ -58,9 +58,9 @@ class Declared:
         if len(value) > _MAX_CHARS or _is_either(value):
             return Typed(value)
         try:
-            at = source_times.read(value, zone=self.zone).at
+            at = source_times.parse_source_time(value, zone=self.zone).at
             # A day is that day, wherever it begins.
-            day = source_times.read(value, zone="UTC").at.date()
+            day = source_times.parse_source_time(value, zone="UTC").at.date()
         except MalformedEntryError:
             return Typed(value)
         is_day = not _HAS_CLOCK.search(value)

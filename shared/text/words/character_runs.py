@@ -194,7 +194,7 @@ def _whole(run: str, start: int) -> list[Token]:
     run = _bare(run)
     if not run.isascii():
         return []
-    times = date_tokens.read(run)
+    times = date_tokens.parse_date_token(run)
     if times is not None:
         return [
             Token(one.term, start + one.start, start + one.end, one.idents, one.kind)

@@ -53,10 +53,10 @@ def of_entry(
     title: str, text: str, *, told: str | None, expected: str | None = None
 ) -> str:
     """Return the language of an entry: as it was told, or else as it reads."""
-    return said(told) or detect(f"{title}\n{text}", expected)
+    return parse_language_tag(told) or detect(f"{title}\n{text}", expected)
 
 
-def said(tag: str | None) -> str | None:
+def parse_language_tag(tag: str | None) -> str | None:
     """Return the language of a tag such as `de` or `de-CH`; None: it says nothing."""
     match = _TAG.fullmatch((tag or "").strip())
     return None if match is None else match[1].lower()

@@ -99,7 +99,7 @@ class Numeral(NamedTuple):
         return self.digits.isdecimal()
 
 
-def found(
+def find_numerals(
     text: str, language: str = "en", mark: DecimalMark | None = None
 ) -> Iterator[tuple[Numeral, Numeral | None]]:
     """Yield the numbers of a text in order, each with the other end of its range.

@@ -17,7 +17,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.postgres.pool import connect, connection, make_pool
 from shared.search.export.stream import Export
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.module_contract import Ask, Ground
 from shared.text.facility.facility import PLAIN
 from tests.support.fixtures.system import System
@@ -125,8 +125,8 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
         )
         for n in range(4)
     ]
-    asked = Question("", exhaustive=True, filters={"source": "heavy"})
-    plan = make_plan(asked, Scope("default", "anna"), Limits())
+    asked = SearchQuery("", exhaustive=True, filters={"source": "heavy"})
+    plan = make_plan(asked, Scope("default", "anna"), PlanLimits())
     monkeypatch.setattr("shared.search.export.stream.BYTES_AT_ONCE", 4000)
     with make_pool(database, application="test", size=1) as pool:
         with connection(pool) as conn:
@@ -143,7 +143,9 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
 def test_a_file_that_is_not_taken_gives_its_place_back(
     database: str, version: str
 ) -> None:
-    plan = make_plan(Question("", exhaustive=True), Scope("default", "anna"), Limits())
+    plan = make_plan(
+        SearchQuery("", exhaustive=True), Scope("default", "anna"), PlanLimits()
+    )
     conn = connect(database, application="test", autocommit=True)
     released: list[bool] = []
 

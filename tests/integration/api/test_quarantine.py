@@ -219,7 +219,7 @@ def test_items_that_cannot_be_read_stand_in_nobodys_way(
             )
             for number in range(count)
         ]
-        assert rejected.keep(conn, tenant, source, bad) == count
+        assert rejected.store_rejected(conn, tenant, source, bad) == count
 
     body: dict[str, Any] | None = {"source": source}
     aside = 0

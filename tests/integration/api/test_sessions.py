@@ -18,7 +18,7 @@ from shared.access.scope import Scope
 from shared.ids import uuid7
 from shared.messaging import broker
 from shared.search.query import ranking_context
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.settings.settings import Settings
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
@@ -26,7 +26,9 @@ from shared.times.calendar import NO_CLOCK
 from tests.support.waiting import until
 
 MINUTE = 60.0
-OWN = replace(PLAIN, things=devices.read("name,kind\nHCM03,device\nQF7,device\n"))
+OWN = replace(
+    PLAIN, things=devices.parse_devices("name,kind\nHCM03,device\nQF7,device\n")
+)
 ANNA, BEN = Scope("default", "anna"), Scope("default", "ben")
 
 
@@ -52,8 +54,8 @@ def patient(settings: Settings) -> redis.asyncio.Redis:
 
 
 def plan(query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
-    asked = Question(query, **{"mode": "hybrid", **fields})
-    made = make_plan(asked, scope, Limits(), facility=OWN)
+    asked = SearchQuery(query, **{"mode": "hybrid", **fields})
+    made = make_plan(asked, scope, PlanLimits(), facility=OWN)
     return replace(made, ordering=ranking_context.ordered(made, OWN, NO_CLOCK, {}))
 
 

@@ -74,7 +74,7 @@ def test_a_model_is_filled_activated_listed_and_dropped_from_the_terminal(
         "UPDATE embedding_model SET retired_at = now() - interval '1 hour'"
     )
     assert "are deleted" in run("reembed", "hashing-64", "--drop").out
-    assert [one.model for one in vector_tables.known(committing)] == [NEW]
+    assert [one.model for one in vector_tables.list_models(committing)] == [NEW]
 
 
 def test_one_under_way_is_stopped_and_what_is_no_model_is_refused(run, committing):

@@ -15,7 +15,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.messaging.broker import embed_stage
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.work import stage_pauses
@@ -62,8 +62,8 @@ def _an_entry_is_due(committing: Connection[TupleRow]) -> None:
 
 def asked(ctx: Context) -> Outcome:
     """Ask by meaning, as a worker of searches does."""
-    question = Question(query="why was the beam lost", mode="semantic")
-    plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
+    question = SearchQuery(query="why was the beam lost", mode="semantic")
+    plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
     branch = Branch(plan, "semantic", time.time() + 10, time.time)
     (found,) = branch_run.carry_out(branch, lambda: search._tools(ctx))
     return found

@@ -284,7 +284,7 @@ def test_it_waits_until_whoever_searches_has_loaded_the_model(ctx, committing, f
         "warm",
         OLD,
     )
-    assert [one.warm for one in vector_tables.known(committing)] == [True, True]
+    assert [one.warm for one in vector_tables.list_models(committing)] == [True, True]
 
     committing.execute("UPDATE worker_process SET models = %s", ([OLD, NEW],))
     finish(ctx, committing, chore)
@@ -306,7 +306,7 @@ def test_a_model_is_dropped_with_its_work_once_nobody_reads_it(
     with committing.transaction():
         switch_model.drop(committing, OLD, drain_seconds=0.0)
 
-    assert [one.model for one in vector_tables.known(committing)] == [NEW]
+    assert [one.model for one in vector_tables.list_models(committing)] == [NEW]
     due = committing.execute("SELECT DISTINCT stage FROM work").fetchall()
     assert due == [(embed_stage(NEW),)]
     # Who was at it just then finds no table, and stores nothing.

@@ -119,7 +119,7 @@ def test_each_precondition_of_meaning_is_named_by_itself(
         server.does = "answers"
         until(lambda: failed_parts(told(system)) == set(), within_seconds=10)
 
-        (model,) = vector_tables.known(conn)
+        (model,) = vector_tables.list_models(conn)
         conn.execute(f"TRUNCATE {model.table_name}")
         said = told(system)
         assert failed_parts(said) == failed_checks(settings) == {"table"}
@@ -140,7 +140,7 @@ def test_a_status_stands_where_vectors_cannot_be_counted_in_time(
         psycopg.connect(system.database) as conn,
         system.client(system.key(scopes=("admin",))) as client,
     ):
-        (model,) = vector_tables.known(conn)
+        (model,) = vector_tables.list_models(conn)
         # Nobody reads a vector until the end of this transaction.
         conn.execute(f"LOCK TABLE {model.table_name}")
         answer = client.get("/v1/status")

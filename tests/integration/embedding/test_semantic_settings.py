@@ -107,11 +107,13 @@ def test_each_profile_has_its_encoder_and_another_model_its_own_table(
             vector_tables.ensure_table(conn, "test", ours.model, ours.dimension)
         hashing = load_encoder("hashing-384", tmp_path)
         assert (hashing.encode(["beam"]) == hashing.encode(["beam"])).all()
-        assert [(one.model, one.dimension) for one in vector_tables.known(conn)] == [
+        assert [
+            (one.model, one.dimension) for one in vector_tables.list_models(conn)
+        ] == [
             (older, 768),
             (ours.model, 384),
         ]
-        table = vector_tables.known(conn)[0].table_name
+        table = vector_tables.list_models(conn)[0].table_name
         assert vectors.embedded_entries(conn, table, "default") == 1
     ctx._resources.close()
 

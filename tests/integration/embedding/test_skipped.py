@@ -19,7 +19,7 @@ from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
 from shared.messaging.broker import METADATA_STAGE, embed_stage
 from shared.postgres.pool import connection, make_pool
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.installed_modules import module
 from shared.search.retrieval.module_contract import Ask
 from shared.work import chore_records, due_work
@@ -166,8 +166,8 @@ def test_an_edit_is_judged_anew_and_a_deletion_leaves_no_reason(make, committing
 
 def asked(ctx: Context, text: str) -> tuple[str | None, int]:
     """Ask by meaning; return why that was skipped, and how many were found."""
-    question = Question(query=text, mode="semantic")
-    plan = make_plan(question, Scope(TENANT, "anna"), Limits(opensearch=False))
+    question = SearchQuery(query=text, mode="semantic")
+    plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
     tools = search._tools(ctx)
     found = module("semantic").execute(Ask.lasting(plan, 5.0), tools)
     return found.skipped, len(found.hits)

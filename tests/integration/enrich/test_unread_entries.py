@@ -216,7 +216,7 @@ def test_a_plain_split_that_cannot_be_kept_leaves_the_entry_put_aside_all_the_sa
     def refuse(*_: object) -> None:
         raise AttributeError
 
-    monkeypatch.setattr(entry_facts, "said", refuse)
+    monkeypatch.setattr(entry_facts, "collect_declared_facts", refuse)
     save("valves opened")
 
     workers_die(make_context())

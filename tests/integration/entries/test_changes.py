@@ -14,7 +14,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import change_feed, read_entries
-from shared.entries.reading.change_feed import Place
+from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.saving.save import save_page, tombstone_many
 from tests.support.older import nothing_older
 
@@ -46,7 +46,7 @@ class Copy:
 
     def __init__(self, conn, scope: Scope = ANYONE, limit: int = 3) -> None:
         self.conn, self.scope, self.limit = conn, scope, limit
-        self.place = Place()
+        self.place = FeedPosition()
         self.entries: dict[str, tuple[int, str]] = {}
         self.heard: list[tuple[str, str]] = []
 

@@ -139,7 +139,7 @@ def test_a_listing_pages_in_a_total_order_and_counts_everything(conn, save):
     wanted = read_entries.ListingFilter(sources=["api"])
 
     first = read_entries.listing(conn, ANYONE, wanted, limit=3)
-    place = read_entries.Place(first[-1].entry_time, first[-1].entry_id)
+    place = read_entries.ListingPosition(first[-1].entry_time, first[-1].entry_id)
     rest = read_entries.listing(conn, ANYONE, wanted, limit=3, after=place)
 
     ids = [entry.entry_id for entry in (*first, *rest)]

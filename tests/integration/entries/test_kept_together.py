@@ -22,7 +22,7 @@ from shared.entries.saving.save import save_page, tombstone
 from shared.ids import uuid7
 from shared.messaging.broker import DUPLICATES_STAGE, INDEX_STAGE, METADATA_STAGE
 from shared.stages import entry_stages
-from shared.vocabulary.learn_words import Known
+from shared.vocabulary.learn_words import SeenWords
 from shared.work import batches, due_work
 from workers.tasks import batch_commit
 from workers.tasks.enhance import extract_metadata
@@ -117,7 +117,7 @@ def keep(conn, tenant: str, ids: Iterable[UUID], expected: str, *, at_once: int)
     """Read these entries and keep so many of them at a time."""
     contents = read_entries.contents(conn, tenant, [*ids])
     found = [(one, metadata.extract(one, expected)) for one in contents.values()]
-    known = Known()
+    known = SeenWords()
     for at in range(0, len(found), at_once):
         learnt = metadata.store_all(conn, tenant, found[at : at + at_once], known)
         conn.commit()

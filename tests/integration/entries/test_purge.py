@@ -22,7 +22,7 @@ from shared.enrich.attachments.file_store import FileStore
 from shared.entries import refs
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import change_feed, read_entries
-from shared.entries.reading.change_feed import Place
+from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.refs import Ref
 from shared.entries.removal import purge
 from shared.entries.saving.save import NO_ENTRY, save_page
@@ -152,7 +152,7 @@ def test_a_name_that_is_not_here_can_be_kept_out(conn):
 
 def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
     nothing_older(conn)
-    told = change_feed.since(conn, ANYONE, Place(), limit=10)
+    told = change_feed.since(conn, ANYONE, FeedPosition(), limit=10)
     stranger = Scope(tenant=TENANT, subject="key", logbooks=("Other",))
 
     purge.purge(conn, TENANT, "olog", private().external_id)
@@ -161,7 +161,7 @@ def test_whoever_keeps_a_copy_is_told_that_it_is_gone(conn, entry_id):
     nothing_older(conn)
     (one,) = change_feed.since(conn, ANYONE, told.place, limit=10).changes
     assert (one.told_as, one.entry_id) == ("deleted", entry_id)
-    assert change_feed.since(conn, stranger, Place(), limit=10).changes == []
+    assert change_feed.since(conn, stranger, FeedPosition(), limit=10).changes == []
 
 
 def test_a_thread_that_a_purged_entry_held_together_falls_apart(conn):

@@ -12,7 +12,7 @@ import pytest
 from shared.access.scope import Scope
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import change_feed
-from shared.entries.reading.change_feed import Place
+from shared.entries.reading.change_feed import FeedPosition
 from shared.entries.saving.save import save_page
 from tests.support.older import nothing_older
 from tests.support.waiting import until
@@ -39,7 +39,7 @@ def write(conn, *drafts: EntryDraft) -> None:
 @pytest.fixture
 def heard(conn) -> Callable[[], list[tuple[str, str]]]:
     """What a key of one logbook is told since it was asked last."""
-    place = Place()
+    place = FeedPosition()
 
     def heard() -> list[tuple[str, str]]:
         nonlocal place

@@ -15,7 +15,7 @@ import pytest
 
 from local import fetch, service_user
 from local.opensearch import QUICK_START, EmbeddedOpenSearch
-from local.server import Place, ServerError, free_port
+from local.server import ServerError, StackFolders, free_port
 
 READY_SECONDS = 150
 
@@ -35,7 +35,7 @@ def opensearch(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[EmbeddedOpenSearch]:
     """Give a node that serves, its distribution fetched if the cache lacks it."""
-    place = Place(tmp_path_factory.mktemp("opensearch"), cache_folder())
+    place = StackFolders(tmp_path_factory.mktemp("opensearch"), cache_folder())
     try:
         fetch.fetch_opensearch(place.cache, lambda *_: None)
     except ServerError as error:

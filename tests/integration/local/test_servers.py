@@ -20,7 +20,13 @@ import redis
 
 from local import service_user
 from local.postgres import EmbeddedPostgres, memory_at_hand, of_memory
-from local.server import EmbeddedServer, Place, PortTakenError, ServerError, free_port
+from local.server import (
+    EmbeddedServer,
+    PortTakenError,
+    ServerError,
+    StackFolders,
+    free_port,
+)
 from local.valkey import EmbeddedValkey
 from tests.support.waiting import until
 
@@ -31,15 +37,15 @@ MakeServer = Callable[..., EmbeddedServer]
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
+def place(tmp_path: Path) -> Iterator[StackFolders]:
     """Give one stack of its own, which leaves nothing behind."""
     home = tmp_path / "home"
-    yield Place(home=home, cache=tmp_path / "cache")
+    yield StackFolders(home=home, cache=tmp_path / "cache")
     service_user.discard_home(home)
 
 
 @pytest.fixture
-def postgres(place: Place) -> Iterator[EmbeddedPostgres]:
+def postgres(place: StackFolders) -> Iterator[EmbeddedPostgres]:
     """Give a Postgres that serves."""
     server = EmbeddedPostgres(place, free_port(), PASSWORD)
     server.start()
@@ -49,7 +55,7 @@ def postgres(place: Place) -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture
-def valkey(place: Place) -> Iterator[EmbeddedValkey]:
+def valkey(place: StackFolders) -> Iterator[EmbeddedValkey]:
     """Give a Valkey that serves."""
     server = EmbeddedValkey(place, free_port(), PASSWORD)
     server.start()
@@ -162,7 +168,7 @@ def test_valkey_keeps_nothing_and_evicts_nothing(valkey: EmbeddedValkey) -> None
 
 
 def test_starting_twice_leaves_one_process(
-    postgres: EmbeddedPostgres, valkey: EmbeddedValkey, place: Place
+    postgres: EmbeddedPostgres, valkey: EmbeddedValkey, place: StackFolders
 ) -> None:
     again = EmbeddedPostgres(place, postgres.port, PASSWORD)
     again.start()
@@ -171,7 +177,7 @@ def test_starting_twice_leaves_one_process(
     assert (again.pid, valkey_again.pid) == (postgres.pid, valkey.pid)
 
 
-def test_the_server_of_a_killed_supervisor_is_taken_over(place: Place) -> None:
+def test_the_server_of_a_killed_supervisor_is_taken_over(place: StackFolders) -> None:
     port = free_port()
     supervisor = subprocess.Popen(
         [sys.executable, "-c", START_AND_WAIT, str(place.home), str(port), PASSWORD],
@@ -205,7 +211,7 @@ START_AND_WAIT = textwrap.dedent("""
 
 
 def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
-    valkey: EmbeddedValkey, place: Place
+    valkey: EmbeddedValkey, place: StackFolders
 ) -> None:
     orphan = valkey.pid
     valkey.pid_path.unlink()
@@ -219,7 +225,7 @@ def test_an_orphan_without_a_pid_file_on_another_port_is_replaced(
 
 @pytest.mark.requirement("SEC14", "SEC15")
 def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(
-    valkey: EmbeddedValkey, place: Place
+    valkey: EmbeddedValkey, place: StackFolders
 ) -> None:
     folders = (place.logs, place.run)
     assert [folder.stat().st_mode & 0o077 for folder in folders] == [0, 0]
@@ -233,7 +239,7 @@ def test_what_servers_print_and_what_locks_a_home_is_for_no_other_user(
 @pytest.mark.skipif(os.geteuid() != 0, reason="starts a process as another user")
 @pytest.mark.requirement("SEC15")
 def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
-    place: Place,
+    place: StackFolders,
 ) -> None:
     server = EmbeddedValkey(place, free_port(), PASSWORD)
     server.start()
@@ -263,7 +269,7 @@ def test_a_process_of_somebody_else_is_no_server_of_ours_whatever_it_is_called(
 
 @pytest.mark.parametrize("left", ['{"pid": %d, "port": 1}', '{"pid": 4194999}', "{"])
 def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(
-    place: Place, left: str
+    place: StackFolders, left: str
 ) -> None:
     server = EmbeddedValkey(place, free_port(), PASSWORD)
     server.pid_path.parent.mkdir(parents=True)
@@ -278,7 +284,9 @@ def test_a_stale_pid_file_is_cleaned_and_no_stranger_is_stopped(
     assert not server.pid_path.exists()
 
 
-def test_a_taken_port_says_by_whom_and_how_to_choose_another(place: Place) -> None:
+def test_a_taken_port_says_by_whom_and_how_to_choose_another(
+    place: StackFolders,
+) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -298,7 +306,7 @@ def test_a_home_that_cannot_be_written_is_named(
 ) -> None:
     (tmp_path / "file").write_text("not a folder")
     home = tmp_path / "file" / "home"
-    server = kind(Place(home, tmp_path), free_port(), PASSWORD)
+    server = kind(StackFolders(home, tmp_path), free_port(), PASSWORD)
     with pytest.raises(ServerError, match="LOGCHORD_HOME") as caught:
         server.start()
     assert str(home) in str(caught.value)
@@ -307,13 +315,15 @@ def test_a_home_that_cannot_be_written_is_named(
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_read_only_home_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
-    server = EmbeddedValkey(Place(tmp_path / "home", tmp_path), free_port(), PASSWORD)
+    server = EmbeddedValkey(
+        StackFolders(tmp_path / "home", tmp_path), free_port(), PASSWORD
+    )
     with pytest.raises(ServerError, match="may be written"):
         server.start()
 
 
 def test_a_full_disk_is_told_before_anything_is_written(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: StackFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(EmbeddedPostgres, "min_free_bytes", 1 << 60)
     server = EmbeddedPostgres(place, free_port(), PASSWORD)
@@ -324,7 +334,7 @@ def test_a_full_disk_is_told_before_anything_is_written(
 
 
 def test_a_disk_that_fills_up_while_the_cluster_is_made_leaves_no_half_cluster(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: StackFolders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = EmbeddedPostgres(place, free_port(), PASSWORD)
     monkeypatch.setattr(EmbeddedPostgres, "min_free_bytes", 0)
@@ -344,7 +354,7 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_leaves_no_half_cluster(
         subprocess.run(["umount", folder], check=True)
 
 
-def server_data_parent(place: Place) -> Path:
+def server_data_parent(place: StackFolders) -> Path:
     """Make the folder that holds all data of a home, and return it."""
     place.home.mkdir(parents=True)
     folder = service_user.data_home(place.home) / "data"
@@ -393,7 +403,7 @@ def test_a_server_that_dies_at_start_says_its_last_words(
 
 @pytest.mark.parametrize("kind", [EmbeddedPostgres, EmbeddedValkey])
 def test_a_home_opened_with_another_password_says_so(
-    place: Place, kind: MakeServer
+    place: StackFolders, kind: MakeServer
 ) -> None:
     server = kind(place, free_port(), PASSWORD)
     server.start()
@@ -407,8 +417,8 @@ def test_a_home_opened_with_another_password_says_so(
         server.stop()
 
 
-def test_two_homes_live_side_by_side(place: Place, tmp_path: Path) -> None:
-    second = Place(tmp_path / "second", place.cache)
+def test_two_homes_live_side_by_side(place: StackFolders, tmp_path: Path) -> None:
+    second = StackFolders(tmp_path / "second", place.cache)
     servers = [EmbeddedValkey(each, free_port(), PASSWORD) for each in (place, second)]
     try:
         for server in servers:

@@ -46,7 +46,7 @@ def test_another_person_with_a_process_is_a_neighbour(
         return [other.user for other in neighbours.others()]
 
     until(lambda: person.pw_name in names(), within_seconds=5)
-    assert person.pw_name in neighbours.named(neighbours.others())
+    assert person.pw_name in neighbours.describe_neighbours(neighbours.others())
     assert not [o for o in neighbours.others(person.pw_uid) if o.user == person.pw_name]
     working.kill()
 

@@ -26,7 +26,7 @@ _RUNNER = textwrap.dedent(
     def echo(name, line):
         print(name, line, flush=True)
     runner = Runner(
-        procfile.read(folder / "Procfile"),
+        procfile.parse_procfile(folder / "Procfile"),
         logs=folder / "logs",
         state=folder / "runner.json",
         echo=echo,
@@ -67,7 +67,7 @@ class Run:
         return self.text().count(words) >= times
 
     def child(self, name: str) -> psutil.Process | None:
-        row = runner_state.read(self.folder / "runner.json").get(name)
+        row = runner_state.read_children(self.folder / "runner.json").get(name)
         if row is None or not row["pid"] or not runner_state.is_alive(row):
             return None
         return psutil.Process(row["pid"])
@@ -123,7 +123,7 @@ def test_a_child_that_dies_at_once_waits_longer_each_time_and_is_named(
     run = start("broken: sh -c 'exit 3'\n")
 
     def failing() -> bool:
-        row = runner_state.read(run.folder / "runner.json").get("broken")
+        row = runner_state.read_children(run.folder / "runner.json").get("broken")
         return row is not None and runner_state.is_failing(row)
 
     until(failing, within_seconds=20, what=run.text())

@@ -22,7 +22,7 @@ from shared.errors import ModuleNotEnabledError
 from shared.messaging import broker
 from shared.messaging.broker import BrokerClock
 from shared.postgres.pool import Pool, make_pool
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA, Asking
 
@@ -35,7 +35,7 @@ class Watched:
     pool: Pool
     deaf: socket.socket
 
-    def answer(self, question: Question) -> dict[str, Any]:
+    def answer(self, question: SearchQuery) -> dict[str, Any]:
         plan = self.searches.plan(question, ANNA)
         caller = CallerInfo(ANNA, {}, time.monotonic())
         told = asyncio.run(self.searches.ask(plan, caller, None))
@@ -97,7 +97,7 @@ def test_a_blank_question_is_answered_without_a_database_or_a_broker(
     watched: Watched,
 ) -> None:
     for blank in ("", " \t\n", "\u3000", "AND OR"):
-        body = watched.answer(Question(blank))
+        body = watched.answer(SearchQuery(blank))
         assert (body["state"], body["results"], body["branches"]) == ("done", [], [])
     assert watched.visits == 0
 

@@ -29,7 +29,7 @@ def standing(runtime, kind: str) -> tuple[Any, ...]:
     """What a dry run has to leave alone: the schedule's row, and how far all is."""
     with connection(runtime.pool) as conn:
         row = schedule.standing(conn, NAME)[kind]
-        found = source_state.read(conn, TENANT, NAME)
+        found = source_state.load_source_state(conn, TENANT, NAME)
     assert found is not None
     rests = row.next_run_at is None
     return row.cursor, rests, found.complete_from, found.complete_to, found.gaps

@@ -59,7 +59,7 @@ def test_what_would_double_a_source_says_so_and_changes_nothing_before(runtime, 
     ):
         assert part in refused.message
     with connection(runtime.pool) as conn:
-        standing = source_state.read(conn, TENANT, NAME)
+        standing = source_state.load_source_state(conn, TENANT, NAME)
     assert standing is not None
     assert "id_columns" not in standing.settings.args
     assert runtime.run(NAME).seen == 0

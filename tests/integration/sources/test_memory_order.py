@@ -16,7 +16,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from local.postgres import EmbeddedPostgres
-from local.server import Place, free_port
+from local.server import StackFolders, free_port
 from shared import migrations
 from shared.sources import adapter_memory
 from shared.sources.adapter_memory import StoredMemory
@@ -41,7 +41,7 @@ class EnglishPostgres(EmbeddedPostgres):
 
 
 @pytest.fixture(scope="module")
-def sorted_by_language(place: Place, reap: Reap) -> Iterator[str]:
+def sorted_by_language(place: StackFolders, reap: Reap) -> Iterator[str]:
     """A migrated database whose texts are sorted as in English."""
     with TemporaryDirectory(prefix="logchord-test-") as folder:
         locales = Path(folder)

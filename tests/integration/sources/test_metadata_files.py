@@ -168,7 +168,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
     ids = [olog.add(entry(number)) for number in range(1, 4)]
     with connection(runtime.pool) as conn:
         run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
         )
         schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
     means = Means(
@@ -183,7 +183,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
 
     def has_ended() -> bool:
         nonlocal turns
-        taken = run_steps.take(means, NAME, run_records.TAIL)
+        taken = run_steps.take_due_run(means, NAME, run_records.TAIL)
         if taken is not None:
             turns += 1
             taken.settle(_error(taken))
@@ -203,7 +203,7 @@ def test_a_page_with_more_files_than_there_is_time_for_comes_in_parts(runtime, o
     assert (run.state, run.added) == ("done", len(ids))
 
 
-def _error(taken: run_steps.Walk) -> Any:
+def _error(taken: run_steps.SourceRun) -> Any:
     try:
         taken.take_steps(time.monotonic() + 15)
     except LogchordError as exc:

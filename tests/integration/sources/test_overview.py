@@ -19,7 +19,7 @@ CONFIGURED = {"api": SourceSettings(adapter=PUSH)}
 
 
 def stock(conn, scope=ALL) -> tuple[int, bool, datetime | None, list[str]]:
-    (view,) = source_overview.read(conn, scope, CONFIGURED, counted=True)
+    (view,) = source_overview.list_sources(conn, scope, CONFIGURED, counted=True)
     found = view.stock
     assert found is not None
     return found.entries, found.has_more, view.newest, found.logbooks
@@ -65,6 +65,6 @@ def test_only_the_newest_are_counted_and_it_says_so(conn, monkeypatch):
 
 @pytest.mark.usefixtures("five")
 def test_who_asks_only_how_far_it_is_behind_has_nothing_counted(conn):
-    (view,) = source_overview.read(conn, ALL, CONFIGURED)
+    (view,) = source_overview.list_sources(conn, ALL, CONFIGURED)
     assert view.stock is None
     assert view.newest == BEGAN + timedelta(hours=3)

@@ -55,7 +55,7 @@ def test_ended_after_every_page_nothing_is_lost_or_counted_twice(runtime, folder
     write(folder / "b.jsonl", numbered(25, 20))
     with connection(runtime.pool) as conn:
         run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
         )
         schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 

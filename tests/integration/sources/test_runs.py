@@ -54,7 +54,7 @@ def test_a_history_is_taken_in_newest_first_and_counted(runtime, olog):
     assert (run.added, run.seen) == (7, run.seen)
     assert set(runtime.texts(NAME)) == ids
     with connection(runtime.pool) as conn:
-        found = source_state.read(conn, TENANT, NAME)
+        found = source_state.load_source_state(conn, TENANT, NAME)
         standing = schedule.standing(conn, NAME)
     assert found is not None
     assert found.complete_from == datetime(1990, 1, 1, tzinfo=UTC)
@@ -79,7 +79,7 @@ def test_killed_after_every_page_nothing_is_lost_or_doubled(runtime, olog):
         olog.add(entry(n, hours_ago=0.3))
     with connection(runtime.pool) as conn:
         run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
         )
         schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 
@@ -178,7 +178,7 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
     assert waits[3] == pytest.approx(8, rel=0.15)
     assert waits[4] == pytest.approx(8, rel=0.15)
     with connection(runtime.pool) as conn:
-        paused = source_state.read(conn, TENANT, NAME)
+        paused = source_state.load_source_state(conn, TENANT, NAME)
         assert paused is not None
         assert paused.paused is not None
         assert paused.paused["reason"] == "failures"
@@ -188,10 +188,12 @@ def test_a_failing_source_is_left_alone_longer_and_longer_then_paused(runtime, o
 def test_a_second_run_of_a_kind_is_refused_while_one_is_open(runtime, olog):
     with connection(runtime.pool) as conn:
         first = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
         )
     with connection(runtime.pool) as conn, pytest.raises(ConflictError) as refused:
-        run_records.ask_for(conn, TENANT, NAME, run_records.TAIL, run_records.Asked())
+        run_records.ask_for(
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
+        )
     assert refused.value.details == {"run_id": str(first)}
 
 
@@ -242,7 +244,7 @@ def test_a_run_is_cancelled_amid_its_pages_and_keeps_what_it_has_stored(
     assert cancel(runtime, run_id) == run
     with connection(runtime.pool) as conn:
         assert schedule.standing(conn, NAME)[run_records.BACKFILL].next_run_at is None
-        found = source_state.read(conn, TENANT, NAME)
+        found = source_state.load_source_state(conn, TENANT, NAME)
     assert found is not None
     # Nobody has failed, and what is asked for again begins anew.
     assert (found.failures, found.paused) == (0, None)
@@ -258,7 +260,9 @@ def test_a_source_whose_first_reading_was_cancelled_says_how_it_is_begun(runtime
     def problem() -> str | None:
         with connection(runtime.pool) as conn:
             known = runtime.settings.sources
-            (view,) = source_overview.read(conn, Scope(TENANT, "anna"), known, "lines")
+            (view,) = source_overview.list_sources(
+                conn, Scope(TENANT, "anna"), known, "lines"
+            )
         return view.problem
 
     assert problem() is None
@@ -277,7 +281,7 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
 ):
     olog.add(entry(1))
     run_id = runtime.ask(NAME, run_records.RECONCILE)
-    read = source_state.read
+    read = source_state.load_source_state
     cancelled: list[UUID] = []
 
     def cancel_first(*args):
@@ -286,7 +290,7 @@ def test_a_run_that_is_cancelled_while_it_begins_leaves_no_other_behind(
             cancel(runtime, run_id)
         return read(*args)
 
-    monkeypatch.setattr(source_state, "read", cancel_first)
+    monkeypatch.setattr(source_state, "load_source_state", cancel_first)
     error = runtime.turn(NAME, run_records.RECONCILE)
 
     assert isinstance(error, LeaseLostError)
@@ -342,7 +346,7 @@ def test_a_run_that_fails_after_it_was_cancelled_is_no_failure_of_its_source(
     assert run.error is not None
     assert run.error["details"]["reason"] == "cancelled"
     with connection(runtime.pool) as conn:
-        found = source_state.read(conn, TENANT, NAME)
+        found = source_state.load_source_state(conn, TENANT, NAME)
         latest = run_records.listing(conn, TENANT, limit=1, source=NAME)
     assert found is not None
     assert (found.failures, latest[0].id) == (0, run_id)

@@ -44,7 +44,7 @@ def fail(runtime) -> None:
 
 def standing(runtime) -> source_state.SourceState:
     with connection(runtime.pool) as conn:
-        found = source_state.read(conn, TENANT, NAME)
+        found = source_state.load_source_state(conn, TENANT, NAME)
     assert found is not None
     return found
 
@@ -112,7 +112,7 @@ def test_a_file_longer_than_a_turn_is_gone_on_with_in_the_next(runtime, als, tmp
         runtime.run(NAME)
     with connection(runtime.pool) as conn:
         run_id = run_records.ask_for(
-            conn, TENANT, NAME, run_records.TAIL, run_records.Asked()
+            conn, TENANT, NAME, run_records.TAIL, run_records.RunRequest()
         )
         schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
 

@@ -136,7 +136,7 @@ def test_what_is_asked_for_during_the_first_walk_is_that_walk(runtime):
     def ask() -> IngestionRun:
         with connection(runtime.pool) as conn:
             run_id = admin_actions.ask(
-                conn, TENANT, "file", run_records.TAIL, run_records.Asked()
+                conn, TENANT, "file", run_records.TAIL, run_records.RunRequest()
             )
         return runtime.found(run_id)
 

@@ -126,7 +126,7 @@ def test_who_has_no_turn_leaves_what_fails_to_whoever_has_it(
     ingest.poll_source(ctx, BAD, run_records.TAIL)
     assert len(bad.requests()) == asked + 1
     with connection(runtime.pool) as conn:
-        found = source_state.read(conn, TENANT, BAD)
+        found = source_state.load_source_state(conn, TENANT, BAD)
     assert found is not None
     assert found.failures == 0
 

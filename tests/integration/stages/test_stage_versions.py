@@ -165,7 +165,7 @@ def test_what_a_release_that_kept_no_versions_has_made_is_of_the_first_one(
         (
             stage_versions.VERSIONS,
             stage_versions.VERSIONS,
-            installed_stages.known()["embed"].version,
+            installed_stages.list_stages()["embed"].version,
         ),
     )
 

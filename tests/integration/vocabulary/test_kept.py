@@ -17,7 +17,7 @@ from shared.entries.removal import purge as purging
 from shared.entries.saving.save import save_page, tombstone
 from shared.messaging.broker import METADATA_STAGE
 from shared.vocabulary import word_counts
-from shared.vocabulary.learn_words import Known
+from shared.vocabulary.learn_words import SeenWords
 from shared.work import chore_records
 from tests.support.fixtures.workers import MakeContext
 from workers.runtime.context import Context
@@ -54,7 +54,7 @@ def save(conn, name: str, text: str, tenant: str = TENANT) -> UUID:
     return saved.entry_id
 
 
-def learn(conn, entry_id: UUID, known: Known | None = None) -> bool:
+def learn(conn, entry_id: UUID, known: SeenWords | None = None) -> bool:
     """Carry the stage out, as a worker does; false if the entry has moved on."""
     content = read_entries.contents(conn, TENANT, [entry_id]).get(entry_id)
     if content is None or content.deleted:
@@ -106,7 +106,7 @@ def test_the_stage_takes_in_words_with_their_stems_and_names(committing):
 
 
 def test_what_was_rolled_back_is_not_trusted_to_be_there(committing):
-    known = Known()
+    known = SeenWords()
     entry_id = save(committing, "1", "cavity tripped")
     content = read_entries.contents(committing, TENANT, [entry_id])[entry_id]
     with committing.transaction(force_rollback=True):
@@ -118,7 +118,7 @@ def test_what_was_rolled_back_is_not_trusted_to_be_there(committing):
 
 
 def test_known_words_are_not_sent_again(committing):
-    known = Known()
+    known = SeenWords()
     learn(committing, save(committing, "1", "cavity tripped"), known)
     committing.execute("DELETE FROM lexeme")
 
@@ -290,7 +290,7 @@ def test_in_the_end_it_has_what_the_entries_have_whatever_went_on(
     def write(seed: int) -> None:
         """Edit, delete and purge entries of its own; learn like a worker does."""
         rng = random.Random(seed)
-        known = Known()
+        known = SeenWords()
         with psycopg.connect(database, autocommit=True) as conn:
             for turn in range(40):
                 name = f"{seed + 3 * rng.randrange(13)}"

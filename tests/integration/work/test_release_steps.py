@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from api.operations import quarantine_release
-from api.operations.quarantine_release import Place, Progress
+from api.operations.quarantine_release import Progress, ReleaseProgress
 from shared.errors import SourceUnreachableError
 from shared.work.quarantine import Released, Which
 
@@ -17,7 +17,7 @@ from shared.work.quarantine import Released, Which
 def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_begins(
     runtime, monkeypatch
 ):
-    reached = Place("work", UUID(int=7))
+    reached = ReleaseProgress("work", UUID(int=7))
     steps = [Progress(Released(3, [], ["index"]), reached)]
 
     def step(*_: object) -> Progress:
@@ -28,7 +28,7 @@ def test_a_release_that_fails_half_way_tells_what_is_done_and_where_the_rest_beg
     monkeypatch.setattr(quarantine_release, "_step", step)
     ctx: Any = SimpleNamespace(pool=runtime.pool)
     which = Which("default")
-    begin = Place.begin(which)
+    begin = ReleaseProgress.begin(which)
 
     done = quarantine_release.release(ctx, ctx, which, begin, None)
 
@@ -43,7 +43,7 @@ def test_a_release_that_has_no_time_ends_where_it_began(runtime, monkeypatch):
     monkeypatch.setattr(quarantine_release, "_SECONDS", 0.0)
     ctx: Any = SimpleNamespace(pool=runtime.pool)
     which = Which("default")
-    begin = Place.begin(which)
+    begin = ReleaseProgress.begin(which)
 
     done = quarantine_release.release(ctx, ctx, which, begin, None)
 

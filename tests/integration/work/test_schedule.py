@@ -66,7 +66,7 @@ def seconds_until_next(conn) -> float:
 def test_a_run_that_is_not_due_is_nobodys(committing):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
 
-    assert schedule.take(committing, SOURCE, TAIL) is None
+    assert schedule.take_due_run(committing, SOURCE, TAIL) is None
     assert schedule.due(committing, SOURCE) == []
     assert 0.9 * HOUR - 5 < seconds_until_next(committing) < 1.1 * HOUR
 
@@ -76,9 +76,9 @@ def test_of_two_takers_at_once_one_gets_the_run(committing, database):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
     make_due(committing)
     with psycopg.connect(database) as first, psycopg.connect(database) as second:
-        run = schedule.take(first, SOURCE, TAIL)
+        run = schedule.take_due_run(first, SOURCE, TAIL)
         first.commit()
-        late = schedule.take(second, SOURCE, TAIL)
+        late = schedule.take_due_run(second, SOURCE, TAIL)
         second.commit()
 
     assert run is not None
@@ -90,7 +90,7 @@ def test_many_missed_runs_are_one_run(committing):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
     make_due(committing)
 
-    run = schedule.take(committing, SOURCE, TAIL)
+    run = schedule.take_due_run(committing, SOURCE, TAIL)
     assert run is not None
     assert schedule.finish(committing, run)
 
@@ -101,17 +101,17 @@ def test_many_missed_runs_are_one_run(committing):
 def test_who_comes_after_a_death_goes_on_from_the_cursor_that_was_kept(committing):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
     make_due(committing)
-    dead = schedule.take(committing, SOURCE, TAIL)
+    dead = schedule.take_due_run(committing, SOURCE, TAIL)
     assert dead is not None
-    assert schedule.keep(committing, dead, {"v": 1, "done": "2026-01-01"})
+    assert schedule.store_cursor(committing, dead, {"v": 1, "done": "2026-01-01"})
     committing.execute("UPDATE source_schedule SET leased_until = now()")
 
-    heir = schedule.take(committing, SOURCE, TAIL)
+    heir = schedule.take_due_run(committing, SOURCE, TAIL)
 
     assert heir is not None
     assert heir.cursor == {"v": 1, "done": "2026-01-01"}
     # The dead one was only slow: it keeps, renews and ends nothing any more.
-    assert not schedule.keep(committing, dead, {"v": 1, "done": "1999-01-01"})
+    assert not schedule.store_cursor(committing, dead, {"v": 1, "done": "1999-01-01"})
     assert schedule.renew(committing, dead.claim) == 0
     assert not schedule.finish(committing, dead)
     assert schedule.renew(committing, heir.claim) == 1
@@ -121,11 +121,11 @@ def test_who_comes_after_a_death_goes_on_from_the_cursor_that_was_kept(committin
 def test_a_lease_that_is_renewed_is_not_taken(committing):
     schedule.arrange(committing, SOURCE, TAIL, HOUR)
     make_due(committing)
-    run = schedule.take(committing, SOURCE, TAIL, lease_seconds=0.001)
+    run = schedule.take_due_run(committing, SOURCE, TAIL, lease_seconds=0.001)
     assert run is not None
     assert schedule.renew(committing, run.claim) == 1
 
-    assert schedule.take(committing, SOURCE, TAIL) is None
+    assert schedule.take_due_run(committing, SOURCE, TAIL) is None
 
 
 def test_a_failed_run_comes_back_later_and_later_with_jitter(committing):
@@ -137,7 +137,7 @@ def test_a_failed_run_comes_back_later_and_later_with_jitter(committing):
                 "UPDATE source_schedule SET failures = %s", (failures - 1,)
             )
             make_due(committing)
-            run = schedule.take(committing, SOURCE, TAIL)
+            run = schedule.take_due_run(committing, SOURCE, TAIL)
             assert run is not None
             schedule.finish(committing, run, OpenSearchError())
             seen.add(round(seconds_until_next(committing), 2))
@@ -152,7 +152,7 @@ def test_a_failed_run_comes_back_later_and_later_with_jitter(committing):
     assert row == (12, "opensearch_unavailable")
 
     make_due(committing)
-    run = schedule.take(committing, SOURCE, TAIL)
+    run = schedule.take_due_run(committing, SOURCE, TAIL)
     assert run is not None
     schedule.finish(committing, run)
     row = committing.execute(

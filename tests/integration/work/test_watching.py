@@ -293,13 +293,13 @@ def test_work_that_nobody_here_can_do_fills_no_backlog_and_is_told(conn):
 
     assert lag.live_due(conn, that_run, most=1000) == 2
     for tenant in (lag.ANY_TENANT, "default"):
-        seen = work_overview.read(
+        seen = work_overview.load_overview(
             conn, [STAGE], that_run=that_run, max_backlog=2, tenant=tenant
         )
         assert not any("max_backlog_entries" in one for one in seen.problems)
         (told,) = [one for one in seen.problems if "cannot be run here" in one]
         assert "4 entries wait for the stage 'package_is_gone'" in told
-    full = work_overview.read(conn, [STAGE], that_run=that_run, max_backlog=1)
+    full = work_overview.load_overview(conn, [STAGE], that_run=that_run, max_backlog=1)
     assert any("max_backlog_entries" in one for one in full.problems)
 
 
@@ -308,7 +308,7 @@ def test_a_watermark_is_the_oldest_row_or_the_oldest_transaction(conn, database)
     conn.execute("UPDATE work SET created_at = now() - interval '1 h'")
     conn.commit()
 
-    behind = lag.read(conn, ["index", STAGE])
+    behind = lag.measure_lag(conn, ["index", STAGE])
     waiting = {one.stage: one for one in behind.stages}
 
     assert waiting[STAGE].oldest_seconds == pytest.approx(3600, abs=60)

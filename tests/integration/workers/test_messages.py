@@ -100,7 +100,7 @@ def test_what_our_publishers_send_is_what_a_worker_takes(valkey):
 
     assert len(items) == 5
     for item in items:
-        read = envelope.read(item, queue)
+        read = envelope.decode_envelope(item, queue)
         envelope.check_headers(read["headers"])
         envelope.check_body(
             read["content-type"],

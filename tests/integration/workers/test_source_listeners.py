@@ -91,7 +91,7 @@ def test_a_word_during_a_run_is_not_forgotten(runtime, listeners, olog):
     hear(runtime, listeners, olog)
     with connection(runtime.pool) as conn:
         schedule.bring_forward(conn, NAME, run_records.TAIL, every_seconds=3600)
-        run = schedule.take(conn, NAME, run_records.TAIL)
+        run = schedule.take_due_run(conn, NAME, run_records.TAIL)
     assert run is not None
 
     olog.add(StubEntry(number=7, time=datetime.now(UTC), text="RF trip"))

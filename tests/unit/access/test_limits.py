@@ -9,7 +9,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from shared.access.limits import Allowance, Limiter, refuse
 from shared.errors import CapacityError
-from shared.messaging.redis_link import Link
+from shared.messaging.redis_link import RedisLink
 
 
 class Unreachable:
@@ -18,7 +18,7 @@ class Unreachable:
     def __init__(self) -> None:
         self.asked = 0
 
-    async def connect(self) -> Link:
+    async def connect(self) -> RedisLink:
         self.asked += 1
         raise RedisConnectionError
 

@@ -14,7 +14,7 @@ from shared.adapter_contract.contract import RawItem, Source
 from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
 from workers.adapters.elog import message_block
-from workers.adapters.elog.message_block import ElogArgs, Place
+from workers.adapters.elog.message_block import ElogArgs, MessageOrigin
 
 _BLOCK = b"""$@MID@$: 512
 Date: Tue, 14 May 2024 06:12:09 +0200
@@ -32,10 +32,10 @@ Pump tripped at [b]06:05[/b], see elog:498 and elog:Shift-Log/9
 ========================================
 """
 _SOURCE = Source(name="elog", timezone="Europe/Zurich")
-_PLACE = Place("Operations", "https://elog.example.org/Operations")
+_PLACE = MessageOrigin("Operations", "https://elog.example.org/Operations")
 
 
-def _parse(block: Any, place: Place = _PLACE, **args: Any) -> Entry:
+def _parse(block: Any, place: MessageOrigin = _PLACE, **args: Any) -> Entry:
     raw = RawItem("Operations/512", block, charset="ISO-8859-1")
     return message_block.parse(raw, _SOURCE, ElogArgs(**args), place)
 
@@ -127,10 +127,10 @@ def test_what_the_charset_lacked_is_read_back_except_in_html() -> None:
 def test_whoever_may_read_a_book_comes_from_the_settings() -> None:
     readers = {"Operations": None, "Private": ("ana",)}
     assert _parse(_BLOCK, readers=readers).readers is None
-    private, other = Place("Private", None), Place("Other", None)
+    private, other = MessageOrigin("Private", None), MessageOrigin("Other", None)
     assert _parse(_BLOCK, private, readers=readers).readers == ("ana",)
     assert _parse(_BLOCK, other, readers=readers).readers == ()
-    assert _parse(_BLOCK, Place("Other", None, restricted=True)).readers == ()
+    assert _parse(_BLOCK, MessageOrigin("Other", None, restricted=True)).readers == ()
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.adapter_contract.contract import MAX_CURSOR_BYTES, Window
-from workers.adapters.elog.walk import Walk, key
+from workers.adapters.elog.walk import ElogWalk, key
 
 _NOW = datetime(2024, 6, 10, 12, tzinfo=UTC)
 _OVERLAP = timedelta(minutes=2)
 
 
-def _begin(since: Any = None, window: Window | None = None) -> Walk:
-    return Walk.begin(
+def _begin(since: Any = None, window: Window | None = None) -> ElogWalk:
+    return ElogWalk.begin(
         since, window, now=_NOW, overlap=_OVERLAP, days=30, history_start=None
     )
 

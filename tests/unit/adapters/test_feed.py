@@ -111,7 +111,7 @@ def test_an_item_of_atom_keeps_both_its_times():
 )
 def test_what_names_an_item_can_be_chosen(identity: Any, expected: str):
     raw = item("<guid>g-1</guid><link>https://log.example.org/1</link>")
-    reading = feed_item.Reading.of(feed_document.read_item(raw.payload, None))
+    reading = feed_item.FeedItem.of(feed_document.read_item(raw.payload, None))
 
     assert feed_item.identify(reading, identity).startswith(expected)
 
@@ -119,7 +119,7 @@ def test_what_names_an_item_can_be_chosen(identity: Any, expected: str):
 def test_an_item_without_any_name_is_named_by_what_it_says():
     one, same, other = (
         feed_item.identify(
-            feed_item.Reading.of(feed_document.read_item(item(inside).payload, None)),
+            feed_item.FeedItem.of(feed_document.read_item(item(inside).payload, None)),
             "auto",
         )
         for inside in ("<title>a</title>", "<title> a </title>", "<title>b</title>")

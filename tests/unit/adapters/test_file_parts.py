@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.adapter_contract.contract import FileStat
-from workers.adapters.files.file_progress import Mark, Place
+from workers.adapters.files.file_progress import FileProgress, Mark
 from workers.adapters.files.repeated_records import Duplicates
 from workers.adapters.files.utf8_text import AsUTF8, Lines
 
@@ -75,14 +75,14 @@ def test_repeats_are_counted_like_a_dict_would() -> None:
     ],
 )
 def test_a_cursor_that_cannot_be_read_means_everything(odd) -> None:
-    assert Place.of(odd) == Place(is_full=True)
+    assert FileProgress.of(odd) == FileProgress(is_full=True)
 
 
 def test_a_place_is_its_cursor() -> None:
     mark = Mark.start(FileStat(10, 20, 30), "2:ab", {"asked": "c", "etag": '"7"'})
     for place in (
-        Place(is_full=False),
-        Place(is_full=True, name="a", mark=mark),
-        Place(is_full=False, name="a", mark=None),
+        FileProgress(is_full=False),
+        FileProgress(is_full=True, name="a", mark=mark),
+        FileProgress(is_full=False, name="a", mark=None),
     ):
-        assert Place.of(place.cursor()) == place
+        assert FileProgress.of(place.cursor()) == place

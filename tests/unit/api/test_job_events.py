@@ -12,14 +12,14 @@ from uuid import UUID
 import pytest
 
 from api.search import job_events
-from api.search.job_events import Event, Seen, events_after
+from api.search.job_events import Event, JobSnapshot, events_after
 from api.search.schemas.branches import BranchOutcome
 from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
-from shared.search.jobs.progress import Told
-from shared.search.response.job_answer import Reader, job_body
+from shared.search.jobs.progress import ProgressEvent
+from shared.search.response.job_answer import JobReader, job_body
 
 NOW = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 JOB = StoredJob(
@@ -44,16 +44,16 @@ JOB = StoredJob(
 )
 ENDED = replace(JOB, state="done", ended_at=NOW)
 TOLD = [
-    Told("branch_started", {"name": "semantic"}),
-    Told("branch_started", {"name": "os_bm25"}),
-    Told("branch_done", {"name": "os_bm25", "status": "ok"}),
-    Told("branch_done", {"name": "semantic", "status": "empty"}),
+    ProgressEvent("branch_started", {"name": "semantic"}),
+    ProgressEvent("branch_started", {"name": "os_bm25"}),
+    ProgressEvent("branch_done", {"name": "os_bm25", "status": "ok"}),
+    ProgressEvent("branch_done", {"name": "semantic", "status": "empty"}),
 ]
 ANSWER = {"response": {"degraded": True, "stability_hash": "9f2c"}}
 
 
-def seen(stored: StoredJob, told: Sequence[Told] | None) -> Seen:
-    return Seen(stored, told, lambda: dict(ANSWER))
+def seen(stored: StoredJob, told: Sequence[ProgressEvent] | None) -> JobSnapshot:
+    return JobSnapshot(stored, told, lambda: dict(ANSWER))
 
 
 def names(events: Sequence[Event]) -> list[str]:
@@ -92,7 +92,7 @@ def test_each_part_of_a_job_is_told_with_the_question_that_it_searches() -> None
 
 
 def test_a_job_names_of_each_part_the_question_that_it_searches() -> None:
-    reader = Reader(pytest.fail, Scope("default", "anna"), pytest.fail)
+    reader = JobReader(pytest.fail, Scope("default", "anna"), pytest.fail)
     (one,) = job_body(reader, JOB, [Outcome("semantic", "empty", "cosine")])["branches"]
     assert (one["name"], one["sub_query"]) == ("semantic", "beam")
     assert one.keys() == BranchOutcome.model_fields.keys()
@@ -115,7 +115,7 @@ def test_what_is_told_while_a_job_runs_has_the_same_ids_afterwards() -> None:
     ("told", "after"), [(None, 0), ([], 0), (TOLD[:1], 0), ([], 4)], ids=repr
 )
 def test_where_events_are_lost_the_whole_job_comes_first(
-    told: Sequence[Told] | None, after: int
+    told: Sequence[ProgressEvent] | None, after: int
 ) -> None:
     events = events_after(seen(ENDED, told), after)
     assert names(events) == ["snapshot", "results", "done"]
@@ -132,7 +132,7 @@ def test_a_running_job_whose_events_are_lost_goes_on_with_its_end() -> None:
 
 def test_a_failed_job_has_no_results_and_says_why() -> None:
     failed = replace(ENDED, state="failed", error={"code": "search_failed"})
-    events = events_after(Seen(failed, TOLD, lambda: {"response": None}), 6)
+    events = events_after(JobSnapshot(failed, TOLD, lambda: {"response": None}), 6)
     assert names(events) == ["done"]
     assert events[0].data["error"] == {"code": "search_failed"}
 
@@ -162,7 +162,7 @@ def test_a_stream_looks_until_the_job_has_ended() -> None:
 def test_a_look_that_fails_ends_the_stream_for_the_client_to_come_again() -> None:
     looks = iter([seen(JOB, TOLD[:1])])
 
-    def look() -> Seen:
+    def look() -> JobSnapshot:
         found = next(looks, None)
         if found is None:
             raise DatabaseConnectionError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from api.cli.render.timeline import later
 from shared.cards import incident
-from shared.cards.incident import Incident, Told
+from shared.cards.incident import Incident, IncidentEntry
 from shared.text.facility.incident_words import Own
 from shared.text.reading import incidents
 
@@ -26,7 +26,7 @@ def at(clock: str, fold: int = 0) -> datetime:
 def told(*entries: tuple[str, str] | tuple[str, str, str]) -> Incident:
     """Return what entries tell that were written then; a third text is the title."""
     written = [
-        Told(
+        IncidentEntry(
             entry_id=UUID(int=number),
             source="api",
             entry_time=at(when).astimezone(UTC),
@@ -36,7 +36,7 @@ def told(*entries: tuple[str, str] | tuple[str, str, str]) -> Incident:
         )
         for number, (when, text, *title) in enumerate(entries)
     ]
-    return incident.read(written, lambda _: ZONE.key)
+    return incident.build_incident(written, lambda _: ZONE.key)
 
 
 def steps(found: Incident) -> list[tuple[int, str, str, str]]:
@@ -245,7 +245,7 @@ def test_a_clock_time_is_the_last_one_before_it_was_written_or_nothing(
     written: datetime, clock: str, expected: datetime | None
 ):
     utc = written.astimezone(UTC)
-    (found,) = incidents.read(f"RF tripped at {clock}.", utc, ZONE.key)
+    (found,) = incidents.find_statements(f"RF tripped at {clock}.", utc, ZONE.key)
     assert (found.at, found.time_from) == (
         (utc, "entry") if expected is None else (expected.astimezone(UTC), "quote")
     )
@@ -267,14 +267,14 @@ def test_the_gap_over_the_change_of_the_clocks_is_what_really_went_by():
     ],
 )
 def test_of_another_day_a_plan_or_a_duration_no_time_is_read(text: str):
-    first = incidents.read(text, at("2026-03-02T06:00"), ZONE.key)[0]
+    first = incidents.find_statements(text, at("2026-03-02T06:00"), ZONE.key)[0]
     assert (first.step, first.at) == ("trip", at("2026-03-02T06:00"))
 
 
 def test_facilities_add_words_of_their_own():
     own: Own = (("restored", ("bläst .. wieder",)), ("trip", ("hat geschnappt",)))
     when = at("2026-03-02T06:00")
-    said = incidents.read(
+    said = incidents.find_statements(
         "Kicker hat geschnappt. Blaest jetzt wieder.", when, "UTC", own
     )
     assert [one.step for one in said] == ["trip", "restored"]
@@ -307,7 +307,7 @@ WORDS = st.sampled_from(
 @given(st.lists(WORDS, max_size=40).map(" ".join) | st.text(max_size=200))
 def test_every_quote_stands_in_its_text_and_no_time_is_to_come(text: str):
     when = at("2026-03-02T06:00")
-    for one in incidents.read(text, when, ZONE.key):
+    for one in incidents.find_statements(text, when, ZONE.key):
         quote = incidents.quoted(text, one.start, one.end)
         assert quote
         assert quote in text

@@ -6,11 +6,11 @@ import io
 
 import pytest
 
-from api.cli.entry_input.entry_file import Row, rows
+from api.cli.entry_input.entry_file import FileEntry, rows
 from api.cli.output import CommandError
 
 
-def read(text: str, name: str = "-") -> list[Row]:
+def read(text: str, name: str = "-") -> list[FileEntry]:
     return list(rows(io.StringIO(text), name))
 
 

@@ -13,7 +13,7 @@ from api.cli.render.text_layout import cells
 from api.cli.search import absence, debug
 from api.cli.search import facets as search_facets
 from api.cli.search.answer import branch_told
-from api.cli.search.hit import Page, shown
+from api.cli.search.hit import HitLayout, render_hit
 
 HIT: dict[str, Any] = {
     "title": "RF",
@@ -31,12 +31,12 @@ HIT: dict[str, Any] = {
 }
 
 
-def page(width: int = 88, zone: str = "Europe/Berlin") -> Page:
-    return Page(ZoneInfo(zone), width, width)
+def page(width: int = 88, zone: str = "Europe/Berlin") -> HitLayout:
+    return HitLayout(ZoneInfo(zone), width, width)
 
 
 def lines(width: int = 88, *, explain: bool = False, **fields: Any) -> list[str]:
-    told = shown({**HIT, **fields}, page(width), explain=explain)
+    told = render_hit({**HIT, **fields}, page(width), explain=explain)
     return click.unstyle(told).splitlines()
 
 
@@ -154,8 +154,10 @@ def test_no_line_of_a_hit_is_wider_than_the_terminal(width: int, title: str) -> 
 
 
 def test_for_a_program_that_reads_lines_a_title_is_one() -> None:
-    endless = Page(ZoneInfo("UTC"), sys.maxsize, 88)
-    head = click.unstyle(shown({**HIT, "title": "long " * 60}, endless)).splitlines()[0]
+    endless = HitLayout(ZoneInfo("UTC"), sys.maxsize, 88)
+    head = click.unstyle(
+        render_hit({**HIT, "title": "long " * 60}, endless)
+    ).splitlines()[0]
     assert head == f" 1. {'long ' * 59}long  0.90"
 
 

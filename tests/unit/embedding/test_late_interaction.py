@@ -12,7 +12,7 @@ from shared.embedding.models.cross_encoders import LATE
 from shared.embedding.models.late_interaction import LateInteraction
 from shared.errors import EmbeddingGenerationError, LogchordError, ModuleNotEnabledError
 from shared.search.query.ordering import Ordering
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
 from shared.settings.settings import Settings
@@ -26,11 +26,11 @@ from tests.unit.search.ranking.test_ranking import (
     words,
 )
 
-READ_LATE = Limits(ordering=Ordering(by_model=True, late=True))
+READ_LATE = PlanLimits(ordering=Ordering(by_model=True, late=True))
 
 
 def plan_of(mode: str = "hybrid", **asked: object) -> Plan:
-    return make_plan(Question("beam", mode=mode, ordering=asked), ANNA, READ_LATE)
+    return make_plan(SearchQuery("beam", mode=mode, ordering=asked), ANNA, READ_LATE)
 
 
 def test_each_piece_of_a_question_takes_the_best_cosine_of_a_text(
@@ -109,8 +109,8 @@ def test_what_reads_is_what_the_setting_names() -> None:
     assert cross_encoders.is_named(LATE, {})
     assert plan_of().ordering.late
     for asked, installed, legal in ((True, False, "model"), (False, True, "late")):
-        limits = Limits(ordering=Ordering(by_model=True, late=installed))
+        limits = PlanLimits(ordering=Ordering(by_model=True, late=installed))
         said = {"rerank": True, "by_model": True, "late": asked}
         with pytest.raises(ModuleNotEnabledError) as caught:
-            make_plan(Question("beam", mode="hybrid", ordering=said), ANNA, limits)
+            make_plan(SearchQuery("beam", mode="hybrid", ordering=said), ANNA, limits)
         assert caught.value.details["available"] == ["linear", legal]

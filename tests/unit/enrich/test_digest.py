@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.enrich import digest
 from shared.enrich.digest import Digest
-from shared.stages.stage_contract import NoOptions, Reading
+from shared.stages.stage_contract import NoOptions, StageInput
 from shared.text.analysis.analyser import Sections, analyse
 from shared.text.facility.facility import PLAIN
 
@@ -26,7 +26,7 @@ klystron trip again, the spare will be put in on Tuesday, said the head of RF.
 
 def digest_of(text: str, title: str = "", language: str | None = "en") -> Digest | None:
     fields = {"text": text, "title": title, "language": language}
-    return next(iter(digest.find(Reading(fields, NoOptions(), PLAIN))), None)
+    return next(iter(digest.find(StageInput(fields, NoOptions(), PLAIN))), None)
 
 
 def plain(text: str) -> str:

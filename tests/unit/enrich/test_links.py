@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.enrich import links
-from shared.enrich.links import Link
+from shared.enrich.links import TextLink
 from shared.errors import ConfigurationError
 from shared.settings.sections import WorkSettings
-from shared.stages.stage_contract import NoOptions, Reading
+from shared.stages.stage_contract import NoOptions, StageInput
 from shared.text.facility.facility import PLAIN, Facility, load
 
 TICKETS = """
@@ -34,17 +34,17 @@ def facility(tmp_path_factory: pytest.TempPathFactory) -> Facility:
 
 def read(
     text: str, facility: Facility = PLAIN, original: str = "", own: str = "77"
-) -> list[Link]:
+) -> list[TextLink]:
     fields = {
         "text": text,
         "original": original or text,
         "source": "ops",
         "external_id": own,
     }
-    return links.find(Reading(fields, NoOptions(), facility))
+    return links.find(StageInput(fields, NoOptions(), facility))
 
 
-def told(found: list[Link]) -> list[tuple[str, str]]:
+def told(found: list[TextLink]) -> list[tuple[str, str]]:
     return [(one.kind, one.external_id or one.ticket or one.url or "") for one in found]
 
 

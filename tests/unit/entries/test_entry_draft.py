@@ -15,7 +15,7 @@ from shared.adapter_contract import payload_codec
 from shared.adapter_contract.contract import RawItem
 from shared.adapter_contract.entry import AttachmentRef
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.change_detection import News, Step, Stored
+from shared.entries.saving.change_detection import EntryFingerprint, News, Step
 from shared.ids import uuid7
 
 THEN = datetime(2024, 5, 14, 6, 12, tzinfo=UTC)
@@ -64,8 +64,8 @@ UNTOLD: list[dict[str, Any]] = [
 ]
 
 
-def stored(draft: EntryDraft, **fields: Any) -> Stored:
-    row = Stored(
+def stored(draft: EntryDraft, **fields: Any) -> EntryFingerprint:
+    row = EntryFingerprint(
         id=uuid7(),
         source=draft.source,
         external_id=draft.external_id,

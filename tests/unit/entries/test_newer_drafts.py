@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.entries.saving.change_detection import Stored, is_newer
+from shared.entries.saving.change_detection import EntryFingerprint, is_newer
 
 EARLY, LATE = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -32,7 +32,7 @@ EARLY, LATE = datetime(2026, 3, 1, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC)
     ],
 )
 def test_only_what_its_source_calls_newer_is(here, there, newer):
-    row = Stored(
+    row = EntryFingerprint(
         id=UUID(int=1),
         source="ring",
         external_id="1",

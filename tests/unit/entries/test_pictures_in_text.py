@@ -42,7 +42,7 @@ def attached(
 
 def shown(address: str, *files: Attached) -> int | None:
     text = f'<p>see <img src="{address}"></p>'
-    found = inline_images.shown(text, "html", files)
+    found = inline_images.find_inline_images(text, "html", files)
     return found[0].attachment_id.int if found else None
 
 

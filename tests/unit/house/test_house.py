@@ -21,7 +21,7 @@ SCRIPTS = [
     ROOT / "Makefile",
     *sorted(one for one in (ROOT / ".ci").rglob("*") if one.is_file()),
 ]
-LONGEST_FILE = 400
+LONGEST_FILE = 500
 
 
 def lines_with(pattern: str, paths: list[Path]) -> list[str]:

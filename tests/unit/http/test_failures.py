@@ -138,7 +138,7 @@ def test_addresses_are_shown_without_what_may_be_secret():
         "https://x/a?limit=5&token=abc&API_KEY=def&q="
         "6f0c1b0e7f1d4b0a9d0e2f6a51c0aa11&since=2024-01-31+10:00:00"
     )
-    shown = failures.shown(url)
+    shown = failures.mask_url(url)
     assert "limit=5" in shown
     assert "since=2024-01-31 10:00:00" in shown
     assert "token=***" in shown
@@ -176,6 +176,6 @@ def test_patterns_read_long_nonsense_in_no_time():
     began = time.process_time()
     for url in (httpx.URL(text[:60_000]) for text in urls):
         failures.looks_like_login(url)
-        failures.shown(url)
+        failures.mask_url(url)
     failures.retry_after(nonsense, NOW)
     assert time.process_time() - began < 0.1

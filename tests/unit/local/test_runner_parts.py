@@ -20,7 +20,7 @@ from workers.runtime import worker_kinds
 
 
 def test_procfile_names_every_process_of_the_system() -> None:
-    commands = {command.name: command.argv for command in procfile.read()}
+    commands = {command.name: command.argv for command in procfile.parse_procfile()}
     assert set(commands) == {
         *(
             "api",
@@ -39,14 +39,14 @@ def test_procfile_names_every_process_of_the_system() -> None:
 
 
 def test_searches_are_answered_while_one_of_their_workers_is_started_again() -> None:
-    commands = [command.argv for command in procfile.read()]
+    commands = [command.argv for command in procfile.parse_procfile()]
     assert commands.count(("logchord", "serve", "worker", "search")) == 2
 
 
 def test_every_queue_with_tasks_has_a_worker_in_the_procfile() -> None:
     served = {
         queue
-        for command in procfile.read()
+        for command in procfile.parse_procfile()
         if command.argv[2] == "worker"
         for queue in command.argv[3].split(",")
     }
@@ -60,14 +60,14 @@ def test_a_line_that_is_no_process_is_refused_by_its_number(
     path = tmp_path / "Procfile"
     path.write_text(f"# comment\n\nweb: true\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 4"):
-        procfile.read(path)
+        procfile.parse_procfile(path)
 
 
 def test_a_process_that_comes_twice_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "Procfile"
     path.write_text("web: true\nweb: false\n", encoding="utf-8")
     with pytest.raises(ValueError, match="web comes twice"):
-        procfile.read(path)
+        procfile.parse_procfile(path)
 
 
 def test_search_workers_have_neither_events_nor_remote_control() -> None:
@@ -134,7 +134,7 @@ def test_help_lists_every_command_without_importing_one() -> None:
         assert f"\n  {name}" in done.stdout
 
 
-def row(*deaths: float, pid: int | None = None) -> runner_state.Row:
+def row(*deaths: float, pid: int | None = None) -> runner_state.ChildState:
     return {"pid": pid, "since": None, "restarts": len(deaths), "deaths": list(deaths)}
 
 
@@ -149,13 +149,13 @@ def test_state_that_is_written_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "runner.json"
     rows = {"api": row(1.0, pid=7)}
     runner_state.write(path, rows)
-    assert runner_state.read(path) == rows
-    assert runner_state.read(tmp_path / "absent.json") == {}
+    assert runner_state.read_children(path) == rows
+    assert runner_state.read_children(tmp_path / "absent.json") == {}
 
 
 def test_a_reused_process_number_is_not_taken_for_a_child(tmp_path: Path) -> None:
     path = tmp_path / "runner.json"
-    mine: runner_state.Row = {
+    mine: runner_state.ChildState = {
         "pid": 1,
         "since": time.time() + 3600,
         "restarts": 0,

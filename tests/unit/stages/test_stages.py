@@ -12,7 +12,7 @@ from shared.messaging import broker
 from shared.settings.sections import LASTING_STAGES
 from shared.settings.settings import Settings
 from shared.stages import entry_stages, installed_stages
-from shared.stages.stage_contract import NoOptions, Reading, StageDescriptor
+from shared.stages.stage_contract import NoOptions, StageDescriptor, StageInput
 from shared.text.facility.facility import PLAIN
 
 SETTINGS = Settings.load({"EMBEDDING_MODEL": "all-MiniLM-L6-v2"})
@@ -24,7 +24,7 @@ class Word(BaseModel):
     word: str
 
 
-def finds_nothing(_: Reading) -> list[Word]:
+def finds_nothing(_: StageInput) -> list[Word]:
     """Return nothing, as a stage may."""
     return []
 
@@ -58,7 +58,7 @@ def test_what_cannot_be_a_stage_is_refused_with_the_reason(flaw, reason):
 
 
 def test_a_stage_reads_what_it_names_and_nothing_else():
-    reading = Reading({"text": "beam"}, NoOptions(), PLAIN)
+    reading = StageInput({"text": "beam"}, NoOptions(), PLAIN)
     assert dict(reading) == {"text": "beam"}
     with pytest.raises(KeyError):
         reading["title"]
@@ -97,7 +97,9 @@ def test_what_cannot_be_set_of_stages_is_refused_at_the_start(given_stages, reas
 
 
 def test_the_stages_with_tasks_of_their_own_are_those_that_last():
-    found = {name for name, one in installed_stages.known().items() if one.find is None}
+    found = {
+        name for name, one in installed_stages.list_stages().items() if one.find is None
+    }
     assert found == LASTING_STAGES
 
 

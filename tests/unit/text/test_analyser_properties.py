@@ -18,7 +18,7 @@ from shared.text.analysis.analyser import (
     analyse,
     words_of,
 )
-from shared.text.analysis.tokens import Line, reader, scan
+from shared.text.analysis.tokens import TokenLine, reader, scan
 from shared.text.words.character_runs import Token
 from tests.support.asked import clauses
 
@@ -88,7 +88,7 @@ def test_a_line_of_megabytes_is_held_in_parts_and_left_once_it_is_cut() -> None:
     words = (f"w{number:x}" for number in range(10**6))
     read = 0
 
-    def lines() -> Iterator[Line]:
+    def lines() -> Iterator[TokenLine]:
         nonlocal read
         for line in reader("en").lines(" ".join(words)):
             assert sum(map(len, line.chunks)) < 20_000

@@ -37,7 +37,7 @@ Zoë Müller,Z. Mueller
 
 @pytest.fixture(scope="module")
 def register() -> devices.Register:
-    return devices.read(THINGS)
+    return devices.parse_devices(THINGS)
 
 
 def named(register: devices.Register, text: str) -> list[tuple[str, str, str]]:
@@ -101,7 +101,7 @@ def test_a_device_brings_its_system_along(register: devices.Register) -> None:
 
 @given(st.text(max_size=200))
 def test_names_stand_in_the_text_in_order_and_apart(text: str) -> None:
-    found = devices.read(THINGS).found(text)
+    found = devices.parse_devices(THINGS).found(text)
     spans = [(one.start, one.end) for one in found if one.start and one.end]
     assert all(start < end <= len(text) for start, end in spans)
     assert all(one[1] <= two[0] for one, two in pairwise(spans))
@@ -124,7 +124,7 @@ def test_a_table_that_says_nonsense_is_refused_with_its_line(
     table: str, told: str
 ) -> None:
     with pytest.raises(ValueError, match=told):
-        devices.read(table)
+        devices.parse_devices(table)
 
 
 @pytest.mark.parametrize(
@@ -142,13 +142,13 @@ def test_a_table_that_says_nonsense_is_refused_with_its_line(
     ],
 )
 def test_a_signature_is_somebody(signed: str, name: str, how: str) -> None:
-    fact = people.read(PEOPLE).author(signed)
+    fact = people.parse_people(PEOPLE).author(signed)
     assert fact is not None
     assert (fact.value, fact.how) == (name, how)
 
 
 def test_an_author_is_looked_for_by_any_form_of_the_name() -> None:
-    fact = people.read(PEOPLE).author("jruiz")
+    fact = people.parse_people(PEOPLE).author("jruiz")
     assert fact is not None
     assert people.forms([fact]) == ["j. ruiz", "javier ruiz", "jruiz"]
     assert people.NOBODY.author("  ") is None
@@ -156,7 +156,7 @@ def test_an_author_is_looked_for_by_any_form_of_the_name() -> None:
 
 def test_one_signature_of_two_people_is_refused() -> None:
     with pytest.raises(ValueError, match=r"line 3: 'J Ruiz' is a form of"):
-        people.read("name,aliases\nJavier Ruiz,J. Ruiz\nJana Ruiz,J Ruiz\n")
+        people.parse_people("name,aliases\nJavier Ruiz,J. Ruiz\nJana Ruiz,J Ruiz\n")
 
 
 PLAN = [
@@ -254,7 +254,7 @@ def test_before_the_first_shift_of_a_day_the_last_goes_on() -> None:
 def test_a_number_with_a_unit_is_a_quantity(
     text: str, dimension: str | None, value: float | None, name: str | None
 ) -> None:
-    found = list(quantities.found(text))
+    found = list(quantities.find_quantities(text))
     if dimension is None:
         assert found == []
         return
@@ -284,7 +284,7 @@ def test_a_number_with_a_unit_is_a_quantity(
     ],
 )
 def test_a_range_has_two_ends(text: str, ends: tuple[float, ...]) -> None:
-    found = list(quantities.found(text))
+    found = list(quantities.find_quantities(text))
     assert [one.value for one in found] == pytest.approx(ends)
     assert len({one.name for one in found}) <= 1
     assert all(one.is_end for one in found)
@@ -349,10 +349,10 @@ def test_a_number_is_read_as_its_source_writes_it(
     text: str, point: float | None, comma: float | None, german: float | None
 ) -> None:
     ways = [
-        (point, list(quantities.found(text, "en"))),
-        (point, list(quantities.found(text, "de", "."))),
-        (comma, list(quantities.found(text, "en", ","))),
-        (german, list(quantities.found(text, "de"))),
+        (point, list(quantities.find_quantities(text, "en"))),
+        (point, list(quantities.find_quantities(text, "de", "."))),
+        (comma, list(quantities.find_quantities(text, "en", ","))),
+        (german, list(quantities.find_quantities(text, "de"))),
     ]
     for value, found in ways:
         told = [] if value is None else [value]
@@ -360,9 +360,9 @@ def test_a_number_is_read_as_its_source_writes_it(
 
 
 def test_both_ends_of_a_range_are_read_with_the_same_comma() -> None:
-    found = list(quantities.found("Strom 3,5-10,5 mA", "de"))
+    found = list(quantities.find_quantities("Strom 3,5-10,5 mA", "de"))
     assert [one.value for one in found] == pytest.approx([0.0035, 0.0105])
-    assert list(quantities.found("5-10,5 mA", "en")) == []
+    assert list(quantities.find_quantities("5-10,5 mA", "en")) == []
 
 
 @pytest.mark.parametrize("unit", ["", "furlong", "a", "t", "hz/s"])
@@ -379,10 +379,10 @@ def test_an_unknown_unit_is_none(unit: str) -> None:
 def test_any_text_has_finite_quantities_in_order(text: str) -> None:
     ways: list[tuple[str, Literal[".", ","] | None]] = [("en", None), ("de", None)]
     for language, mark in [*ways, ("en", ",")]:
-        found = list(quantities.found(text, language, mark))
+        found = list(quantities.find_quantities(text, language, mark))
         assert all(one.end <= two.start for one, two in pairwise(found))
         assert all(isfinite(one.value) for one in found)
-    assert list(quantities.found("1e999 A 9e308 kA")) == []
+    assert list(quantities.find_quantities("1e999 A 9e308 kA")) == []
 
 
 @pytest.mark.parametrize(

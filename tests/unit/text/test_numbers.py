@@ -11,11 +11,11 @@ from shared.access.scope import Scope
 from shared.search.jobs.outcome import from_json, to_json
 from shared.search.query import name_query
 from shared.search.query.language import grammar
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
 from shared.search.retrieval.branch import entry_number
-from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
 from shared.search.retrieval.modules import pg_fts
 from tests.unit.search.ranking.test_ranking import (
     HYBRID,
@@ -53,9 +53,11 @@ def test_one_token_with_a_digit_may_be_the_number_of_an_entry(
 
 
 def test_a_question_of_words_costs_no_statement_more() -> None:
-    plan = make_plan(Question("pump", mode="keyword"), Scope("default", "a"), Limits())
+    plan = make_plan(
+        SearchQuery("pump", mode="keyword"), Scope("default", "a"), PlanLimits()
+    )
     nothing = cast("Tools", None)
-    found = Found()
+    found = ModuleResult()
     descriptor = pg_fts.get_tool_descriptor()
     ask = Ask.lasting(plan, 1.0)
     assert entry_number.put_first(found, descriptor, ask, nothing) is found

@@ -27,7 +27,7 @@ def named(text: str) -> list[Fact]:
 
 
 def stated(text: str) -> list[tuple[str, str, float]]:
-    found = tuple(quantities.found(text))
+    found = tuple(quantities.find_quantities(text))
     told = list(parameters.stated(text, found, named(text)))
     assert [one.value for one in told] == [one.value for one in found]
     return [(one.device, one.parameter, one.value) for one in told if one.device]
@@ -110,6 +110,6 @@ def test_every_dimension_says_what_it_is_counted_in() -> None:
     dimensions = {dimension for dimension, *_ in quantities._UNITS}
     assert dimensions | {"temperature"} == quantities.UNIT_OF.keys()
     for dimension, unit in quantities.UNIT_OF.items():
-        known = list(quantities.found(f"at 2.5 {unit}"))
+        known = list(quantities.find_quantities(f"at 2.5 {unit}"))
         if known and unit != "m3/s":
             assert [(one.dimension, one.value) for one in known] == [(dimension, 2.5)]

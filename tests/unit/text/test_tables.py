@@ -80,7 +80,7 @@ def devices(text: str) -> list[Fact]:
 
 
 def stated(text: str, language: str = "en") -> list[quantities.Quantity]:
-    numbers = tuple(quantities.found(text, language))
+    numbers = tuple(quantities.find_quantities(text, language))
     return table_units.stated(text, numbers, devices(text), language)
 
 
@@ -94,7 +94,7 @@ def of_column(header: str, value: str) -> list[tuple[str, float]]:
 
 
 def cells_of(text: str) -> list[list[str]]:
-    (grid,) = pasted_tables.found(text)
+    (grid,) = pasted_tables.find_tables(text)
     return [[text[one.start : one.end] for one in row] for row in grid.rows]
 
 
@@ -105,7 +105,7 @@ def test_rows_stay_lines_and_cells_stay_apart(pasted: str, text_format: str) -> 
         ["QF1", "300", "4"],
         ["QF2", "250.5", "0"],
     ]
-    (grid,) = pasted_tables.found(text)
+    (grid,) = pasted_tables.find_tables(text)
     header = [text[one.start : one.end] for one in grid.header]
     assert header == ["Device", "I / mA", "Pressure [mbar]", "Trips"]
     for row in grid.rows:
@@ -215,7 +215,7 @@ def test_two_tables_in_a_row_have_each_its_own_header() -> None:
         "<table><tr><th>Device<th>Trips</tr><tr><td>QF1<td>9</tr></table>",
         "html",
     )
-    assert len(pasted_tables.found(text)) == 2
+    assert len(pasted_tables.find_tables(text)) == 2
     assert [one.value for one in stated(text)] == [0.3]
 
 
@@ -241,13 +241,13 @@ def test_a_value_in_a_row_is_none_of_the_device_in_the_row_before() -> None:
     ],
 )
 def test_prose_is_no_table(text: str) -> None:
-    assert pasted_tables.found(text) == []
+    assert pasted_tables.find_tables(text) == []
 
 
 @given(st.text(alphabet="ab1 .|\t\n-[mA]QF\u00b0", max_size=200))
 def test_cells_stand_in_their_text_in_order_and_quantities_in_cells(text: str) -> None:
     place = 0
-    for grid in pasted_tables.found(text):
+    for grid in pasted_tables.find_tables(text):
         assert place <= grid.start <= grid.body < grid.end <= len(text)
         place = grid.end
         for row in (grid.header, *grid.rows):

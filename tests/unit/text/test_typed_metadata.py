@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.errors import ConfigurationError, InvalidRequestError
 from shared.search.query.filters import filters
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.settings.settings import Settings
 from shared.settings.text_sections import expected
 from shared.text.reading.typed_metadata import NOTHING, Declared, Kind
@@ -100,18 +100,18 @@ def test_a_source_declares_what_its_metadata_are() -> None:
         Settings.load({"LOGCHORD_SOURCES": "{olog: {metadata: {run: integer}}}"})
 
 
-def bounds(**ends: object) -> Bounds:
+def bounds(**ends: object) -> QuantityBounds:
     (one,) = filters.parse({"metadata.at": ends}, max_values=1, clock=CLOCK).ranges
     return one
 
 
 def test_a_range_is_of_dates_where_its_ends_are() -> None:
-    assert bounds(gte=1, lte="2.5") == Bounds("metadata.at", 1.0, 2.5)
+    assert bounds(gte=1, lte="2.5") == QuantityBounds("metadata.at", 1.0, 2.5)
     since = stamp("2024-01-01T00:00:00+01:00")
     # A day that is an end counts in.
     until = stamp("2024-02-02T00:00:00+01:00") - 0.001
     got = bounds(gte="2024-01-01", lte="2024-02-01")
-    assert got == Bounds("metadata.at=date", since, until)
+    assert got == QuantityBounds("metadata.at=date", since, until)
     assert bounds(gte="yesterday").least == stamp("2026-03-01T00:00:00+01:00")
 
 

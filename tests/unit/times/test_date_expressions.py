@@ -133,7 +133,7 @@ TABLE = [
     ids=[f"{n}-{text[:30]!a}" for n, (text, _) in enumerate(TABLE)],
 )
 def test_a_date_means_what_the_table_says(text: str, meant: str | None) -> None:
-    assert told(date_expressions.read(text, CLOCK)) == meant
+    assert told(date_expressions.parse_date_expression(text, CLOCK)) == meant
 
 
 # Zurich: clocks go forward on 31 March 2024 at 02:00, back on 27 October at 03:00.
@@ -153,7 +153,7 @@ def test_a_date_means_what_the_table_says(text: str, meant: str | None) -> None:
     ],
 )
 def test_a_day_on_which_clocks_change_is_whole(text: str, meant: str) -> None:
-    assert told(date_expressions.read(text, CLOCK)) == meant
+    assert told(date_expressions.parse_date_expression(text, CLOCK)) == meant
 
 
 @pytest.mark.requirement("S0-17")
@@ -179,7 +179,7 @@ def test_days_follow_each_other_without_gap_or_overlap(one: date, hour: int) -> 
     ],
 )
 def test_where_nights_count_a_day_goes_from_noon_to_noon(text: str, meant: str) -> None:
-    assert told(date_expressions.read(text, NIGHTS)) == meant
+    assert told(date_expressions.parse_date_expression(text, NIGHTS)) == meant
 
 
 @pytest.mark.parametrize(
@@ -198,35 +198,38 @@ def test_where_nights_count_a_day_goes_from_noon_to_noon(text: str, meant: str) 
 def test_where_nights_count_the_owl_shift_belongs_to_its_evening(
     text: str, meant: str
 ) -> None:
-    assert told(date_expressions.read(text, replace(NIGHTS, shifts=PLAN))) == meant
+    assert (
+        told(date_expressions.parse_date_expression(text, replace(NIGHTS, shifts=PLAN)))
+        == meant
+    )
 
 
 def test_before_noon_a_night_belongs_to_the_day_before() -> None:
     early = Clock(datetime(2024, 6, 12, 9, tzinfo=UTC), ZONE, time(12))
     assert (
-        told(date_expressions.read("today", early))
+        told(date_expressions.parse_date_expression("today", early))
         == "2024-06-11 10:00 to 2024-06-12 10:00"
     )
 
 
 def test_without_a_plan_of_shifts_last_night_goes_from_evening_to_morning() -> None:
-    found = told(date_expressions.read("last night", WITHOUT_SHIFTS))
+    found = told(date_expressions.parse_date_expression("last night", WITHOUT_SHIFTS))
     assert found == "2024-06-11 16:00 to 2024-06-12 04:00"
-    assert date_expressions.read("owl", WITHOUT_SHIFTS) is None
+    assert date_expressions.parse_date_expression("owl", WITHOUT_SHIFTS) is None
 
 
 def test_last_night_is_over() -> None:
     night = Clock(datetime(2024, 6, 12, 1, tzinfo=UTC), ZONE, shifts=PLAN)
-    found = told(date_expressions.read("last night", night))
+    found = told(date_expressions.parse_date_expression("last night", night))
     assert found == "2024-06-10 22:00 to 2024-06-11 06:00"
 
 
 def test_who_does_not_know_what_is_now_cannot_read_yesterday() -> None:
-    assert date_expressions.read("2024-06", NO_CLOCK) is not None
+    assert date_expressions.parse_date_expression("2024-06", NO_CLOCK) is not None
     texts = ("yesterday", "june", "last 3 hours", "this week", "monday", "last night")
-    assert [date_expressions.read(text, NO_CLOCK) for text in texts] == [None] * len(
-        texts
-    )
+    assert [
+        date_expressions.parse_date_expression(text, NO_CLOCK) for text in texts
+    ] == [None] * len(texts)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +244,7 @@ def test_who_does_not_know_what_is_now_cannot_read_yesterday() -> None:
     ],
 )
 def test_a_field_takes_its_end_of_an_interval(name: str, meant: str) -> None:
-    filters = fields.read(name, "2024-06", CLOCK)
+    filters = fields.parse_field(name, "2024-06", CLOCK)
     assert filters is not None
     ends = [
         end and datetime.fromisoformat(end).strftime(_TIME)
@@ -275,6 +278,6 @@ _WORDS = st.sampled_from(
 @example("2200-12-31")
 @example("1900-01-01 00:00 +14")
 def test_any_text_is_read_or_not(text: str) -> None:
-    span = date_expressions.read(text, CLOCK)
+    span = date_expressions.parse_date_expression(text, CLOCK)
     if span is not None and span.since and span.until:
         assert span.since < span.until

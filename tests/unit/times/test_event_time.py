@@ -106,7 +106,7 @@ def known(
 def test_a_level_is_read_where_a_text_begins_with_it(
     text: str, level: str | None
 ) -> None:
-    found = severity.read(text)
+    found = severity.find_severity(text)
     assert (found and found.level) == level
     if found:
         assert text[found.start : found.end].lower() in (found.level, *found.others)
@@ -186,7 +186,7 @@ def test_any_text_is_read_and_what_is_found_stands_there(text: str) -> None:
     if found:
         at = datetime.fromisoformat(found.value)
         assert WRITTEN - event_time.LATEST <= at <= WRITTEN
-    for one in (found, event_time.shift(text, PLAN), severity.read(text)):
+    for one in (found, event_time.shift(text, PLAN), severity.find_severity(text)):
         assert one is None or text[one.start : one.end].strip()
 
 

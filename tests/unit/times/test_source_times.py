@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import MalformedEntryError
-from shared.times.source_times import Moment, read
+from shared.times.source_times import Moment, parse_source_time
 
 BERLIN = "Europe/Berlin"
 CHICAGO = "America/Chicago"
@@ -68,8 +68,10 @@ def utc(*parts: int) -> datetime:
 def test_a_time_with_its_zone_means_the_same_everywhere(
     text: str, expected: datetime
 ) -> None:
-    assert read(text, zone=None) == Moment(expected)
-    assert read(text, zone=CHICAGO, fold=1, day_first=True) == Moment(expected)
+    assert parse_source_time(text, zone=None) == Moment(expected)
+    assert parse_source_time(text, zone=CHICAGO, fold=1, day_first=True) == Moment(
+        expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,21 +95,25 @@ def test_a_time_with_its_zone_means_the_same_everywhere(
 def test_a_time_without_a_zone_is_read_in_that_of_its_source(
     text: str, expected: datetime
 ) -> None:
-    assert read(text, zone=BERLIN) == Moment(expected)
+    assert parse_source_time(text, zone=BERLIN) == Moment(expected)
     with pytest.raises(MalformedEntryError) as caught:
-        read(text, zone=None)
+        parse_source_time(text, zone=None)
     assert caught.value.reason == "naive_time"
 
 
 def test_day_or_month_comes_first_as_the_source_says_and_never_by_guess() -> None:
-    assert read("03/05/2002", zone="UTC").at == utc(2002, 3, 5)
-    assert read("03/05/2002", zone="UTC", day_first=True).at == utc(2002, 5, 3)
-    assert read("13/09/2001", zone="UTC", day_first=True).at == utc(2001, 9, 13)
+    assert parse_source_time("03/05/2002", zone="UTC").at == utc(2002, 3, 5)
+    assert parse_source_time("03/05/2002", zone="UTC", day_first=True).at == utc(
+        2002, 5, 3
+    )
+    assert parse_source_time("13/09/2001", zone="UTC", day_first=True).at == utc(
+        2001, 9, 13
+    )
     # Read the other way round, half of a file would be wrong and nobody told.
     with pytest.raises(MalformedEntryError):
-        read("13/09/2001", zone="UTC")
+        parse_source_time("13/09/2001", zone="UTC")
     with pytest.raises(MalformedEntryError):
-        read("09/13/2001", zone="UTC", day_first=True)
+        parse_source_time("09/13/2001", zone="UTC", day_first=True)
 
 
 @pytest.mark.parametrize(
@@ -144,14 +150,14 @@ def test_day_or_month_comes_first_as_the_source_says_and_never_by_guess() -> Non
 def test_what_is_odd_about_a_time_is_flagged(
     text: str, zone: str | None, fold: int, expected: datetime, flag: str
 ) -> None:
-    assert read(text, zone=zone, fold=fold) == Moment(expected, (flag,))
+    assert parse_source_time(text, zone=zone, fold=fold) == Moment(expected, (flag,))
 
 
 @pytest.mark.parametrize(
     "text", ["2024-10-27 01:59", "2024-10-27 03:00", "2024-03-31 03:00"]
 )
 def test_beside_a_change_of_clocks_nothing_is_odd(text: str) -> None:
-    assert read(text, zone=BERLIN).flags == ()
+    assert parse_source_time(text, zone=BERLIN).flags == ()
 
 
 @pytest.mark.parametrize(
@@ -178,19 +184,19 @@ def test_beside_a_change_of_clocks_nothing_is_odd(text: str) -> None:
     ],
 )
 def test_numbers_count_from_1970(value: Any, unit: Any, expected: datetime) -> None:
-    assert read(value, zone=None, unit=unit) == Moment(expected)
+    assert parse_source_time(value, zone=None, unit=unit) == Moment(expected)
 
 
 def test_what_a_database_driver_returns_is_taken_as_it_is() -> None:
     east = timezone(timedelta(hours=2))
-    assert read(datetime(2024, 6, 10, 4, tzinfo=east), zone=None).at == utc(
-        2024, 6, 10, 2
-    )
+    assert parse_source_time(
+        datetime(2024, 6, 10, 4, tzinfo=east), zone=None
+    ).at == utc(2024, 6, 10, 2)
     naive = datetime(2024, 10, 27, 2, 30)  # noqa: DTZ001 - as drivers return them
-    assert read(naive, zone=BERLIN).flags == ("time_ambiguous",)
+    assert parse_source_time(naive, zone=BERLIN).flags == ("time_ambiguous",)
     again = naive.replace(tzinfo=ZoneInfo(BERLIN), fold=1)
-    assert read(again, zone=CHICAGO) == Moment(utc(2024, 10, 27, 1, 30))
-    assert read(date(2024, 6, 10), zone=BERLIN).at == utc(2024, 6, 9, 22)
+    assert parse_source_time(again, zone=CHICAGO) == Moment(utc(2024, 10, 27, 1, 30))
+    assert parse_source_time(date(2024, 6, 10), zone=BERLIN).at == utc(2024, 6, 9, 22)
 
 
 @pytest.mark.parametrize(
@@ -208,13 +214,13 @@ def test_what_a_database_driver_returns_is_taken_as_it_is() -> None:
 def test_a_source_names_the_patterns_of_its_times(
     text: str, pattern: str, expected: datetime
 ) -> None:
-    assert read(text, zone=BERLIN, formats=("%%", pattern)).at == expected
+    assert parse_source_time(text, zone=BERLIN, formats=("%%", pattern)).at == expected
 
 
 @pytest.mark.parametrize("text", ["09/13/2001", "1718000000"])
 def test_what_a_pattern_refuses_is_not_read_another_way(text: str) -> None:
     with pytest.raises(MalformedEntryError) as caught:
-        read(text, zone="UTC", formats=("%d/%m/%Y", "%Y %Y", "%"))
+        parse_source_time(text, zone="UTC", formats=("%d/%m/%Y", "%Y %Y", "%"))
     assert caught.value.reason == "time_unreadable"
 
 
@@ -237,7 +243,7 @@ def test_what_a_pattern_refuses_is_not_read_another_way(text: str) -> None:
 )
 def test_a_year_that_nobody_meant_is_out_of_range(value: Any) -> None:
     with pytest.raises(MalformedEntryError) as caught:
-        read(value, zone="UTC")
+        parse_source_time(value, zone="UTC")
     assert caught.value.reason == "time_out_of_range"
 
 
@@ -264,7 +270,7 @@ def test_a_year_that_nobody_meant_is_out_of_range(value: Any) -> None:
 )
 def test_what_is_no_time_is_unreadable(value: Any) -> None:
     with pytest.raises(MalformedEntryError) as caught:
-        read(value, zone="UTC")
+        parse_source_time(value, zone="UTC")
     assert caught.value.reason == "time_unreadable"
     caught.value.message.encode("ascii")
     assert "\x00" not in caught.value.message
@@ -284,7 +290,7 @@ def test_a_hostile_text_costs_next_to_nothing(text: str) -> None:
     began = time.process_time()
     for pattern in ((), ("%d.%m.%Y %H:%M",)):
         with pytest.raises(MalformedEntryError):
-            read(text, zone="UTC", formats=pattern)
+            parse_source_time(text, zone="UTC", formats=pattern)
     assert time.process_time() - began < 0.1
 
 
@@ -306,7 +312,7 @@ def test_anything_is_a_moment_or_is_refused_with_its_reason(
     reasons = ("time_unreadable", "time_out_of_range", "naive_time")
     moment = None
     try:
-        moment = read(value, zone=zone)
+        moment = parse_source_time(value, zone=zone)
     except MalformedEntryError as refused:
         reason = refused.reason
     assert moment or reason in reasons
@@ -317,8 +323,9 @@ def test_anything_is_a_moment_or_is_refused_with_its_reason(
 @given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 12, 31)))  # noqa: DTZ001
 def test_what_we_write_ourselves_is_read_as_what_it_was(moment: datetime) -> None:
     aware = moment.replace(tzinfo=UTC)
-    assert read(aware.isoformat(), zone=None).at == aware
+    assert parse_source_time(aware.isoformat(), zone=None).at == aware
     seconds = aware.replace(microsecond=0)
     assert (
-        read(seconds.strftime("%a, %d %b %Y %H:%M:%S +0000"), zone=None).at == seconds
+        parse_source_time(seconds.strftime("%a, %d %b %Y %H:%M:%S +0000"), zone=None).at
+        == seconds
     )

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.search.query.language import grammar, tree_text
 from shared.search.query.language.tree import And, Field, Or
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.query.times import extract_times
 from shared.search.response.response_body import nothing_asked
 from shared.text.facility import facility
@@ -51,7 +51,7 @@ STOP = "2023-12-19 23:00 to 2024-01-14 23:00"
 
 
 def plan_of(query: str, clock: Clock = CLOCK, **filters: object) -> Plan:
-    return make_plan(Question(query, filters=filters), SCOPE, Limits(), clock)
+    return make_plan(SearchQuery(query, filters=filters), SCOPE, PlanLimits(), clock)
 
 
 def told(plan: Plan) -> list[str]:
@@ -508,7 +508,7 @@ _WORDS = st.sampled_from(
 @example("around 06:45 +-0 min")
 def test_of_any_question_what_is_no_time_is_left(text: str) -> None:
     tree = grammar.parse(text, CLOCK).tree
-    found = extract_times.take(tree, text, CLOCK)
+    found = extract_times.extract_times(tree, text, CLOCK)
     plan = plan_of(text)
     assert Plan.from_json(plan.to_json()) == plan
     # Several that cannot all be meant are left as words after all.
@@ -522,5 +522,5 @@ def test_a_long_question_of_times_takes_little_time() -> None:
     asked = "in the last between around since 3 monday " * 200
     started = time.process_time()
     plan_of(asked[:1000])
-    extract_times.take(grammar.parse(asked, CLOCK).tree, asked, CLOCK)
+    extract_times.extract_times(grammar.parse(asked, CLOCK).tree, asked, CLOCK)
     assert time.process_time() - started < 2

@@ -12,13 +12,13 @@ from shared.text.analysis.analyser import (
     plain_words,
     words_of,
 )
-from shared.vocabulary.learn_words import Known, language_of
+from shared.vocabulary.learn_words import SeenWords, language_of
 
 PLACE = ("default", "en")
 
 
 def test_what_is_committed_is_known_and_the_rest_is_told_in_order():
-    known = Known()
+    known = SeenWords()
     known.add(1, PLACE, ["beam"])
 
     assert known.unknown(1, PLACE, {"trip", "beam", "cavity"}) == ["cavity", "trip"]
@@ -27,7 +27,7 @@ def test_what_is_committed_is_known_and_the_rest_is_told_in_order():
 
 
 def test_a_new_walk_makes_everything_unknown():
-    known = Known()
+    known = SeenWords()
     known.add(1, PLACE, ["beam"])
 
     assert known.unknown(2, PLACE, {"beam"}) == ["beam"]
@@ -36,7 +36,7 @@ def test_a_new_walk_makes_everything_unknown():
 
 
 def test_what_an_older_walk_saw_is_not_remembered():
-    known = Known()
+    known = SeenWords()
     known.add(2, PLACE, ["beam"])
     known.add(1, PLACE, ["trip"])
 
@@ -45,7 +45,7 @@ def test_what_an_older_walk_saw_is_not_remembered():
 
 
 def test_of_too_much_what_is_met_again_stays():
-    known = Known(most=10)
+    known = SeenWords(most=10)
     for number in range(100):
         known.add(1, PLACE, [f"word{number}"])
         assert known.unknown(1, PLACE, {"beam"}) == ([] if number else ["beam"])

@@ -10,7 +10,7 @@ import pytest
 from shared.ids import uuid7
 from shared.work import diagnosis
 from shared.work.chore_records import Maintenance
-from shared.work.diagnosis import Seen
+from shared.work.diagnosis import SystemState
 from shared.work.lag import StageLag
 from shared.work.live_processes import Process
 from shared.work.stage_pauses import BUDGET_SPENT, Pause
@@ -82,18 +82,18 @@ UPKEEP = process("upkeep")
 INDEXER = process("enhance", "enhance.metadata", "index")
 
 
-def seen(*stages: StageLag, **fields: Any) -> Seen:
+def seen(*stages: StageLag, **fields: Any) -> SystemState:
     given: dict[str, Any] = {
         "stages": stages,
         "processes": [UPKEEP, INDEXER],
         "loops": [],
         "as_of": NOW,
     }
-    return Seen(**{**given, **fields})
+    return SystemState(**{**given, **fields})
 
 
 # A state, and words that its one sentence must have: what is wrong, what to do.
-STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
+STATES: dict[str, tuple[SystemState, tuple[str, ...]]] = {
     "paused for an outage": (
         seen(stage(paused=pause("opensearch_unavailable"), overdue=9)),
         ("'index' rests since 2026-03-02 12:00:00Z", "OpenSearch", "failed 3 times"),
@@ -204,14 +204,14 @@ STATES: dict[str, tuple[Seen, tuple[str, ...]]] = {
 def test_a_state_that_is_wrong_has_one_sentence_that_says_what_to_do(state: str):
     found, words = STATES[state]
 
-    (sentence,) = diagnosis.told(found)
+    (sentence,) = diagnosis.describe_problems(found)
 
     for word in words:
         assert word in sentence
     assert sentence.endswith(".")
 
 
-WELL: dict[str, Seen] = {
+WELL: dict[str, SystemState] = {
     "nothing to do": seen(stage()),
     "a backlog that is being worked off": seen(
         stage(overdue=1000, bulk=1000, oldest_seconds=900, per_minute=50)
@@ -240,10 +240,12 @@ WELL: dict[str, Seen] = {
 
 @pytest.mark.parametrize("state", WELL)
 def test_nothing_is_said_of_what_is_well(state: str):
-    assert diagnosis.told(WELL[state]) == []
+    assert diagnosis.describe_problems(WELL[state]) == []
 
 
 def test_a_name_from_elsewhere_is_quoted_in_a_command():
-    (sentence,) = diagnosis.told(seen(stage("message:a; rm -rf x", quarantined=1)))
+    (sentence,) = diagnosis.describe_problems(
+        seen(stage("message:a; rm -rf x", quarantined=1))
+    )
 
     assert "--stage 'message:a; rm -rf x'`" in sentence

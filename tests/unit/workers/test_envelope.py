@@ -19,14 +19,14 @@ QUEUE = "enhance.metadata"
 
 
 def check(item: bytes) -> None:
-    payload = envelope.read(item, QUEUE)
+    payload = envelope.decode_envelope(item, QUEUE)
     envelope.check_headers(payload["headers"])
     body = base64.b64decode(payload["body"])
     envelope.check_body(payload["content-type"], payload["content-encoding"], body)
 
 
 def test_an_item_says_nothing_of_its_own_delivery():
-    payload = envelope.read(Writer("embed").item(), QUEUE)
+    payload = envelope.decode_envelope(Writer("embed").item(), QUEUE)
 
     assert payload["properties"]["delivery_info"]["routing_key"] == QUEUE
 

@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     IdStamp,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -27,7 +27,7 @@ from shared.errors import IngestionError
 from workers.adapters.elog import message_block
 from workers.adapters.elog import walk as elog_walk
 from workers.adapters.elog.folder import Folder, LogFile
-from workers.adapters.elog.message_block import Block, ElogArgs, Place
+from workers.adapters.elog.message_block import Block, ElogArgs, MessageOrigin
 
 _DAY = timedelta(days=1)
 _READ_BYTES = 65_536
@@ -66,7 +66,7 @@ class ElogFiles:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield the newest day first, and within a day the newest message."""
         walk = _begin(since, window, self._io.now(), self._overlap)
         taken: list[RawItem] = []
@@ -83,9 +83,9 @@ class ElogFiles:
                 walk.file = (file.day, file.name)
                 walk.after = part[-1][0] if rest else None
                 if len(part) == room:
-                    yield Page(_emptied(taken), walk.cursor())
+                    yield AdapterPage(_emptied(taken), walk.cursor())
         walk.is_over = True
-        yield Page(
+        yield AdapterPage(
             _emptied(taken),
             walk.cursor(),
             complete_to=min(walk.top or walk.seen_to, walk.seen_to),
@@ -126,7 +126,7 @@ class ElogFiles:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one message."""
-        place = Place(logbook=raw.external_id.rpartition("/")[0], url=None)
+        place = MessageOrigin(logbook=raw.external_id.rpartition("/")[0], url=None)
         return message_block.parse(raw, self._source, self._args, place)
 
     def check(self) -> SourceReport:
@@ -251,14 +251,14 @@ class _Pass:
         day, name = self.file or (None, None)
         walk: dict[str, Any] = {
             "began": self.began.isoformat(),
-            "lower": elog_walk.shown(self.lower),
-            "top": elog_walk.shown(self.top),
-            "since": elog_walk.shown(self.since),
+            "lower": elog_walk.format_cursor_time(self.lower),
+            "top": elog_walk.format_cursor_time(self.top),
+            "since": elog_walk.format_cursor_time(self.since),
             "day": day.isoformat() if day else None,
             "file": name,
             "after": list(self.after) if self.after else None,
         }
-        done = elog_walk.shown(self.done)
+        done = elog_walk.format_cursor_time(self.done)
         return {"v": elog_walk.CURSOR_FORMAT, "at": done, "walk": walk}
 
     def resume(self, kept: Mapping[str, Any], window: Window | None) -> bool:

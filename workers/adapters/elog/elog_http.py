@@ -14,10 +14,10 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     IdStamp,
-    Page,
     RawItem,
     Recognition,
     Reply,
@@ -30,8 +30,8 @@ from shared.adapter_contract.entry import AttachmentRef, Entry
 from shared.errors import IngestionError
 from workers.adapters.elog import login, message_block, walk
 from workers.adapters.elog.login import Login
-from workers.adapters.elog.message_block import Block, ElogArgs, Place
-from workers.adapters.elog.walk import Walk
+from workers.adapters.elog.message_block import Block, ElogArgs, MessageOrigin
+from workers.adapters.elog.walk import ElogWalk
 
 _LISTED = re.compile(
     rb"ID:[ \t]*+(\d{1,18})[ \t]++MD5:[ \t]*+([0-9A-Fa-f]{32})[ \t\r]*+"
@@ -100,9 +100,9 @@ class ElogHTTP:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield the history book by book, each from its newest message back."""
-        walk = Walk.begin(
+        walk = ElogWalk.begin(
             since,
             window,
             now=self._io.now(),
@@ -156,7 +156,7 @@ class ElogHTTP:
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one message."""
         book = raw.external_id.rpartition("/")[0]
-        place = Place(
+        place = MessageOrigin(
             logbook=book,
             url=f"{self._base}/{message_block.quoted(book)}",
             restricted=self._login.user is not None,
@@ -214,7 +214,9 @@ class ElogHTTP:
             return _recognised(root, found)
         return None
 
-    def _stretch(self, walk: Walk, stamps: Mapping[int, str]) -> Iterator[Page]:
+    def _stretch(
+        self, walk: ElogWalk, stamps: Mapping[int, str]
+    ) -> Iterator[AdapterPage]:
         """Yield the messages of the stretch at hand, newest first, and step on."""
         book = self._named()[walk.book]
         try:
@@ -233,7 +235,7 @@ class ElogHTTP:
                 walk.step(count)
             is_over = walk.is_over(len(self._named()))
             if page or is_over:
-                yield Page(
+                yield AdapterPage(
                     items=tuple(
                         self._item(book, one.block, reply, one) for one in page
                     ),
@@ -245,15 +247,15 @@ class ElogHTTP:
                 return
 
     def _blocks(
-        self, walk: Walk, reply: Reply, stamps: Mapping[int, str]
-    ) -> list[_Found]:
+        self, walk: ElogWalk, reply: Reply, stamps: Mapping[int, str]
+    ) -> list[_FoundMessage]:
         body = reply.body.lstrip()
         if body and not body.startswith(b"$@MID@$:"):
             _refuse_login(reply)
             raise _unexpected("the list of messages was answered with something else")
         blocks = message_block.split(body)
         found = [
-            _Found(
+            _FoundMessage(
                 block,
                 block.written(self._source),
                 # The last one may be cut off: it is compared once more.
@@ -265,7 +267,7 @@ class ElogHTTP:
         return sorted(wanted, key=lambda one: one.key, reverse=True)
 
     def _item(
-        self, book: str, block: Block, reply: Reply, found: _Found | None = None
+        self, book: str, block: Block, reply: Reply, found: _FoundMessage | None = None
     ) -> RawItem:
         return RawItem(
             external_id=f"{book}/{block.mid}",
@@ -317,7 +319,7 @@ class ElogHTTP:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FoundMessage:
     """A message of a bulk answer, when it was written, and what the listing said."""
 
     block: Block

@@ -133,7 +133,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessageOrigin:
     """Where a message is from: what its entry needs beyond its own words."""
 
     logbook: str
@@ -170,7 +170,7 @@ def begins_with(data: bytes, mid: int) -> bool:
     return found is not None and int(found[1]) == mid
 
 
-def parse(raw: RawItem, source: Source, args: ElogArgs, place: Place) -> Entry:
+def parse(raw: RawItem, source: Source, args: ElogArgs, place: MessageOrigin) -> Entry:
     """Return the entry of one message, or raise MalformedEntryError."""
     data = raw.payload.encode() if isinstance(raw.payload, str) else raw.payload
     if not isinstance(data, bytes):
@@ -185,7 +185,7 @@ def parse(raw: RawItem, source: Source, args: ElogArgs, place: Place) -> Entry:
     written = _moment(head.get("date", ""), source)
     text_format = _FORMATS.get(head.get("encoding", "").lower(), "plain")
     body = text.read(_body(parts[1]), is_html=text_format == "html")
-    mapped = _Mapped(head, args, source)
+    mapped = _MappedAttributes(head, args, source)
     return Entry(
         external_id=raw.external_id,
         entry_time=written.at,
@@ -236,7 +236,7 @@ class _Text:
         return _REFERENCE.sub(_resolved, found.text)
 
 
-class _Mapped:
+class _MappedAttributes:
     """The configured attributes of a message, by what becomes of them."""
 
     def __init__(self, head: Mapping[str, str], args: ElogArgs, source: Source) -> None:
@@ -320,7 +320,9 @@ def _body(data: bytes) -> bytes:
 
 
 def _moment(value: str, source: Source) -> source_times.Moment:
-    return source_times.read(value.strip(), zone=source.timezone, fold=source.tz_fold)
+    return source_times.parse_source_time(
+        value.strip(), zone=source.timezone, fold=source.tz_fold
+    )
 
 
 def _maybe_moment(value: str, source: Source) -> datetime | None:
@@ -365,7 +367,7 @@ def _related(body: str, logbook: str, own: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _attachments(names: str, place: Place) -> tuple[AttachmentRef, ...]:
+def _attachments(names: str, place: MessageOrigin) -> tuple[AttachmentRef, ...]:
     found: dict[str, AttachmentRef] = {}
     for stored in names.split(","):
         name = stored.strip()
@@ -386,7 +388,7 @@ def _attachments(names: str, place: Place) -> tuple[AttachmentRef, ...]:
     return tuple(found.values())
 
 
-def _page(external_id: str, place: Place) -> str | None:
+def _page(external_id: str, place: MessageOrigin) -> str | None:
     if place.url is None:
         return None
     return f"{place.url}/{quoted(external_id.rpartition('/')[2])}"

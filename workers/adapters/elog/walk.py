@@ -23,7 +23,7 @@ _YEARS = range(1900, 2301)
 
 
 @dataclass(slots=True)
-class Walk:
+class ElogWalk:
     """How far a walk has come; a stretch is `days` long and ends at `upper`."""
 
     began: datetime
@@ -136,11 +136,11 @@ class Walk:
             "days": self.days,
             "after": None if self.after is None else list(self.after),
             "began": self.began.isoformat(),
-            "lower": shown(self.lower),
-            "top": shown(self.top),
-            "upper": shown(self.upper),
+            "lower": format_cursor_time(self.lower),
+            "top": format_cursor_time(self.top),
+            "upper": format_cursor_time(self.upper),
         }
-        return {"v": CURSOR_FORMAT, "at": shown(self.done), "walk": walk}
+        return {"v": CURSOR_FORMAT, "at": format_cursor_time(self.done), "walk": walk}
 
     def _resume(self, kept: Mapping[str, Any], window: Window | None) -> bool:
         """Take over a walk that was broken off, if it is through this window."""
@@ -185,7 +185,7 @@ def _is_count(value: Any) -> bool:
     return whole and 0 <= value <= _MOST
 
 
-def shown(time: datetime | None) -> str | None:
+def format_cursor_time(time: datetime | None) -> str | None:
     """Return a time as a cursor holds it."""
     return None if time is None else time.isoformat()
 

@@ -16,7 +16,7 @@ _MAX_URL_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class FeedWalk:
     """How far a walk from the newest part to the oldest has come."""
 
     # The newest part, remembered once the walk has ended.
@@ -29,18 +29,18 @@ class Walk:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FeedCursor:
     """What a cursor says; nothing, when it cannot be read."""
 
     seen: frozenset[str] = frozenset()
     newest: datetime | None = None
-    walk: Walk | None = None
+    walk: FeedWalk | None = None
     # The newest part; none while only some of it is stored.
     answered: Answered | None = None
     cursor: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, cursor: Cursor | None) -> Place:
+    def of(cls, cursor: Cursor | None) -> FeedCursor:
         """Read a cursor; an unknown one is as good as none."""
         if cursor is None or cursor.get("v") != VERSION:
             return cls()
@@ -54,7 +54,7 @@ class Place:
             cursor={key: cursor[key] for key in _KEPT if key in cursor},
         )
 
-    def during(self, walk: Walk) -> dict[str, Any]:
+    def during(self, walk: FeedWalk) -> dict[str, Any]:
         """Return the cursor of a walk that has not ended."""
         said = {
             "head": list(walk.head),
@@ -81,8 +81,8 @@ def _moment(value: object) -> datetime | None:
     return moment if moment and moment.tzinfo else None
 
 
-def _walk(said: dict[str, Any]) -> Walk:
-    return Walk(
+def _walk(said: dict[str, Any]) -> FeedWalk:
+    return FeedWalk(
         tuple(_texts(said.get("head"))) or ("",),
         _text(said.get("newest")),
         _text(said.get("next")),

@@ -20,10 +20,10 @@ from shared.adapter_contract.conditional_fetch import Answered, if_changed
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     Gap,
-    Page,
     RawItem,
     Recognition,
     Reply,
@@ -37,7 +37,7 @@ from shared.errors import IngestionError, MalformedEntryError
 from shared.times import source_times
 from workers.adapters.feed import cursor as feed_cursor
 from workers.adapters.feed import feed_document, feed_item
-from workers.adapters.feed.cursor import Place, Walk
+from workers.adapters.feed.cursor import FeedCursor, FeedWalk
 
 _MEDIA_TYPE = "application/xml"
 _ACCEPT = {"Accept": "application/atom+xml, application/rss+xml, application/xml, */*"}
@@ -102,10 +102,10 @@ class Feed:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield the newest part, then older ones until something is known already."""
-        place = Place.of(since)
-        walk = place.walk or Walk()
+        place = FeedCursor.of(since)
+        walk = place.walk or FeedWalk()
         url: str | None = walk.next or self._source.base_url
         visited: set[str] = set()
         while url is not None and len(visited) < self._args.max_documents:
@@ -132,7 +132,7 @@ class Feed:
         """Return the entry that an item is."""
         if not isinstance(raw.payload, bytes):
             raise MalformedEntryError("An item is bytes.", reason="unexpected_shape")
-        reading = feed_item.Reading.of(
+        reading = feed_item.FeedItem.of(
             feed_document.read_item(raw.payload, raw.charset)
         )
         return feed_item.entry_of(
@@ -209,7 +209,7 @@ class Feed:
         is_tombstone = False
         try:
             item = feed_document.read_item(payload, document.charset)
-            reading = feed_item.Reading.of(item)
+            reading = feed_item.FeedItem.of(item)
             external_id = feed_item.identify(reading, self._args.identity)
             at = self._when(reading)
             is_tombstone = reading.is_tombstone
@@ -229,18 +229,22 @@ class Feed:
         )
         return _Item(raw, at, is_tombstone) if external_id else None
 
-    def _when(self, reading: feed_item.Reading) -> datetime | None:
+    def _when(self, reading: feed_item.FeedItem) -> datetime | None:
         text = feed_item.stamp(reading)
         if text is None:
             return None
         try:
             zone = self._source.timezone or "UTC"
-            return source_times.read(text, zone=zone, fold=self._source.tz_fold).at
+            return source_times.parse_source_time(
+                text, zone=zone, fold=self._source.tz_fold
+            ).at
         except MalformedEntryError:
             # It is put aside by `parse`; here it merely has no place in the order.
             return None
 
-    def _further(self, walk: Walk, items: Sequence[_Item], reply: Reply) -> Walk:
+    def _further(
+        self, walk: FeedWalk, items: Sequence[_Item], reply: Reply
+    ) -> FeedWalk:
         times = sorted(item.at for item in items if item.at)
         if walk.head:
             return replace(walk, next=None, oldest=times[0] if times else None)
@@ -253,31 +257,33 @@ class Feed:
         newest = times[-1].isoformat() if times else None
         question = self._source.base_url or ""
         answered = Answered.of(reply, question, self._source.read_by)
-        return Walk(head, newest, None, times[0] if times else None, answered)
+        return FeedWalk(head, newest, None, times[0] if times else None, answered)
 
     def _older(self, document: feed_document.Document, reply: Reply) -> str | None:
         if not self._args.follow or not document.older:
             return None
         return urljoin(reply.url, document.older)
 
-    def _gaps(self, place: Place, walk: Walk, *, is_known: bool) -> tuple[Gap, ...]:
+    def _gaps(
+        self, place: FeedCursor, walk: FeedWalk, *, is_known: bool
+    ) -> tuple[Gap, ...]:
         if not place.seen - {""} or is_known or walk.next is not None:
             return ()
         return (Gap(place.newest, walk.oldest, "feed window passed"),)
 
-    def _nothing_new(self, place: Place) -> Page:
+    def _nothing_new(self, place: FeedCursor) -> AdapterPage:
         cursor = {"v": feed_cursor.VERSION, **place.cursor}
-        return Page((), cursor, complete_to=self._io.now())
+        return AdapterPage((), cursor, complete_to=self._io.now())
 
     def _chunks(
         self,
-        place: Place,
-        walk: Walk,
-        again: Walk,
+        place: FeedCursor,
+        walk: FeedWalk,
+        again: FeedWalk,
         items: list[_Item],
         fetched_at: datetime,
         gaps: tuple[Gap, ...],
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield a document in pages; the last one's cursor leaves it behind."""
         most = min(self._source.page_size, self.descriptor.max_records_per_page)
         starts = range(0, max(len(items), 1), most)
@@ -287,9 +293,9 @@ class Feed:
             # What is yielded is held no longer.
             del items[:most]
             if start != starts[-1]:
-                yield Page(raws, place.during(again))
+                yield AdapterPage(raws, place.during(again))
             elif walk.next is not None:
-                yield Page(raws, place.during(walk))
+                yield AdapterPage(raws, place.during(walk))
             else:
                 cursor = {
                     "v": feed_cursor.VERSION,
@@ -297,7 +303,7 @@ class Feed:
                     "newest": walk.newest or place.cursor.get("newest"),
                     "answered": walk.answered.kept() if walk.answered else None,
                 }
-                yield Page(raws, cursor, gaps=gaps, complete_to=fetched_at)
+                yield AdapterPage(raws, cursor, gaps=gaps, complete_to=fetched_at)
 
 
 def _without_returned(items: list[_Item]) -> list[_Item]:

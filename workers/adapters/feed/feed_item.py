@@ -45,14 +45,14 @@ _MAX_METADATA = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FeedItem:
     """An item with RSS 1.0 names made those of RSS 2.0, which are the same."""
 
     item: Item
     parts: dict[str, list[Element]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, item: Item) -> Reading:
+    def of(cls, item: Item) -> FeedItem:
         """Return the item's children by name."""
         parts: dict[str, list[Element]] = {}
         for child in item.element:
@@ -85,7 +85,7 @@ class Reading:
         return self.text("link")
 
 
-def identify(reading: Reading, identity: Identity) -> str:
+def identify(reading: FeedItem, identity: Identity) -> str:
     """Return the entry's id: its own, its address, or what it says (AD-20)."""
     if reading.is_tombstone:
         return reading.item.element.get("ref", "").strip()
@@ -105,7 +105,7 @@ def identify(reading: Reading, identity: Identity) -> str:
     return f"sha256:{digest.hexdigest()[:32]}"
 
 
-def stamp(reading: Reading) -> str | None:
+def stamp(reading: FeedItem) -> str | None:
     """Return the time as written by which a feed orders its items."""
     if reading.is_tombstone:
         return reading.item.element.get("when")
@@ -113,7 +113,7 @@ def stamp(reading: Reading) -> str | None:
 
 
 def entry_of(
-    reading: Reading,
+    reading: FeedItem,
     external_id: str,
     *,
     source: Source,
@@ -151,7 +151,7 @@ def entry_of(
     )
 
 
-def _tombstone(reading: Reading, external_id: str, source: Source) -> Entry:
+def _tombstone(reading: FeedItem, external_id: str, source: Source) -> Entry:
     flags: list[str] = []
     when = _time(stamp(reading), source, flags)
     return Entry(
@@ -173,19 +173,21 @@ def _plain_name(tag: str) -> str:
 def _time(text: str | None, source: Source, flags: list[str]) -> datetime | None:
     if text is None:
         return None
-    moment = source_times.read(text, zone=source.timezone, fold=source.tz_fold)
+    moment = source_times.parse_source_time(
+        text, zone=source.timezone, fold=source.tz_fold
+    )
     flags.extend(moment.flags)
     return moment.at
 
 
-def _title(reading: Reading) -> str:
+def _title(reading: FeedItem) -> str:
     for part in reading.parts.get(f"{{{ATOM}}}title", ()):
         if part.get("type") in {"html", "xhtml"}:
             return plain_text.to_plain(_content(part)[0], "html").strip()
     return reading.text("title", f"{{{ATOM}}}title") or ""
 
 
-def _body(reading: Reading) -> tuple[str, TextFormat]:
+def _body(reading: FeedItem) -> tuple[str, TextFormat]:
     """Return the fullest text that the item has, as its source wrote it."""
     for name in (*_BODY, _SUMMARY):
         for part in reading.parts.get(name, ()):
@@ -233,7 +235,7 @@ def _is_too_much(part: Element) -> bool:
     return False
 
 
-def _authors(reading: Reading) -> Iterator[str]:
+def _authors(reading: FeedItem) -> Iterator[str]:
     for name in _AUTHORS:
         for part in reading.parts.get(name, ()):
             named = part.find(f"{{{ATOM}}}name")
@@ -242,7 +244,7 @@ def _authors(reading: Reading) -> Iterator[str]:
                 yield text
 
 
-def _tags(reading: Reading) -> Iterator[str]:
+def _tags(reading: FeedItem) -> Iterator[str]:
     for name in _TAGS:
         for part in reading.parts.get(name, ()):
             text = part.get("label") or part.get("term") or "".join(part.itertext())
@@ -250,14 +252,14 @@ def _tags(reading: Reading) -> Iterator[str]:
                 yield text.strip()
 
 
-def _parent(reading: Reading) -> str | None:
+def _parent(reading: FeedItem) -> str | None:
     for part in reading.parts.get(f"{{{_THREADS}}}in-reply-to", ()):
         if parent := part.get("ref"):
             return parent
     return None
 
 
-def _attachments(reading: Reading, base: str | None) -> Iterator[AttachmentRef]:
+def _attachments(reading: FeedItem, base: str | None) -> Iterator[AttachmentRef]:
     enclosed: list[tuple[str | None, ...]] = [
         (part.get("url"), part.get("type"), part.get("length"), None)
         for part in reading.parts.get("enclosure", ())
@@ -316,7 +318,7 @@ def _whole(text: str | None) -> int | None:
     return int(text) or None
 
 
-def _metadata(reading: Reading) -> dict[str, str]:
+def _metadata(reading: FeedItem) -> dict[str, str]:
     """Return whatever else it says in a word."""
     said: dict[str, str] = {}
     for tag, parts in reading.parts.items():

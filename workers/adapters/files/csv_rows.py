@@ -15,8 +15,8 @@ from workers.adapters.files.file_progress import Mark, Record
 from workers.adapters.files.utf8_text import (
     LEAST_LINE_BYTES,
     OVERSIZED_KEPT,
-    Line,
     Lines,
+    TextLine,
     beginning,
 )
 
@@ -133,7 +133,7 @@ class CSVForm:
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _CsvRow:
     fields: list[str] | None
     data: bytes
     line: int
@@ -151,16 +151,16 @@ class _Ahead:
         self._lines = lines
         # What was given back, and a line that is too long, which comes behind it.
         self._again = io.BytesIO()
-        self._held: Line | None = None
+        self._held: TextLine | None = None
         self._number = 0
         self._is_fresh = False
 
-    def next(self) -> Line | None:
+    def next(self) -> TextLine | None:
         """Return the next line, or None behind the last."""
         data = self._again.readline()
         if data:
             self._number += 1
-            return Line(data, self._number, 0, data.endswith(b"\n"), is_cut=False)
+            return TextLine(data, self._number, 0, data.endswith(b"\n"), is_cut=False)
         self._is_fresh = True
         line, self._held = self._held or next(self._lines, None), None
         self._number = line.number if line else self._number
@@ -170,7 +170,7 @@ class _Ahead:
         """Begin to look ahead."""
         self._is_fresh = False
 
-    def give_back(self, data: bytes, count: int, cut: Line | None) -> None:
+    def give_back(self, data: bytes, count: int, cut: TextLine | None) -> None:
         """Let the lines since the mark come once more."""
         self._number -= count + (cut is not None)
         self._held = cut or self._held
@@ -190,7 +190,7 @@ class _Rows:
         self._dialect = dialect
         self.width = 0
 
-    def __iter__(self) -> Iterator[_Row]:
+    def __iter__(self) -> Iterator[_CsvRow]:
         while line := self._lines.next():
             if not line.data.strip():
                 continue
@@ -201,9 +201,11 @@ class _Rows:
                 fields, data = self._dialect.literally(text), line.data
             else:
                 fields, data = self._quoted(line, text)
-            yield _Row(self._fitting(fields), data, line.number, charset, line.is_whole)
+            yield _CsvRow(
+                self._fitting(fields), data, line.number, charset, line.is_whole
+            )
 
-    def _quoted(self, line: Line, text: str) -> tuple[list[str] | None, bytes]:
+    def _quoted(self, line: TextLine, text: str) -> tuple[list[str] | None, bytes]:
         try:
             fields = self._dialect.strictly(text)
         except csv.Error:
@@ -217,7 +219,7 @@ class _Rows:
                 return each, line.data
         return self._dialect.leniently(text), line.data
 
-    def _spanning(self, line: Line, text: str) -> tuple[list[str], bytes] | None:
+    def _spanning(self, line: TextLine, text: str) -> tuple[list[str], bytes] | None:
         """Return a row over several lines; None where its quote is never closed.
 
         It may be as long as a line. What was looked at then comes again, line by line;

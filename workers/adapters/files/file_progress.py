@@ -113,7 +113,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileProgress:
     """How far a walk over all files is; the cursor says nothing else."""
 
     # Whether everything is read again, whatever is known of it.

@@ -31,7 +31,7 @@ def first_record(url: str, io: SourceIO, form: Format) -> tuple[str, Any] | None
     return None if record is None else (names[0], record.payload)
 
 
-def named(record: dict[str, Any]) -> str:
+def list_fields(record: dict[str, Any]) -> str:
     """Return the fields of a record, to be shown to whoever maps them."""
     shown = ", ".join(str(key) for key in record)
     return shown if len(shown) <= _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}..."

@@ -11,9 +11,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -23,7 +23,7 @@ from shared.adapter_contract.contract import (
 from shared.adapter_contract.entry import Entry
 from workers.adapters.files.csv_rows import CSVForm, Dialect
 from workers.adapters.files.file_progress import PathFiles
-from workers.adapters.files.first_record import first_record, named
+from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.generic_json import FIELDS
 from workers.adapters.files.utf8_text import OVERSIZED_KEPT, most_line_bytes
 from workers.adapters.files.walk import FileWalk
@@ -121,7 +121,7 @@ class GenericCSV:
         self,
         since: Cursor | None,
         window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what is new in the files; without a cursor, everything."""
         args = self._args
         dialect = Dialect(args.delimiter, args.quotechar, args.encoding, args.header)
@@ -167,7 +167,7 @@ class GenericCSV:
                 return Recognition(
                     settings={"path": url, "args": given},
                     confidence=0.7,
-                    why=f"{found[0]} has the columns {named(found[1])}",
+                    why=f"{found[0]} has the columns {list_fields(found[1])}",
                     asks=("args.columns", "timezone"),
                 )
         return None

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -25,7 +25,7 @@ from shared.adapter_contract.entry import Entry
 from shared.times import source_times
 from workers.adapters.files import json_records
 from workers.adapters.files.file_progress import Files, PathFiles
-from workers.adapters.files.first_record import first_record, named
+from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.json_records import JSONForm, Shape
 from workers.adapters.files.utf8_text import most_line_bytes
 from workers.adapters.files.walk import FileWalk
@@ -114,7 +114,7 @@ class GenericJSON:
         self,
         since: Cursor | None,
         window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what is new in the files; without a cursor, everything."""
         walk = FileWalk(
             self._io,
@@ -146,7 +146,7 @@ class GenericJSON:
         return Recognition(
             settings={"path": url},
             confidence=0.7,
-            why=f"{found[0]} holds JSON records of {named(found[1])}",
+            why=f"{found[0]} holds JSON records of {list_fields(found[1])}",
             asks=() if fits else ("args.map",),
         )
 
@@ -185,7 +185,7 @@ class GenericJSON:
         clock = when.get("time", "00:00:00")
         if not isinstance(clock, str):
             malformed("time_unreadable", "The `time` is written as HH:MM:SS.")
-        return source_times.read(
+        return source_times.parse_source_time(
             f"{day.isoformat()} {clock}",
             zone=zone or "UTC",
             fold=self._source.tz_fold,

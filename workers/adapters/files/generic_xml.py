@@ -10,9 +10,9 @@ from pydantic import Field
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -21,7 +21,7 @@ from shared.adapter_contract.contract import (
 )
 from shared.adapter_contract.entry import Entry
 from workers.adapters.files.file_progress import PathFiles
-from workers.adapters.files.first_record import first_record, named
+from workers.adapters.files.first_record import first_record, list_fields
 from workers.adapters.files.walk import FileWalk
 from workers.adapters.files.xml_records import XMLForm
 from workers.adapters.mapping.field_map import FieldMap
@@ -107,7 +107,7 @@ class GenericXML:
         self,
         since: Cursor | None,
         window: Window | None = None,  # noqa: ARG002 - files cannot be asked by time
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what is new in the files; without a cursor, everything."""
         walk = FileWalk(
             self._io,
@@ -139,7 +139,7 @@ class GenericXML:
         return Recognition(
             settings={"path": url},
             confidence=0.7,
-            why=f"{found[0]} holds XML records of {named(found[1])}",
+            why=f"{found[0]} holds XML records of {list_fields(found[1])}",
             asks=("timezone",) if fits else ("args.map", "timezone"),
         )
 

@@ -38,7 +38,7 @@ class Opened(NamedTuple):
     is_recoded: bool
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """One line with its end, and where the next one begins."""
 
     data: bytes
@@ -97,7 +97,7 @@ class Lines:
     def __iter__(self) -> Lines:
         return self
 
-    def __next__(self) -> Line:
+    def __next__(self) -> TextLine:
         data = self._stream.readline(self._most)
         if not data:
             raise StopIteration
@@ -105,7 +105,7 @@ class Lines:
         self._end += len(data)
         is_cut = len(data) == self._most and not data.endswith(b"\n")
         is_whole = self._skip_line() if is_cut else data.endswith(b"\n")
-        return Line(data, self._number, self._end, is_whole, is_cut)
+        return TextLine(data, self._number, self._end, is_whole, is_cut)
 
     def _skip_line(self) -> bool:
         """Read on to the end of a line that is too long to be kept."""

@@ -7,13 +7,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, BinaryIO, Protocol
 
-from shared.adapter_contract.contract import Cursor, FileStat, Page, RawItem, SourceIO
+from shared.adapter_contract.contract import (
+    AdapterPage,
+    Cursor,
+    FileStat,
+    RawItem,
+    SourceIO,
+)
 from shared.errors import IngestionError
 from workers.adapters.files.file_progress import (
     HEAD_BYTES,
+    FileProgress,
     Files,
     Mark,
-    Place,
     Record,
     digest,
     memory_key,
@@ -65,11 +71,11 @@ class FileWalk:
         self._finished: dict[str, Mark] = {}
         self._stored: dict[str, Mark] = {}
 
-    def pages(self, since: Cursor | None) -> Iterator[Page]:
+    def pages(self, since: Cursor | None) -> Iterator[AdapterPage]:
         """Yield what is new since the cursor; without one, everything."""
-        place = Place.of(dict(since) if since is not None else None)
+        place = FileProgress.of(dict(since) if since is not None else None)
         if place.mark is not None and place.mark.read_by != self._read_by:
-            place = Place(place.is_full)
+            place = FileProgress(place.is_full)
         names = self._files.names()
         if not names:
             message = "There is no file where the source's `path` points to."
@@ -84,12 +90,12 @@ class FileWalk:
             if self._io.is_cancelled():
                 return
         if self._items:
-            yield self._page(Place(place.is_full, names[-1], None))
+            yield self._page(FileProgress(place.is_full, names[-1], None))
         if place.is_full or place.name is not None or self._finished or self._stored:
             self._remember()
-            yield self._page(Place(is_full=False), is_last=True)
+            yield self._page(FileProgress(is_full=False), is_last=True)
 
-    def _page(self, place: Place, *, is_last: bool = False) -> Page:
+    def _page(self, place: FileProgress, *, is_last: bool = False) -> AdapterPage:
         """Return what was gathered, and remember what is stored by then.
 
         A file counts as read one page later than its last item: when that page is
@@ -99,7 +105,7 @@ class FileWalk:
             self._io.memory.put(memory_key(name), mark.kept())
         self._stored, self._finished = self._finished, {}
         items, self._items, self._bytes = self._items, [], 0
-        return Page(tuple(items), place.cursor(), is_last=is_last)
+        return AdapterPage(tuple(items), place.cursor(), is_last=is_last)
 
     def _is_full(self, record: Record) -> bool:
         """Tell whether a record has to wait for the next page."""
@@ -111,8 +117,8 @@ class FileWalk:
         self._finished = {}
 
     def _of_file(
-        self, name: str, place: Place, under_way: Mark | None
-    ) -> Iterator[Page]:
+        self, name: str, place: FileProgress, under_way: Mark | None
+    ) -> Iterator[AdapterPage]:
         anew = place.is_full or under_way is not None
         known = under_way or self._known(name)
         stat = self._files.stat(name, known.answer if known and not anew else {})
@@ -170,9 +176,9 @@ class FileWalk:
         )
 
     def _read(
-        self, name: str, place: Place, stat: FileStat, begun: Mark, first: bytes
-    ) -> Iterator[Page]:
-        walk = _Reading(self._identify, begun, first, stat)
+        self, name: str, place: FileProgress, stat: FileStat, begun: Mark, first: bytes
+    ) -> Iterator[AdapterPage]:
+        walk = _FilePass(self._identify, begun, first, stat)
         # Without ids, what comes first has to be counted again.
         can_skip = begun.offset > 0 and not begun.counts_matter
         skipped = begun.count
@@ -191,7 +197,7 @@ class FileWalk:
                     skipped -= 1
                     continue
                 if self._is_full(record):
-                    yield self._page(Place(place.is_full, name, walk.mark()))
+                    yield self._page(FileProgress(place.is_full, name, walk.mark()))
                     if self._io.is_cancelled():
                         return
                     fetched_at = self._io.now()
@@ -200,7 +206,7 @@ class FileWalk:
         self._finished[name] = walk.mark()
 
 
-class _Reading:
+class _FilePass:
     """One pass over one file: the ids of its records, and the place reached."""
 
     def __init__(

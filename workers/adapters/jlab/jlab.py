@@ -14,10 +14,10 @@ from pydantic import Field
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     Gap,
-    Page,
     RawItem,
     Recognition,
     Reply,
@@ -64,7 +64,7 @@ class JLabArgs(AdapterArgs):
 
 
 @dataclass(frozen=True, slots=True)
-class _Walk:
+class _JlabWalk:
     """A walk from the newest page to the oldest, between two fixed times."""
 
     lower: int
@@ -74,7 +74,7 @@ class _Walk:
     page: int = 0
 
     @classmethod
-    def of(cls, kept: Any) -> _Walk | None:
+    def of(cls, kept: Any) -> _JlabWalk | None:
         """Return a walk as a cursor keeps it, or None."""
         names = ("lower", "upper", "began", "page")
         if not isinstance(kept, Mapping) or set(kept) != set(names):
@@ -125,7 +125,7 @@ class JLab:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what was created since the cursor, or within the window."""
         if self._source.path is not None:
             walk = FileWalk(
@@ -142,7 +142,7 @@ class JLab:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of an entry or of a comment."""
-        return jlab_entry.read(raw, self._fields, self._site, self._most_line)
+        return jlab_entry.parse_entry(raw, self._fields, self._site, self._most_line)
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return an entry as lists have it, or a comment; None where it is gone."""
@@ -157,7 +157,7 @@ class JLab:
         # A single entry is rendered, so that its body is another than the list's.
         stamp = _stamp(whole)
         if stamp is not None:
-            walk = _Walk(stamp - 1, stamp + 1, stamp)
+            walk = _JlabWalk(stamp - 1, stamp + 1, stamp)
             for item in self._listed(walk):
                 if item.external_id == number:
                     return item
@@ -168,7 +168,7 @@ class JLab:
         if self._source.path is not None:
             return SourceReport(reachable=True, authorised=True)
         upper = _epoch(self._io.now() + _AHEAD)
-        data, _ = self._ask(_Walk(_FIRST, upper, upper), limit=1)
+        data, _ = self._ask(_JlabWalk(_FIRST, upper, upper), limit=1)
         stamps = [_stamp(one) for one in data["entries"] if isinstance(one, dict)]
         newest = next((one for one in stamps if one is not None), None)
         return SourceReport(
@@ -196,7 +196,9 @@ class JLab:
             why="its list answers with `stat` and `data`",
         )
 
-    def _walk(self, since: Cursor | None, window: Window | None) -> Iterator[Page]:
+    def _walk(
+        self, since: Cursor | None, window: Window | None
+    ) -> Iterator[AdapterPage]:
         walk, done = self._begin(since, window)
         is_whole = walk.page == 0
         seen = 0
@@ -221,16 +223,16 @@ class JLab:
             items: list[RawItem] = []
             for item in self._with_comments(records, reply):
                 if len(items) == self._source.page_size:
-                    yield Page(tuple(items), before)
+                    yield AdapterPage(tuple(items), before)
                     items = []
                 items.append(item)
-            yield Page(tuple(items), cursor, gaps, total)
+            yield AdapterPage(tuple(items), cursor, gaps, total)
             if is_last:
                 return
 
     def _begin(
         self, since: Cursor | None, window: Window | None
-    ) -> tuple[_Walk, int | None]:
+    ) -> tuple[_JlabWalk, int | None]:
         """Return the walk to go on with or to begin, and what was safe before it."""
         now = self._io.now()
         oldest = self._source.history_start
@@ -241,14 +243,14 @@ class JLab:
             if window.end is not None:
                 upper = math.ceil(window.end.timestamp())
         # A start past the end is answered as if nothing had been asked.
-        walk = _Walk(max(1, min(lower, upper - 1)), upper, _epoch(now))
+        walk = _JlabWalk(max(1, min(lower, upper - 1)), upper, _epoch(now))
         if since is None:
             return walk, None
         at = since.get("at")
         if since.get("v") != _CURSOR_FORMAT or not isinstance(at, int | None):
             back = walk.began - _RECONCILE_DAYS * _DAY
             return replace(walk, lower=max(walk.lower, back)), None
-        kept = _Walk.of(since.get("walk"))
+        kept = _JlabWalk.of(since.get("walk"))
         if kept is not None and (window is None or window.end is None):
             return kept, at
         if kept is not None and kept.upper == upper:
@@ -257,7 +259,7 @@ class JLab:
             walk = replace(walk, lower=max(1, min(at, upper - 1)))
         return walk, at
 
-    def _cursor(self, walk: _Walk, done: int | None, *, is_last: bool) -> Cursor:
+    def _cursor(self, walk: _JlabWalk, done: int | None, *, is_last: bool) -> Cursor:
         if not is_last:
             kept = {
                 "lower": walk.lower,
@@ -273,7 +275,7 @@ class JLab:
             "at": safe if done is None else max(safe, done),
         }
 
-    def _listed(self, walk: _Walk) -> Iterator[RawItem]:
+    def _listed(self, walk: _JlabWalk) -> Iterator[RawItem]:
         """Yield the entries of a walk, without their comments."""
         while True:
             data, reply = self._ask(walk, limit=self.descriptor.max_records_per_page)
@@ -328,7 +330,7 @@ class JLab:
             raise _unexpected(reply)
         return entry, reply
 
-    def _ask(self, walk: _Walk, *, limit: int) -> tuple[dict[str, Any], Reply]:
+    def _ask(self, walk: _JlabWalk, *, limit: int) -> tuple[dict[str, Any], Reply]:
         """Return one page; a wrong shape is asked for twice."""
         params = [
             ("startdate", str(walk.lower)),
@@ -376,7 +378,7 @@ def _has_more(data: Mapping[str, Any], page: int) -> bool:
     return limit is None or len(data["entries"]) >= limit
 
 
-def _gap(walk: _Walk, reason: str) -> Gap:
+def _gap(walk: _JlabWalk, reason: str) -> Gap:
     start = datetime.fromtimestamp(walk.lower, UTC)
     return Gap(start, datetime.fromtimestamp(walk.upper, UTC), reason)
 

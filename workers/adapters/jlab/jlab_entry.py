@@ -43,7 +43,7 @@ def reader(source: Source) -> FieldMap:
     )
 
 
-def read(raw: RawItem, fields: FieldMap, site: str, most_line: int) -> Entry:
+def parse_entry(raw: RawItem, fields: FieldMap, site: str, most_line: int) -> Entry:
     """Return the entry of a list's entry, or of a comment with its parent's number."""
     record, flags = json_records.value_of(raw.payload, raw.charset)
     if not isinstance(record, dict):

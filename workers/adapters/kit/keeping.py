@@ -20,11 +20,11 @@ from shared.sources import run_records, source_state
 from shared.sources.adapter_io import make_io
 from shared.sources.admin import admin_actions
 from shared.sources.intake.store_page import Stages
-from shared.sources.run_records import Asked, IngestionRun
+from shared.sources.run_records import IngestionRun, RunRequest
 from shared.sources.runs import run_steps, sync_config
-from shared.sources.runs.run_steps import Means, Walk, Wanted
+from shared.sources.runs.run_steps import Means, RunBudget, SourceRun
 from shared.sources.source_state import SourceState
-from workers.adapters.kit.reading import Reading
+from workers.adapters.kit.reading import KitReading
 from workers.adapters.kit.stored import Stock
 from workers.adapters.kit.stub import AddsMany, StubEntry
 from workers.adapters.kit.subject import Subject
@@ -41,7 +41,7 @@ class Killed(BaseException):
     """The process dies here; nothing of what follows in it happens."""
 
 
-class Keeping(Reading):
+class Keeping(KitReading):
     """One source that is configured, asked, and stored, all for real."""
 
     def __init__(self, subject: Subject, pool: Pool) -> None:
@@ -91,7 +91,7 @@ class Keeping(Reading):
         assert arranged.invalid == {}, arranged.invalid
 
     def run(
-        self, kind: str = run_records.TAIL, asked: Asked | None = None
+        self, kind: str = run_records.TAIL, asked: RunRequest | None = None
     ) -> IngestionRun:
         """Trigger a run, see it to its end, and return its row."""
         run_id = self.trigger(kind, asked)
@@ -106,17 +106,17 @@ class Keeping(Reading):
         message = f"the {kind} run of {self.name} has no end"
         raise AssertionError(message)
 
-    def trigger(self, kind: str, asked: Asked | None = None) -> UUID:
+    def trigger(self, kind: str, asked: RunRequest | None = None) -> UUID:
         """Ask for a run, and return its id; nothing is carried out yet."""
         self.arrange()
         with connection(self.pool) as conn:
             return admin_actions.trigger(
-                conn, TENANT, self.name, kind, asked or Asked()
+                conn, TENANT, self.name, kind, asked or RunRequest()
             )
 
-    def take(self, kind: str) -> Walk | None:
+    def take(self, kind: str) -> SourceRun | None:
         """Take the lease of a run that is due."""
-        return run_steps.take(self._means(), self.name, kind)
+        return run_steps.take_due_run(self._means(), self.name, kind)
 
     def go_on(self, kind: str, *, seconds: float = 0.0) -> bool:
         """Carry a run on for a while, at least by a step; tell whether it is open."""
@@ -195,7 +195,7 @@ class Keeping(Reading):
     def standing(self) -> SourceState:
         """Return how the source stands."""
         with connection(self.pool) as conn:
-            found = source_state.read(conn, TENANT, self.name)
+            found = source_state.load_source_state(conn, TENANT, self.name)
         assert found is not None
         return found
 
@@ -209,7 +209,7 @@ class Keeping(Reading):
             self.on_step()
         return False
 
-    def _make_io(self, wanted: Wanted) -> Any:
+    def _make_io(self, wanted: RunBudget) -> Any:
         return make_io(
             wanted.source, wanted.settings, memory=wanted.memory, ends=wanted.ends
         )

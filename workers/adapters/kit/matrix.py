@@ -16,7 +16,7 @@ Rule = Callable[[AdapterDescriptor], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KitRow:
     """One row of the kit: what it proves, and of whom it is not asked."""
 
     id: str
@@ -54,20 +54,20 @@ _DELETES = _unless(
 ROWS = {
     row.id: row
     for row in (
-        Row("ADP1", "descriptor and imports", _always),
-        Row("ADP2", "full load", _always),
-        Row("ADP3", "an unchanged source", _always),
-        Row("ADP4", "killed after each page", _always),
-        Row("ADP5", "entries that appear during a run", _always),
-        Row("ADP6", "a back-dated entry", _always),
-        Row("ADP7", "edits", _EDITS),
-        Row(
+        KitRow("ADP1", "descriptor and imports", _always),
+        KitRow("ADP2", "full load", _always),
+        KitRow("ADP3", "an unchanged source", _always),
+        KitRow("ADP4", "killed after each page", _always),
+        KitRow("ADP5", "entries that appear during a run", _always),
+        KitRow("ADP6", "a back-dated entry", _always),
+        KitRow("ADP7", "edits", _EDITS),
+        KitRow(
             "ADP8",
             "edits that make a new id",
             _unless(lambda can: can.edit_makes_new_id, "an edit keeps its id"),
         ),
-        Row("ADP9", "deletions", _DELETES),
-        Row(
+        KitRow("ADP9", "deletions", _DELETES),
+        KitRow(
             "ADP10",
             "a listing that lies",
             _unless(
@@ -75,7 +75,7 @@ ROWS = {
                 "nothing is deleted because a listing lacks it",
             ),
         ),
-        Row(
+        KitRow(
             "ADP11",
             "replies and threads",
             _unless(
@@ -83,39 +83,39 @@ ROWS = {
                 "its source names no parents",
             ),
         ),
-        Row(
+        KitRow(
             "ADP12",
             "one number in two logbooks",
             _unless(lambda can: can.scoped_ids, "its ids are unique in the source"),
         ),
-        Row("ADP13", "equal times across a page's edge", _always),
-        Row("ADP14", "more in one second than a page holds", _always),
-        Row("ADP15", "times", _always),
-        Row("ADP16", "a clock that goes wrong", _asks_a_server),
-        Row("ADP17", "charsets", _always),
-        Row("ADP18", "escapes", _always),
-        Row("ADP19", "a malformed item", _always),
-        Row("ADP20", "missing and oversized fields", _always),
-        Row("ADP21", "faults of the server", _asks_a_server),
-        Row(
+        KitRow("ADP13", "equal times across a page's edge", _always),
+        KitRow("ADP14", "more in one second than a page holds", _always),
+        KitRow("ADP15", "times", _always),
+        KitRow("ADP16", "a clock that goes wrong", _asks_a_server),
+        KitRow("ADP17", "charsets", _always),
+        KitRow("ADP18", "escapes", _always),
+        KitRow("ADP19", "a malformed item", _always),
+        KitRow("ADP20", "missing and oversized fields", _always),
+        KitRow("ADP21", "faults of the server", _asks_a_server),
+        KitRow(
             "ADP22",
             "attachments",
             _unless(lambda can: can.attachments != "none", "it has no attachments"),
         ),
-        Row("ADP23", "the cursor", _always),
-        Row("ADP24", "`parse` is pure", _always),
-        Row("ADP25", "spoilt payloads", _always),
-        Row(
+        KitRow("ADP23", "the cursor", _always),
+        KitRow("ADP24", "`parse` is pure", _always),
+        KitRow("ADP25", "spoilt payloads", _always),
+        KitRow(
             "ADP26",
             "drafts",
             _unless(lambda can: can.drafts, "its source has no drafts"),
         ),
-        Row("ADP27", "stopping between pages", _always),
-        Row("ADP28", "page sizes", _always),
-        Row("ADP29", "counts of a run", _always),
-        Row("ADP30", "a snapshot while the source is down", _has_files),
-        Row("ADP31", "two pollers, and backing off", _always),
-        Row("ADP32", "every kind of run stores the same", _always),
+        KitRow("ADP27", "stopping between pages", _always),
+        KitRow("ADP28", "page sizes", _always),
+        KitRow("ADP29", "counts of a run", _always),
+        KitRow("ADP30", "a snapshot while the source is down", _has_files),
+        KitRow("ADP31", "two pollers, and backing off", _always),
+        KitRow("ADP32", "every kind of run stores the same", _always),
     )
 }
 
@@ -130,7 +130,7 @@ def says(row: str, descriptor: AdapterDescriptor) -> str:
     return YES if not_applicable(row, descriptor) is None else NOT_APPLICABLE
 
 
-def read(page: str) -> dict[str, dict[str, str]]:
+def parse_page(page: str) -> dict[str, dict[str, str]]:
     """Return what a page of the reference says, by row and by adapter."""
     lines = [
         [cell.strip(" `") for cell in line.split("|")] for line in _CELLS.findall(page)

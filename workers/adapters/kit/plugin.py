@@ -21,7 +21,7 @@ from workers.adapters.kit import hooks
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
     from workers.adapters.kit.keeping import Keeping
-    from workers.adapters.kit.reading import Reading
+    from workers.adapters.kit.reading import KitReading
     from workers.adapters.kit.subject import Registered, Subject
 
 _ROOM = __name__.rpartition(".")[0]
@@ -98,7 +98,7 @@ def kit_subject(request: pytest.FixtureRequest) -> Subject:
 
 
 @pytest.fixture
-def kit_reading(kit_subject: Subject) -> Iterator[Reading]:
+def kit_reading(kit_subject: Subject) -> Iterator[KitReading]:
     """The subject's adapter over a stub of its own."""
     from workers.adapters.kit.reading import reading
 
@@ -168,7 +168,9 @@ def kit_page(request: pytest.FixtureRequest) -> dict[str, dict[str, str]] | None
     from workers.adapters.kit import matrix
 
     page = request.config.rootpath / PAGE
-    return matrix.read(page.read_text(encoding="utf-8")) if page.is_file() else None
+    return (
+        matrix.parse_page(page.read_text(encoding="utf-8")) if page.is_file() else None
+    )
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -37,7 +37,7 @@ QUICK: Mapping[str, Any] = {
 }
 
 
-class Reading:
+class KitReading:
     """One adapter over one stub, made anew for each test."""
 
     def __init__(self, subject: Subject) -> None:
@@ -110,9 +110,9 @@ class Reading:
 
 
 @contextmanager
-def reading(subject: Subject) -> Iterator[Reading]:
+def reading(subject: Subject) -> Iterator[KitReading]:
     """Return a reading whose stub is closed behind it."""
-    one = Reading(subject)
+    one = KitReading(subject)
     try:
         yield one
     finally:

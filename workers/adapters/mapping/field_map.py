@@ -53,7 +53,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Mapped:
+class _MappedField:
     """One field, and the places of its parts."""
 
     name: str
@@ -100,7 +100,7 @@ class FieldMap:
         self._fields = [_mapped(name, at, read) for name, at in fields.items()]
         self._id = next((f for f in self._fields if f.name == "external_id"), None)
         # Most fields are one key of the record, and most keys one field.
-        self._single: dict[str, list[_Mapped]] = {}
+        self._single: dict[str, list[_MappedField]] = {}
         for field in self._fields:
             if field.key is not None:
                 self._single.setdefault(field.key, []).append(field)
@@ -306,14 +306,14 @@ def _pairs(value: Any) -> dict[str, str]:
 
 def _mapped(
     field: str, selector: Selector, read: Mapping[str, Callable[[Any], Any]]
-) -> _Mapped:
+) -> _MappedField:
     name = canonical(field)
     pointers = tuple(Pointer(text) for text in each(selector))
     key = pointers[0].key if len(pointers) == 1 else None
-    return _Mapped(name, pointers, key, read.get(name, plain))
+    return _MappedField(name, pointers, key, read.get(name, plain))
 
 
-def _taken(fields: Sequence[_Mapped], ignore: Sequence[str]) -> _Taken:
+def _taken(fields: Sequence[_MappedField], ignore: Sequence[str]) -> _Taken:
     """Return the tree of the places that fields are read from."""
     tree: _Taken = {}
     for field in fields:

@@ -135,7 +135,7 @@ class Times(NamedTuple):
         """Return the moment; None where there is none."""
         if isinstance(value, str) and (not value or value.isspace()):
             return None
-        return source_times.read(
+        return source_times.parse_source_time(
             value,
             zone=self.zone,
             fold=self.fold,

@@ -20,7 +20,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f]")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def read(raw: RawItem, api: str) -> Entry:
+def parse_log(raw: RawItem, api: str) -> Entry:
     """Return the entry of one log; its owner is its editor once it was edited."""
     log, first_owner = _log_of(raw.payload)
     created = _time(log.get("createdDate"), "createdDate")
@@ -113,10 +113,10 @@ def _time(value: Any, name: str) -> source_times.Moment:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise _malformed(f"`{name}` is no time", "time_unreadable")
     if isinstance(value, int):
-        return source_times.read(value, zone=None, unit="ms")
+        return source_times.parse_source_time(value, zone=None, unit="ms")
     if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
-        return source_times.read(value, zone=None)
-    return source_times.read(value, zone=None, unit="s")
+        return source_times.parse_source_time(value, zone=None)
+    return source_times.parse_source_time(value, zone=None, unit="s")
 
 
 def _events(log: Mapping[str, Any]) -> tuple[datetime | None, dict[str, str]]:

@@ -13,10 +13,10 @@ from pydantic import Field
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     Gap,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -60,7 +60,7 @@ class OlogArgs(AdapterArgs):
 
 
 @dataclass(slots=True)
-class _Walk:
+class _OlogWalk:
     """One pass, oldest first, through what the source has; times are epoch ms."""
 
     start: int | None
@@ -140,7 +140,7 @@ class Olog:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what was created since the cursor, or within the window."""
         walk = self._begin(since, window)
         while not walk.over and not self._io.is_cancelled():
@@ -158,7 +158,7 @@ class Olog:
 
     def parse(self, raw: RawItem) -> Entry:
         """Return the entry of one log; its owner is its editor once it was edited."""
-        return log_entry.read(raw, self._api)
+        return log_entry.parse_log(raw, self._api)
 
     def fetch(self, external_id: str) -> RawItem | None:
         """Return one log by its number; None where the service has none."""
@@ -207,7 +207,7 @@ class Olog:
             why="its search answers with `hitCount` and `logs`",
         )
 
-    def _begin(self, since: Cursor | None, window: Window | None) -> _Walk:
+    def _begin(self, since: Cursor | None, window: Window | None) -> _OlogWalk:
         now = log_entry.epoch_ms(self._io.now())
         oldest = self._source.history_start
         start = None if oldest is None else log_entry.epoch_ms(oldest)
@@ -215,7 +215,7 @@ class Olog:
         if window is not None:
             start = start if window.start is None else log_entry.epoch_ms(window.start)
             end = None if window.end is None else log_entry.epoch_ms(window.end)
-        walk = _Walk(start, end, now, None)
+        walk = _OlogWalk(start, end, now, None)
         if since is None:
             return walk
         at, kept = _read_cursor(since)
@@ -228,7 +228,7 @@ class Olog:
             walk.start = back if start is None else max(start, back)
         return walk
 
-    def _next_page(self, walk: _Walk, window: Window | None) -> Page:
+    def _next_page(self, walk: _OlogWalk, window: Window | None) -> AdapterPage:
         gaps: tuple[Gap, ...] = ()
         if walk.skip + self._size > _MOST_HITS:
             gaps = walk.rebase()
@@ -242,7 +242,7 @@ class Olog:
         if walk.over and hits is not None and walk.skip < hits:
             reason = f"{hits} announced, {walk.skip} sent"
             gaps = (*gaps, Gap(_maybe(walk.start), _maybe(walk.end), reason))
-        return Page(
+        return AdapterPage(
             items=tuple(
                 self._item(log, fetched_at) for log in logs if _within(log, window)
             ),
@@ -255,18 +255,18 @@ class Olog:
             is_last=walk.over,
         )
 
-    def _is_over(self, walk: _Walk, count: int, hits: int | None) -> bool:
+    def _is_over(self, walk: _OlogWalk, count: int, hits: int | None) -> bool:
         if count == 0:
             return True
         if hits is None or hits >= _MOST_HITS:
             return hits is None and count < self._size
         return walk.skip >= hits
 
-    def _complete_to(self, walk: _Walk) -> int:
+    def _complete_to(self, walk: _OlogWalk) -> int:
         seen = walk.began - self._overlap_ms
         return seen if walk.end is None else min(walk.end, seen)
 
-    def _params(self, walk: _Walk) -> list[tuple[str, str]]:
+    def _params(self, walk: _OlogWalk) -> list[tuple[str, str]]:
         params = [("sort", "up"), ("size", str(self._size)), ("from", str(walk.skip))]
         if walk.start is not None:
             params.append(("start", _stamp(walk.start)))
@@ -336,7 +336,7 @@ def _api(url: str) -> str:
     return base if base.endswith("/Olog") else f"{base}/Olog"
 
 
-def _read_cursor(since: Cursor) -> tuple[int | None, _Walk | None]:
+def _read_cursor(since: Cursor) -> tuple[int | None, _OlogWalk | None]:
     """Return the safe place and the walk under way; neither of an unknown format."""
     at = since.get("at")
     if since.get("v") != _CURSOR_FORMAT or not _is_ms(at, missing=True):
@@ -352,7 +352,7 @@ def _read_cursor(since: Cursor) -> tuple[int | None, _Walk | None]:
         return at, None
     if not 0 <= skip <= _MOST_HITS:
         return at, None
-    return at, _Walk(start, end, began, at, skip=skip, last=last)
+    return at, _OlogWalk(start, end, began, at, skip=skip, last=last)
 
 
 def _is_ms(value: Any, *, missing: bool = False) -> bool:

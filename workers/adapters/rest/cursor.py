@@ -15,7 +15,7 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RestCursor:
     """What a cursor says: up to when everything is here, and how far a walk is."""
 
     since: datetime | None = None
@@ -28,7 +28,7 @@ class Place:
     answered: Answered | None = None
 
     @classmethod
-    def of(cls, cursor: Cursor | None) -> Place:
+    def of(cls, cursor: Cursor | None) -> RestCursor:
         """Read a cursor; an unknown one is as good as none."""
         if cursor is None or cursor.get("v") != VERSION:
             return cls()

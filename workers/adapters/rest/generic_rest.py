@@ -13,10 +13,10 @@ from urllib.parse import quote
 from shared.adapter_contract.conditional_fetch import NOT_MODIFIED, Answered
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     Gap,
-    Page,
     RawItem,
     Reply,
     Source,
@@ -31,7 +31,7 @@ from workers.adapters.mapping.field_values import hash_id
 from workers.adapters.mapping.map_settings import canonical
 from workers.adapters.mapping.pointer import Pointer
 from workers.adapters.rest import list_answer, paging
-from workers.adapters.rest.cursor import Place
+from workers.adapters.rest.cursor import RestCursor
 from workers.adapters.rest.paging import Ask, Pager
 from workers.adapters.rest.settings import RestArgs
 
@@ -113,10 +113,10 @@ class GenericREST:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield the list from the cursor on, or what of it lies in the window."""
         began = self._io.now()
-        known = Place.of(since)
+        known = RestCursor.of(since)
         place = self._begun(replace(known, answered=None), window, began)
         bounds = self._bounds(place, window)
         pager = Pager(self.args, self._url, self._page_size)
@@ -133,7 +133,7 @@ class GenericREST:
                 place, is_resumed = replace(place, position=None), False
                 continue
             if reply.status == NOT_MODIFIED:
-                yield Page((), known.cursor(), complete_to=began)
+                yield AdapterPage((), known.cursor(), complete_to=began)
                 return
             is_resumed = False
             document = reply.json()
@@ -154,7 +154,7 @@ class GenericREST:
             else:
                 place = replace(place, position=turn.position)
             before, kept = kept, self._kept(place, bounds, window).cursor()
-            page = Page(
+            page = AdapterPage(
                 items=(),
                 cursor=kept,
                 gaps=self._gaps(place, window, turn.problem),
@@ -185,7 +185,7 @@ class GenericREST:
 
     def check(self) -> SourceReport:
         """Read the first page, and say what it holds."""
-        place = self._begun(Place(), None, self._io.now())
+        place = self._begun(RestCursor(), None, self._io.now())
         pager = Pager(self.args, self._url, min(self._page_size, 10))
         ask = pager.ask(None, self._bounds(place, None))
         reply = self._ask(ask, {}, is_resumed=False)
@@ -208,14 +208,16 @@ class GenericREST:
     def _page_size(self) -> int:
         return min(self._source.page_size, self.descriptor.max_records_per_page)
 
-    def _begun(self, place: Place, window: Window | None, began: datetime) -> Place:
+    def _begun(
+        self, place: RestCursor, window: Window | None, began: datetime
+    ) -> RestCursor:
         """Fix the upper bound of a walk that begins with the newest."""
         if not self.args.is_descending or place.upper is not None:
             return place
         upper = window.end if window and window.end else began + _AHEAD
         return replace(place, upper=upper)
 
-    def _bounds(self, place: Place, window: Window | None) -> dict[str, str]:
+    def _bounds(self, place: RestCursor, window: Window | None) -> dict[str, str]:
         params = self.args.params
         bounds: dict[str, str] = {}
         lower = self._lower(place, window)
@@ -231,7 +233,7 @@ class GenericREST:
             )
         return bounds
 
-    def _lower(self, place: Place, window: Window | None) -> datetime | None:
+    def _lower(self, place: RestCursor, window: Window | None) -> datetime | None:
         """Return from when on to ask: the cursor less its overlap, or the window."""
         floor = window.start if window else self._source.history_start
         if place.since is None:
@@ -244,7 +246,7 @@ class GenericREST:
         return lower
 
     def _conditions(
-        self, known: Place, ask: Ask, window: Window | None
+        self, known: RestCursor, ask: Ask, window: Window | None
     ) -> dict[str, str]:
         """Return what has the tail sent news alone; windows and details come whole."""
         if known.answered is None or window is not None or self.args.detail:
@@ -304,7 +306,7 @@ class GenericREST:
         return last
 
     def _is_known(
-        self, listed: list[_Listed], place: Place, window: Window | None
+        self, listed: list[_Listed], place: RestCursor, window: Window | None
     ) -> bool:
         """Tell whether a list that begins with the newest has come to what is here."""
         if not self.args.is_descending:
@@ -313,7 +315,9 @@ class GenericREST:
         times = [one.at for one in listed if one.at]
         return bool(floor and times and max(times) < floor)
 
-    def _further(self, place: Place, listed: list[_Listed], began: datetime) -> Place:
+    def _further(
+        self, place: RestCursor, listed: list[_Listed], began: datetime
+    ) -> RestCursor:
         """Move on by a page; never beyond now, whatever its entries claim (AD-08)."""
         times = [one.at for one in listed if one.at]
         if not times:
@@ -330,26 +334,26 @@ class GenericREST:
         return replace(place, newest=newest)
 
     def _kept(
-        self, place: Place, bounds: dict[str, str], window: Window | None
-    ) -> Place:
+        self, place: RestCursor, bounds: dict[str, str], window: Window | None
+    ) -> RestCursor:
         """Return what to remember: a position counts within its own bounds only."""
         is_same = self._bounds(place, window) == bounds
         return place if is_same else replace(place, position=None)
 
-    def _ended(self, place: Place, ids: list[str]) -> Place:
+    def _ended(self, place: RestCursor, ids: list[str]) -> RestCursor:
         """Return the place once a walk has come to its end."""
         since = place.since
         if place.newest is not None:
             since = max(place.newest, since) if since else place.newest
         args = self.args
         if args.paging != "anchor" or args.is_descending or args.params.since:
-            return Place(since=since)
+            return RestCursor(since=since)
         # A list that only grows goes on behind the last one seen.
-        return Place(since=since, position=ids[-1] if ids else place.position)
+        return RestCursor(since=since, position=ids[-1] if ids else place.position)
 
     def _chunks(
-        self, listed: list[_Listed], before: dict[str, Any], page: Page
-    ) -> Iterator[Page]:
+        self, listed: list[_Listed], before: dict[str, Any], page: AdapterPage
+    ) -> Iterator[AdapterPage]:
         """Yield the page; one that is larger than asked for comes in several."""
         has_details = self.args.detail
         most = min(self._page_size, _DETAILS) if has_details else self._page_size
@@ -363,7 +367,7 @@ class GenericREST:
                 raws = [self._detailed(raw) for raw in raws]
             items = tuple(raws)
             if listed:
-                yield Page(items, before, total=page.total)
+                yield AdapterPage(items, before, total=page.total)
             else:
                 yield replace(page, items=items)
 
@@ -373,7 +377,7 @@ class GenericREST:
         return (self.fetch(own) if own else None) or raw
 
     def _gaps(
-        self, place: Place, window: Window | None, problem: str | None
+        self, place: RestCursor, window: Window | None, problem: str | None
     ) -> tuple[Gap, ...]:
         if problem is None:
             return ()

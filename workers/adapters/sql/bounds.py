@@ -16,7 +16,7 @@ AHEAD = timedelta(hours=3)
 _SECOND = timedelta(seconds=1)
 
 
-class Bounds:
+class RowBounds:
     """Never leaves out a row that it should not; what is too much is left out later."""
 
     def __init__(self, args: SQLArgs, zone: str | None) -> None:

@@ -17,7 +17,7 @@ CONNECT_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StatementLimits:
     """How long a statement may take, and how many rows travel at once."""
 
     seconds: float
@@ -39,11 +39,11 @@ class Dialect(Protocol):
     # What its driver raises; nothing else is caught.
     errors: tuple[type[Exception], ...]
 
-    def connect(self, limits: Limits) -> Any:
+    def connect(self, limits: StatementLimits) -> Any:
         """Return a connection that cannot write."""
 
     def run(
-        self, conn: Any, text: str, values: Mapping[str, Any], limits: Limits
+        self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
     ) -> AbstractContextManager[Rows]:
         """Begin a statement, whose rows are fetched as they are asked for."""
 
@@ -60,7 +60,7 @@ class Dialect(Protocol):
 class Database:
     """One database: a connection and a transaction for each statement."""
 
-    def __init__(self, dialect: Dialect, limits: Limits) -> None:
+    def __init__(self, dialect: Dialect, limits: StatementLimits) -> None:
         self.dialect = dialect
         self._limits = limits
 

@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 from shared.adapter_contract.contract import (
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
     IdStamp,
-    Page,
     RawItem,
     Recognition,
     Source,
@@ -28,9 +28,9 @@ from shared.errors import IngestionError, MalformedEntryError
 from workers.adapters.mapping.field_map import FieldMap
 from workers.adapters.mapping.map_settings import canonical
 from workers.adapters.sql import drivers
-from workers.adapters.sql.bounds import AHEAD, Bounds
-from workers.adapters.sql.dialects import Database, Limits
-from workers.adapters.sql.rows import Row, RowReader
+from workers.adapters.sql.bounds import AHEAD, RowBounds
+from workers.adapters.sql.dialects import Database, StatementLimits
+from workers.adapters.sql.rows import RowReader, SqlRow
 from workers.adapters.sql.settings import SQLArgs
 from workers.adapters.sql.statement import Statement
 
@@ -47,13 +47,13 @@ class _Reached:
     at: datetime | None
     ids: set[str]
 
-    def knows(self, row: Row) -> bool:
+    def knows(self, row: SqlRow) -> bool:
         """Tell whether a row has come before in this walk."""
         if row.at is not None and self.at is not None and row.at < self.at:
             return True
         return row.raw.external_id in self.ids
 
-    def take(self, rows: list[Row]) -> None:
+    def take(self, rows: list[SqlRow]) -> None:
         """Move on behind these rows."""
         newest = max((row.at for row in rows if row.at), default=None)
         if newest is not None and (self.at is None or newest > self.at):
@@ -100,7 +100,7 @@ class GenericSQL:
         self._map = FieldMap.of(source, self.args)
         self._reader = RowReader(source, self.args, self._map)
         self._query = Statement(self.args.query)
-        self._bounds = Bounds(self.args, source.timezone)
+        self._bounds = RowBounds(self.args, source.timezone)
         self._overlap = timedelta(
             seconds=max(source.overlap_seconds, self.descriptor.min_overlap_seconds)
         )
@@ -127,7 +127,7 @@ class GenericSQL:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield rows from the cursor on; each page is a transaction of its own."""
         began = self._io.now()
         kept = _since(since)
@@ -146,7 +146,7 @@ class GenericSQL:
                 # Whatever its rows claim, it never passes now (AD-08).
                 safe = min(reached.at, began - self._overlap)
                 kept = max(safe, kept) if kept else safe
-            yield Page(
+            yield AdapterPage(
                 items=tuple(row.raw for row in rows),
                 cursor=_cursor(kept),
                 complete_to=began if is_end else None,
@@ -238,7 +238,9 @@ class GenericSQL:
         return min(self._source.page_size, self.descriptor.max_records_per_page)
 
     def _database(self) -> Database:
-        limits = Limits(self._source.request_timeout_seconds, self.args.rows_per_fetch)
+        limits = StatementLimits(
+            self._source.request_timeout_seconds, self.args.rows_per_fetch
+        )
         return Database(drivers.dialect_of(self._io.secret(self.args.dsn)), limits)
 
     def _lower(self, kept: datetime | None, window: Window | None) -> datetime:
@@ -262,7 +264,7 @@ class GenericSQL:
 
     def _read(
         self, lower: datetime, upper: datetime, reached: _Reached, limit: int
-    ) -> tuple[list[Row], bool]:
+    ) -> tuple[list[SqlRow], bool]:
         """Return a page of rows that are new, and whether there are no more."""
         database = self._database()
         values = {
@@ -271,7 +273,7 @@ class GenericSQL:
             "limit": limit,
         }
         fetched_at = self._io.now()
-        found: list[Row] = []
+        found: list[SqlRow] = []
         came = 0
         last: datetime | None = None
         with database.rows(self._query, values) as answer:
@@ -287,7 +289,7 @@ class GenericSQL:
         has_limit = "limit" in self._query.parameters
         return found, not has_limit or came < limit
 
-    def _in_order(self, row: Row, last: datetime | None) -> datetime | None:
+    def _in_order(self, row: SqlRow, last: datetime | None) -> datetime | None:
         if row.at is None:
             return last
         if last is not None and row.at < last:

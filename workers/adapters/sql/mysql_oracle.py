@@ -10,7 +10,7 @@ from typing import Any
 
 from shared.errors import ConfigurationError, IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import CONNECT_SECONDS, Limits, Login, Rows
+from workers.adapters.sql.dialects import CONNECT_SECONDS, Login, Rows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
 
 _MYSQL_PORT, _ORACLE_PORT = 3306, 1521
@@ -34,7 +34,7 @@ class MySQL:
         self._driver = driver("pymysql", "mysql")
         self.errors: tuple[type[Exception], ...] = (self._driver.err.Error,)
 
-    def connect(self, limits: Limits) -> Any:
+    def connect(self, limits: StatementLimits) -> Any:
         """Return a connection whose transactions are read-only."""
         cursors = importlib.import_module("pymysql.cursors")
         login = self._login
@@ -58,7 +58,7 @@ class MySQL:
 
     @contextmanager
     def run(
-        self, conn: Any, text: str, values: Mapping[str, Any], limits: Limits
+        self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
     ) -> Iterator[Rows]:
         """Begin a statement whose rows stay with the server until asked for."""
         cursor = conn.cursor()
@@ -99,7 +99,7 @@ class Oracle:
         self._driver = driver("oracledb", "oracle")
         self.errors: tuple[type[Exception], ...] = (self._driver.Error,)
 
-    def connect(self, limits: Limits) -> Any:
+    def connect(self, limits: StatementLimits) -> Any:
         """Return a connection inside a read-only transaction."""
         login = self._login
         place = f"{login.host}:{login.port or _ORACLE_PORT}/{login.database}"
@@ -116,7 +116,7 @@ class Oracle:
 
     @contextmanager
     def run(
-        self, conn: Any, text: str, values: Mapping[str, Any], limits: Limits
+        self, conn: Any, text: str, values: Mapping[str, Any], limits: StatementLimits
     ) -> Iterator[Rows]:
         """Begin a statement; numbers come as text where they would lose digits."""
         cursor = conn.cursor()

@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 
 from shared.errors import IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import CONNECT_SECONDS, Limits, Rows
+from workers.adapters.sql.dialects import CONNECT_SECONDS, Rows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
 
 # Read as text: Postgres knows years, and infinities, that Python does not.
@@ -70,7 +70,7 @@ class Postgres:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
 
-    def connect(self, limits: Limits) -> Connection[TupleRow]:
+    def connect(self, limits: StatementLimits) -> Connection[TupleRow]:
         """Return a connection whose transactions are read-only."""
         conninfo = make_conninfo(
             self._dsn, connect_timeout=CONNECT_SECONDS, client_encoding="UTF8"
@@ -93,7 +93,7 @@ class Postgres:
         conn: Connection[TupleRow],
         text: str,
         values: Mapping[str, Any],
-        limits: Limits,
+        limits: StatementLimits,
     ) -> Iterator[Rows]:
         """Begin a statement behind a server-side cursor."""
         with conn.cursor(name="logchord") as cursor:

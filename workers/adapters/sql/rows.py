@@ -23,7 +23,7 @@ from workers.adapters.sql.settings import SQLArgs
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SqlRow:
     """One row as an item, and the moment by which rows are ordered."""
 
     raw: RawItem
@@ -61,7 +61,7 @@ class RowReader:
 
     def row(
         self, names: Collection[str], values: tuple[Any, ...], fetched_at: datetime
-    ) -> Row:
+    ) -> SqlRow:
         """Return a row as an item."""
         most = self._most
         payload = {
@@ -75,7 +75,7 @@ class RowReader:
             fetched_at=fetched_at,
             stamp=str(found) if self._args.ids_query and found is not None else None,
         )
-        return Row(raw, self.moment(found))
+        return SqlRow(raw, self.moment(found))
 
     def record(
         self, payload: Mapping[str, Any]

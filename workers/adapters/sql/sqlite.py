@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from shared.errors import IngestionError
 from workers.adapters.sql import dialects
-from workers.adapters.sql.dialects import Limits, Rows
+from workers.adapters.sql.dialects import Rows, StatementLimits
 from workers.adapters.sql.statement import ParamStyle
 
 # Between two looks at the clock, in instructions of the engine.
@@ -40,7 +40,7 @@ class SQLite:
     def __init__(self, path: str) -> None:
         self._path = path
 
-    def connect(self, limits: Limits) -> sqlite3.Connection:
+    def connect(self, limits: StatementLimits) -> sqlite3.Connection:
         """Return a connection to a file that must exist and is not written."""
         address = f"file:{quote(self._path)}?mode=ro"
         conn = sqlite3.connect(
@@ -60,7 +60,7 @@ class SQLite:
         conn: sqlite3.Connection,
         text: str,
         values: Mapping[str, Any],
-        limits: Limits,
+        limits: StatementLimits,
     ) -> Iterator[Rows]:
         """Begin a statement; a single one is a transaction of its own."""
         with closing(conn.cursor()) as cursor:

@@ -20,7 +20,7 @@ _COMMENTS = ("--", "/*")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StatementPiece:
     """A stretch of a statement: code, a quotation or comment, or a parameter."""
 
     kind: Literal["code", "quoted", "comment", "parameter"]
@@ -65,7 +65,7 @@ class Statement:
             raise ValueError(message)
 
 
-def _pieces(text: str) -> Iterator[Piece]:
+def _pieces(text: str) -> Iterator[StatementPiece]:
     start = position = 0
     while position < len(text):
         piece = _special(text, position)
@@ -74,18 +74,18 @@ def _pieces(text: str) -> Iterator[Piece]:
             continue
         kind, end = piece
         if start < position:
-            yield Piece("code", text[start:position])
+            yield StatementPiece("code", text[start:position])
         if kind == "cast":
-            yield Piece("code", text[position:end])
+            yield StatementPiece("code", text[position:end])
         elif kind == "parameter":
-            yield Piece("parameter", text[position + 1 : end])
+            yield StatementPiece("parameter", text[position + 1 : end])
         else:
-            yield Piece(
+            yield StatementPiece(
                 "comment" if kind == "comment" else "quoted", text[position:end]
             )
         start = position = end
     if start < len(text):
-        yield Piece("code", text[start:])
+        yield StatementPiece("code", text[start:])
 
 
 def _special(text: str, position: int) -> tuple[str, int] | None:
@@ -113,7 +113,7 @@ def _end(text: str, closing: str, start: int) -> int:
     return len(text) if found < 0 else found + len(closing)
 
 
-def _written(piece: Piece, style: ParamStyle) -> str:
+def _written(piece: StatementPiece, style: ParamStyle) -> str:
     if piece.kind == "parameter":
         return f":{piece.text}" if style == "named" else f"%({piece.text})s"
     if piece.kind == "comment":

@@ -46,7 +46,7 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CompiledQuery:
     """The whole question: for each language its condition, if it has one there."""
 
     guards: tuple[Guard, ...]
@@ -70,7 +70,7 @@ class Question:
             conditions.is_exact(guard.condition) for guard in self.guards
         )
 
-    def asks_more_than(self, other: Question) -> bool:
+    def asks_more_than(self, other: CompiledQuery) -> bool:
         """Whether all that the other asks for is asked for, and perhaps more."""
         return len(self.guards) == len(other.guards) and all(
             ours.languages == theirs.languages
@@ -78,27 +78,27 @@ class Question:
             for ours, theirs in zip(self.guards, other.guards, strict=True)
         )
 
-    def relaxed(self) -> Question:
+    def relaxed(self) -> CompiledQuery:
         """Return the question with any plain word enough; equal if there are none."""
         return self._with({g: conditions.relaxed(g.condition) for g in self.guards})
 
-    def with_any(self) -> Question:
+    def with_any(self) -> CompiledQuery:
         """Return it relaxed, and what has all of its words further up."""
         return self._with({g: conditions.with_any(g.condition) for g in self.guards})
 
-    def kept(self) -> Question:
+    def kept(self) -> CompiledQuery:
         """Return what every branch keeps to: nothing that is negated, and fields."""
         parts = {g: conditions.without_what_is_wanted(g.condition) for g in self.guards}
         if all(part == EVERYTHING for part in parts.values()):
             return NOTHING_ASKED
         return self._with(parts)
 
-    def _with(self, conditions: Mapping[Guard, Condition]) -> Question:
+    def _with(self, conditions: Mapping[Guard, Condition]) -> CompiledQuery:
         guards = tuple(Guard(g.languages, conditions[g]) for g in self.guards)
         return replace(self, guards=guards)
 
 
-NOTHING_ASKED = Question(())
+NOTHING_ASKED = CompiledQuery(())
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ def _every(parts: list[Condition], *, is_loose: bool) -> Condition | None:
     return all_of(parts, is_loose=is_loose) if parts else None
 
 
-class _Made(NamedTuple):
+class _CompiledLanguage(NamedTuple):
     """What a question comes to in one language."""
 
     condition: Condition
@@ -175,7 +175,7 @@ def compiled(
     known: Known | None = None,
     max_terms: int = 64,
     languages: Sequence[str] = (),
-) -> Question:
+) -> CompiledQuery:
     """Return the question for these languages; equal conditions stand together.
 
     Without any it is for every language that there may be.
@@ -193,7 +193,7 @@ def compiled(
             dropped = max(dropped, made.dropped)
             together.setdefault(made.condition, []).extend(names)
     guards = (Guard(tuple(names), made) for made, names in together.items())
-    return Question(tuple(guards), tuple(_numbers(node)), dropped)
+    return CompiledQuery(tuple(guards), tuple(_numbers(node)), dropped)
 
 
 def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -212,14 +212,14 @@ def _named(languages: Sequence[str]) -> dict[str, tuple[str, ...]]:
 @functools.lru_cache(maxsize=_MAX_KEPT * len(LANGUAGES))
 def _plainly(
     node: Node, facility: Facility, max_terms: int, language: str
-) -> _Made | None:
+) -> _CompiledLanguage | None:
     """Compile a question once for its branches and its page."""
     return _compiled(node, facility, {}, max_terms, language)
 
 
 def _compiled(
     node: Node, facility: Facility, known: Known, max_terms: int, language: str
-) -> _Made | None:
+) -> _CompiledLanguage | None:
     compiler = _Compiler(Words(language, facility, known), _numbers(node))
     made = compiler.condition(node)
     if made is None:
@@ -228,7 +228,7 @@ def _compiled(
         # Neither operators nor quotes: nobody says that `off` must be there.
         made = conditions.with_states_beside(made)
     made, dropped = _bounded(made, max_terms)
-    return _Made(made, dropped)
+    return _CompiledLanguage(made, dropped)
 
 
 def _numbers(node: Node) -> dict[Filters, int]:

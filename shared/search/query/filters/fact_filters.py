@@ -8,7 +8,7 @@ from shared.text import facts
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedFact:
     """What a fact of an entry must be, and what it must not."""
 
     field: str
@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class QuantityBounds:
     """A quantity that an entry must name, in the unit of its dimension."""
 
     dimension: str

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.filters import quantity_syntax, time_range
-from shared.search.query.filters.fact_filters import Bounds, Wanted
+from shared.search.query.filters.fact_filters import QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.reading import quantities
 from shared.times.calendar import Clock
@@ -29,20 +29,22 @@ def ends_and_rest(value: object) -> tuple[dict[str, object], object]:
     return ends, {name: one for name, one in value.items() if name not in ends}
 
 
-def between(path: str, field: str, ends: Mapping[str, object], clock: Clock) -> Bounds:
+def between(
+    path: str, field: str, ends: Mapping[str, object], clock: Clock
+) -> QuantityBounds:
     """Return the bounds of a number, or of a date."""
     texts = {
         end: "" if isinstance(one, bool) else str(one) for end, one in ends.items()
     }
     numbers = {end: facts.size(one) for end, one in texts.items()}
     if None not in numbers.values():
-        return Bounds(field, numbers.get("gte"), numbers.get("lte"))
+        return QuantityBounds(field, numbers.get("gte"), numbers.get("lte"))
     moments = time_range.stamps(texts, clock)
     if moments is None:
         end = next(end for end, number in numbers.items() if number is None)
         message = "It is a number or a date, as the other end is."
         raise InvalidRequestError.field(f"{path}.{end}", "filter_value", message)
-    return Bounds(facts.dated(field), moments.get("gte"), moments.get("lte"))
+    return QuantityBounds(facts.dated(field), moments.get("gte"), moments.get("lte"))
 
 
 def as_texts(value: object) -> object:
@@ -58,7 +60,7 @@ def as_texts(value: object) -> object:
     return value
 
 
-def said(
+def parse_operators(
     path: str, value: object, most: int, takes: frozenset[str]
 ) -> dict[str, tuple[str, ...]]:
     """Return the values by operator; a text is `in` with itself alone."""
@@ -116,7 +118,7 @@ def uuids(path: str, listed: tuple[str, ...]) -> tuple[str, ...]:
         raise InvalidRequestError.field(path, "filter_value", message) from None
 
 
-def attached(path: str, value: object) -> Wanted:
+def attached(path: str, value: object) -> WantedFact:
     """Return the fact that an entry has a file, or that it has none."""
     # In a terminal everything is a text.
     said = _SAID_SO.get(value, value) if isinstance(value, str) else value
@@ -124,16 +126,16 @@ def attached(path: str, value: object) -> Wanted:
         message = "It takes true or false."
         raise InvalidRequestError.field(path, "filter_value", message)
     listed = (facts.ATTACHMENT,)
-    return Wanted(facts.HAS, listed) if said else Wanted(facts.HAS, (), listed)
+    return WantedFact(facts.HAS, listed) if said else WantedFact(facts.HAS, (), listed)
 
 
-def bounds(path: str, value: object) -> Bounds:
+def bounds(path: str, value: object) -> QuantityBounds:
     """Return a quantity in the unit of its dimension."""
     shape = (
         "A quantity is written as `vacuum > 1e-7 Torr`, or takes"
         " {unit, gte, lte, name}: a unit, and a number or two."
     )
-    written = quantity_syntax.read(value) if isinstance(value, str) else None
+    written = quantity_syntax.parse_bounds(value) if isinstance(value, str) else None
     if written is not None:
         return written
     if not isinstance(value, Mapping) or set(value) - {"unit", "gte", "lte", "name"}:
@@ -155,4 +157,4 @@ def bounds(path: str, value: object) -> Bounds:
             raise InvalidRequestError.field(f"{path}.unit", "unknown_unit", message)
         dimension, sizes[end] = size
     named = " ".join(word for word, _, _ in facts.words(name)) if name else None
-    return Bounds(dimension, sizes.get("gte"), sizes.get("lte"), named)
+    return QuantityBounds(dimension, sizes.get("gte"), sizes.get("lte"), named)

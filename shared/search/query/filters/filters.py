@@ -13,7 +13,7 @@ from uuid import UUID
 from shared import suggest
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators, time_range
-from shared.search.query.filters.fact_filters import Bounds, Part, Wanted
+from shared.search.query.filters.fact_filters import Part, QuantityBounds, WantedFact
 from shared.text import facts
 from shared.text.analysis.analyser import quoted
 from shared.text.facts import MARK
@@ -73,12 +73,12 @@ class Filters:
 
     sources: tuple[str, ...] | None = None
     logbooks: tuple[str, ...] | None = None
-    facts: tuple[Wanted, ...] = ()
+    facts: tuple[WantedFact, ...] = ()
     # Of a name, as it is compared: any part of it, of any of these.
     people: tuple[str, ...] | None = None
-    quantity: Bounds | None = None
+    quantity: QuantityBounds | None = None
     # Numbers of metadata, each by its name.
-    ranges: tuple[Bounds, ...] = ()
+    ranges: tuple[QuantityBounds, ...] = ()
     # When the entry was written: from, and before; RFC 3339, in UTC.
     since: str | None = None
     until: str | None = None
@@ -131,7 +131,7 @@ class Filters:
     @property
     def params(self) -> dict[str, Any]:
         """Return what an SQL constant with these filters takes."""
-        bounds = self.quantity or Bounds("")
+        bounds = self.quantity or QuantityBounds("")
         return {
             "only_sources": _list(self.sources),
             "only_logbooks": _list(self.logbooks),
@@ -197,12 +197,12 @@ class Filters:
             sources=_tuple(values["sources"]),
             logbooks=_tuple(values["logbooks"]),
             facts=tuple(
-                Wanted(one["field"], tuple(one["any_of"]), tuple(one["none_of"]))
+                WantedFact(one["field"], tuple(one["any_of"]), tuple(one["none_of"]))
                 for one in values.get("facts") or ()
             ),
             people=_tuple(values.get("people")),
-            quantity=Bounds(**bounds) if bounds else None,
-            ranges=tuple(Bounds(**one) for one in values.get("ranges") or ()),
+            quantity=QuantityBounds(**bounds) if bounds else None,
+            ranges=tuple(QuantityBounds(**one) for one in values.get("ranges") or ()),
             since=values.get("since"),
             until=values.get("until"),
             happened_since=values.get("happened_since"),
@@ -223,9 +223,9 @@ def parse(
 ) -> Filters:
     """Return the filters, or refuse what is unknown, not built or badly formed."""
     found: dict[str, Any] = {}
-    wanted: list[Wanted] = []
+    wanted: list[WantedFact] = []
     parts: list[Part] = []
-    ranges: list[Bounds] = []
+    ranges: list[QuantityBounds] = []
     seen: set[str] = set()
     for key, value in given.items():
         name = ALIASES.get(key, key)
@@ -237,7 +237,9 @@ def parse(
         if name == HAS_ATTACHMENT:
             wanted.append(filter_operators.attached(path, value))
         elif name in FACTS:
-            told = filter_operators.said(path, value, max_values, filter_operators.SAID)
+            told = filter_operators.parse_operators(
+                path, value, max_values, filter_operators.SAID
+            )
             _add_fact(wanted, parts, path, name, told)
         elif name.startswith(facts.METADATA):
             field = facts.metadata_field(name.removeprefix(facts.METADATA))
@@ -246,7 +248,7 @@ def parse(
                 ranges.append(filter_operators.between(path, field, ends, clock))
             if rest != {} or not ends:
                 rest = filter_operators.as_texts(rest)
-                told = filter_operators.said(
+                told = filter_operators.parse_operators(
                     path, rest, max_values, filter_operators.SAID
                 )
                 _add_fact(wanted, parts, path, field, told)
@@ -261,14 +263,14 @@ def parse(
 
 
 def _add_fact(
-    wanted: list[Wanted],
+    wanted: list[WantedFact],
     parts: list[Part],
     path: str,
     field: str,
     told: Mapping[str, tuple[str, ...]],
 ) -> None:
     if "in" in told or "not" in told:
-        wanted.append(Wanted(field, told.get("in", ()), told.get("not", ())))
+        wanted.append(WantedFact(field, told.get("in", ()), told.get("not", ())))
     parts += [
         Part(field, filter_operators.part(path, one))
         for one in told.get("contains", ())
@@ -280,14 +282,16 @@ def _narrowed(
 ) -> dict[str, Any]:
     """Return what one filter that is no fact makes of the fields of Filters."""
     if name in {*TIMES, time_range.RANGE}:
-        return dict(time_range.read(path, name, value, clock))
+        return dict(time_range.parse_time_range(path, name, value, clock))
     if name == QUANTITY:
         return {"quantity": filter_operators.bounds(path, value)}
     if name == EXCLUDED:
-        told = filter_operators.said(path, {"in": value}, most, filter_operators.LISTED)
+        told = filter_operators.parse_operators(
+            path, {"in": value}, most, filter_operators.LISTED
+        )
         return {"not_ids": filter_operators.uuids(path, told["in"])}
     takes = filter_operators.LISTED if name == THREAD else filter_operators.SAID
-    told = filter_operators.said(path, value, most, takes)
+    told = filter_operators.parse_operators(path, value, most, takes)
     if name == THREAD:
         told = {
             said: filter_operators.uuids(path, listed) for said, listed in told.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.text import facts
 from shared.text.reading import quantities
 from shared.text.words import numerals
@@ -16,13 +16,13 @@ _DOTS = re.compile(r"(?<=\d) ?\.\. ?(?=\d)")
 _DOUBTFUL = "de"
 
 
-def read(text: str) -> Bounds | None:
+def parse_bounds(text: str) -> QuantityBounds | None:
     """Return the bounds that a text asks for, or None; a sign alone leaves them out."""
     plain = _DOTS.sub("-", text.strip())
     sign = _SIGN.search(plain)
     begin = sign.end() if sign else 0
     said = plain[begin:]
-    for first, last in numerals.found(said, _DOUBTFUL):
+    for first, last in numerals.find_numerals(said, _DOUBTFUL):
         if sign and (last or said[: first.start].strip()):
             return None
         unit = said[(last or first).end :]
@@ -35,7 +35,7 @@ def read(text: str) -> Bounds | None:
         named = plain[: sign.start()] if sign else said[: first.start]
         least, most = _ends(sign[0] if sign else "=", low[1], high[1])
         name = " ".join(word for word, _, _ in facts.words(named))
-        return Bounds(low[0], least, most, name or None)
+        return QuantityBounds(low[0], least, most, name or None)
     return None
 
 

@@ -36,7 +36,9 @@ class Applied:
     confidence: float = 1.0
 
 
-def read(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
+def parse_time_range(
+    path: str, name: str, value: object, clock: Clock
+) -> dict[str, str]:
     """Return the ends as filters call them, or refuse no time; an end counts in."""
     if name != RANGE:
         return _end(path, name, value, clock)
@@ -54,7 +56,11 @@ def stamps(ends: Mapping[str, object], clock: Clock) -> dict[str, float] | None:
     """Return dates as seconds since 1970, an end counting in; None: not all are."""
     found: dict[str, float] = {}
     for end, given in ends.items():
-        span = date_expressions.read(given, clock) if isinstance(given, str) else None
+        span = (
+            date_expressions.parse_date_expression(given, clock)
+            if isinstance(given, str)
+            else None
+        )
         if span is None:
             return None
         moment = span.since if end == "gte" else span.until
@@ -76,7 +82,7 @@ def _end(path: str, name: str, value: object, clock: Clock) -> dict[str, str]:
     if not isinstance(value, str):
         message = "A time is a text such as 2024-06-10 or 2024-06-10T04:12:00Z."
         raise InvalidRequestError.field(path, "filter_value", message)
-    span = date_expressions.read(value, clock)
+    span = date_expressions.parse_date_expression(value, clock)
     if span is None:
         # It says what is wrong: no time at all, or one outside of what is known.
         at, _ = read_time(value, path, zone=clock.zone)

@@ -31,7 +31,7 @@ def counts(name: str) -> range:
     return range(_MORE_WORDS if goes_on else 0, -1, -1)
 
 
-def read(
+def parse_field(
     name: str, value: str, clock: Clock, *, goes_on: bool = False
 ) -> Filters | None:
     """Return the filters, or None where the value cannot be read; never raises.
@@ -39,7 +39,7 @@ def read(
     `goes_on`: the value has the next words in it, as only what is measured may.
     """
     if name in DATES:
-        span = date_expressions.read(value, clock)
+        span = date_expressions.parse_date_expression(value, clock)
         known_as = _CALLED.get(name, name)
         return (
             None if span is None else _of_span(date_expressions.bounded(known_as, span))
@@ -53,7 +53,7 @@ def read(
         return Filters(ids=_entry_ids(value.strip()))
     if name.startswith(facts.METADATA):
         field = facts.metadata_field(name.removeprefix(facts.METADATA))
-        bounds = ranges.read(field, value, clock)
+        bounds = ranges.parse_range(field, value, clock)
         if bounds is not None:
             return Filters(ranges=(bounds,))
         if goes_on or ranges.is_meant(value):

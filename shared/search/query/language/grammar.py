@@ -15,7 +15,7 @@ from itertools import takewhile
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.filters.filters import QUANTITY
 from shared.search.query.language import fields, ranges, scanner
-from shared.search.query.language.scanner import Piece
+from shared.search.query.language.scanner import QueryToken
 from shared.search.query.language.tree import (
     And,
     Field,
@@ -85,7 +85,9 @@ class _Notes:
         return tuple(self.found.values())
 
 
-def _without_refused(pieces: Sequence[Piece], text: str, notes: _Notes) -> list[Piece]:
+def _without_refused(
+    pieces: Sequence[QueryToken], text: str, notes: _Notes
+) -> list[QueryToken]:
     """Say of each sign that stands for nothing why, and leave out what is only that."""
     for one in pieces:
         if one.kind == "stray":
@@ -106,7 +108,7 @@ def _without_refused(pieces: Sequence[Piece], text: str, notes: _Notes) -> list[
     ]
 
 
-def _balanced(pieces: Sequence[Piece], notes: _Notes) -> list[Piece]:
+def _balanced(pieces: Sequence[QueryToken], notes: _Notes) -> list[QueryToken]:
     """Leave out brackets that have no other, or stand too deep."""
     open_ones: list[int] = []
     gone: list[int] = []
@@ -134,7 +136,7 @@ class _Parser:
     """Reads pieces in order; as deep as brackets nest, which is bounded."""
 
     text: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[QueryToken]
     clock: Clock
     notes: _Notes
     place: int = 0
@@ -142,13 +144,13 @@ class _Parser:
     def whole(self) -> Node | None:
         return self._any_of()
 
-    def _next(self) -> Piece | None:
+    def _next(self) -> QueryToken | None:
         return self.pieces[self.place] if self.place < len(self.pieces) else None
 
     def _any_of(self) -> Node | None:
         """Read up to the bracket that closes, or to the end."""
         options: list[Node] = []
-        pending: Piece | None = None
+        pending: QueryToken | None = None
         while True:
             option = self._all_of()
             piece = self._next()
@@ -171,7 +173,7 @@ class _Parser:
 
     def _all_of(self) -> Node | None:
         parts: list[Node] = []
-        joined: Piece | None = None
+        joined: QueryToken | None = None
         is_written = False
         while (piece := self._next()) and piece.kind not in {"or", "close"}:
             if piece.kind == "and":
@@ -193,7 +195,7 @@ class _Parser:
 
     def _one(self) -> Node | None:
         """Read one thing with the NOTs before it; None where there is none."""
-        negated: list[Piece] = []
+        negated: list[QueryToken] = []
         while (piece := self._next()) and piece.kind == "not":
             negated.append(piece)
             self.place += 1
@@ -234,7 +236,7 @@ class _Parser:
                 return found
         return self._words(piece, alone=is_negated)
 
-    def _words(self, first: Piece, *, alone: bool) -> Words:
+    def _words(self, first: QueryToken, *, alone: bool) -> Words:
         """Read neighbouring words together; NOT takes one of them."""
         texts = [_written(first)]
         while not alone and (piece := self._next()) and piece.kind == "word":
@@ -244,7 +246,7 @@ class _Parser:
             self.place += 1
         return Words(" ".join(texts), first.start)
 
-    def _field(self, piece: Piece) -> Field | None:
+    def _field(self, piece: QueryToken) -> Field | None:
         """Read a field, a date with the words that belong to it; None: it is text."""
         counts = range(1) if piece.is_quoted else fields.counts(piece.name)
         following = self._words_from(self.place, max(counts))
@@ -253,7 +255,7 @@ class _Parser:
                 continue
             value = " ".join([piece.text, *following[:count]])
             goes_on = count > 0
-            filters = fields.read(piece.name, value, self.clock, goes_on=goes_on)
+            filters = fields.parse_field(piece.name, value, self.clock, goes_on=goes_on)
             if filters and ranges.is_cut(filters.ranges, following[count:]):
                 break
             if filters is not None:
@@ -300,7 +302,7 @@ class _Parser:
         following = self._words_from(place + 1, _MORE_OF_A_SIZE)
         for count in range(0 if is_negated else len(following) + 1):
             value = " ".join([match["size"], *following[:count]]).rstrip(_PUNCTUATION)
-            filters = fields.read(QUANTITY, value, self.clock)
+            filters = fields.parse_field(QUANTITY, value, self.clock)
             if filters is not None:
                 field = Field(filters, start, QUANTITY, f'{QUANTITY}:"{value}"')
                 return match["before"], field, 1 + count
@@ -309,12 +311,12 @@ class _Parser:
             self.notes.add("comparison_ignored", match["size"], start, message)
         return None
 
-    def _dangles(self, piece: Piece) -> None:
+    def _dangles(self, piece: QueryToken) -> None:
         message = "has nothing to join and is left out."
         self.notes.add("operator_ignored", piece.text, piece.start, message)
 
 
-def _written(piece: Piece) -> str:
+def _written(piece: QueryToken) -> str:
     if piece.kind != "field":
         return piece.text
     quote = '"' if piece.is_quoted else ""

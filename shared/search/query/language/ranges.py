@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from shared.errors import InvalidRequestError
 from shared.search.query.filters import filter_operators
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.text import facts
 from shared.text.reading import quantities
 from shared.times.calendar import Clock
@@ -39,7 +39,7 @@ def is_meant(value: str) -> bool:
     return len(ends) > 1 and any(_END.match(one.strip()) for one in ends)
 
 
-def read(field: str, value: str, clock: Clock) -> Bounds | None:
+def parse_range(field: str, value: str, clock: Clock) -> QuantityBounds | None:
     """Return the bounds of a range, or None where it is none; never raises."""
     plain = value.strip()
     sign = _SIGN.match(plain)
@@ -54,7 +54,7 @@ def read(field: str, value: str, clock: Clock) -> Bounds | None:
     return found if found and _is_range(found) else None
 
 
-def is_cut(found: Sequence[Bounds], following: Sequence[str]) -> bool:
+def is_cut(found: Sequence[QuantityBounds], following: Sequence[str]) -> bool:
     """Whether the unit of a number comes behind it: no number of metadata has one."""
     has_number = any(one.dimension == facts.undated(one.dimension) for one in found)
     if not has_number or not following:
@@ -63,7 +63,7 @@ def is_cut(found: Sequence[Bounds], following: Sequence[str]) -> bool:
     return quantities.converted(Decimal(1), unit) is not None
 
 
-def _between(field: str, ends: dict[str, str], clock: Clock) -> Bounds | None:
+def _between(field: str, ends: dict[str, str], clock: Clock) -> QuantityBounds | None:
     if any(_DOTS in end or _SIGN.match(end) for end in ends.values()):
         # Of dates each is a range by itself.
         return None
@@ -73,7 +73,7 @@ def _between(field: str, ends: dict[str, str], clock: Clock) -> Bounds | None:
         return None
 
 
-def _beyond(bounds: Bounds) -> Bounds | None:
+def _beyond(bounds: QuantityBounds) -> QuantityBounds | None:
     """Return what is past an end: nothing is on both of its sides, or on none.
 
     Past the last number that there is lies none.
@@ -85,9 +85,9 @@ def _beyond(bounds: Bounds) -> Bounds | None:
     if past is None or math.isinf(past):
         return None
     ends = (past, None) if bounds.least is None else (None, past)
-    return Bounds(bounds.dimension, *ends)
+    return QuantityBounds(bounds.dimension, *ends)
 
 
-def _is_range(bounds: Bounds) -> bool:
+def _is_range(bounds: QuantityBounds) -> bool:
     least, most = bounds.least, bounds.most
     return least is None or most is None or least <= most

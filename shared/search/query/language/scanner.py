@@ -40,7 +40,7 @@ _NAMED = re.compile(r"[\d:_.\-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class QueryToken:
     """A word, an operator or a bracket; of a field its value, of quotes what is in."""
 
     kind: Kind
@@ -59,7 +59,7 @@ class Piece:
 class Scanned:
     """The pieces of a question, and where a quote stood that has no other."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[QueryToken, ...]
     odd_quote: int | None
 
 
@@ -71,7 +71,7 @@ def scan(text: str) -> Scanned:
     return Scanned(tuple(_pieces(text, closing)), odd)
 
 
-def _pieces(text: str, closing: dict[int, int]) -> Iterator[Piece]:
+def _pieces(text: str, closing: dict[int, int]) -> Iterator[QueryToken]:
     last = max((n for n, sign in enumerate(text) if sign.isalnum()), default=0)
     ends = len(text) - len(text.lstrip()), last
     place = 0
@@ -88,28 +88,28 @@ def _pieces(text: str, closing: dict[int, int]) -> Iterator[Piece]:
         place = piece.end
 
 
-def _piece(text: str, place: int, closing: dict[int, int]) -> Piece | None:
+def _piece(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
     """Return what begins here, or None where it is nothing."""
     first = text[place]
     if place in closing:
         end = closing[place]
-        return Piece("phrase", text[place + 1 : end], place, end + 1)
+        return QueryToken("phrase", text[place + 1 : end], place, end + 1)
     if first in _OPEN or first in _CLOSE:
         kind: Kind = "open" if first in _OPEN else "close"
-        return Piece(kind, first, place, place + 1)
+        return QueryToken(kind, first, place, place + 1)
     word = _WORD.match(text, place)
     if word is None:
         return None
     if first in _MINUS:
         if _is_minus(text, place):
-            return Piece("not", first, place, place + 1)
+            return QueryToken("not", first, place, place + 1)
         dashes = _DASHES.match(text, place)
         if dashes is None or len(dashes[0]) == 1:
             # One alone is a dash between words; several were meant for something.
             return None
-        return Piece("stray", dashes[0], place, dashes.end())
+        return QueryToken("stray", dashes[0], place, dashes.end())
     field = _field(text, place, closing)
-    return field or Piece("word", word[0], place, word.end())
+    return field or QueryToken("word", word[0], place, word.end())
 
 
 def _is_minus(text: str, place: int) -> bool:
@@ -122,23 +122,25 @@ def _is_minus(text: str, place: int) -> bool:
     return after.isalnum() or after in f"_{_QUOTES}{_OPEN}"
 
 
-def _field(text: str, place: int, closing: dict[int, int]) -> Piece | None:
+def _field(text: str, place: int, closing: dict[int, int]) -> QueryToken | None:
     match = _FIELD.match(text, place)
     if match is None or not _is_field(match["name"]):
         return None
     name, begins = match["name"], match.end()
     end = closing.get(begins - 1) if match["quote"] else None
     if end is not None:
-        return Piece("field", text[begins:end], place, end + 1, name, is_quoted=True)
+        return QueryToken(
+            "field", text[begins:end], place, end + 1, name, is_quoted=True
+        )
     value = _WORD.match(text, begins)
-    return Piece("field", value[0], place, value.end(), name) if value else None
+    return QueryToken("field", value[0], place, value.end(), name) if value else None
 
 
 def _is_field(name: str) -> bool:
     return name in FIELDS or name.startswith(METADATA)
 
 
-def _of_word(piece: Piece, ends: tuple[int, int]) -> Piece:
+def _of_word(piece: QueryToken, ends: tuple[int, int]) -> QueryToken:
     """Return the operator or pattern that a word is, or the word without its `?`.
 
     `ends` are where the question begins, and its last letter or digit.

@@ -10,7 +10,7 @@ from shared.text.words import function_words
 from shared.times import time_ambiguity, time_phrases
 from shared.times.calendar import Clock
 from shared.times.time_ambiguity import Stretch
-from shared.times.time_phrases import Reading
+from shared.times.time_phrases import TimePhrase
 
 # A question says its time in a few words: of a long text no more is looked at.
 MAX_LOOKS = 64
@@ -32,7 +32,7 @@ class Taken:
 
     words: str
     start: int
-    reading: Reading
+    reading: TimePhrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Heard:
     times: tuple[Taken, ...] = ()
 
 
-def take(tree: Node | None, text: str, clock: Clock) -> Heard:
+def extract_times(tree: Node | None, text: str, clock: Clock) -> Heard:
     """Return a question without its times; below OR and NOT words stay as they are."""
     if clock.now is None:
         return Heard(tree)
@@ -155,7 +155,9 @@ def _longest(
 ) -> Stretch | None:
     for after in range(min(len(words), place + time_phrases.MAX_WORDS), place, -1):
         said = time_phrases.plain(words[place:after])
-        reading = time_phrases.read(said, clock, is_end=is_end and after == len(words))
+        reading = time_phrases.parse_time_phrase(
+            said, clock, is_end=is_end and after == len(words)
+        )
         if reading is not None:
             return Stretch(place, after, reading)
     return None

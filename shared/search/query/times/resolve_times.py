@@ -43,9 +43,11 @@ class Timed:
     elsewhen: Elsewhen | None = None
 
 
-def take(lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock) -> Timed:
+def resolve_times(
+    lifted: Lifted, given: Mapping[str, object], text: str, clock: Clock
+) -> Timed:
     """Return what is left to be found, and the intervals that hits lie in."""
-    found = extract_times.take(lifted.tree, text, clock)
+    found = extract_times.extract_times(lifted.tree, text, clock)
     spans = [one.reading.span for one in found.times if not one.reading.is_event]
     windows = _windows(spans)
     is_dated = lifted.filters.since or lifted.filters.until or any(_given(given, clock))
@@ -159,7 +161,7 @@ def _typed(one: Field, clock: Clock) -> Span | None:
     if one.name not in fields.DATES:
         return None
     value = one.written.removeprefix(f"{one.name}:").strip('"')
-    span = date_expressions.read(value, clock)
+    span = date_expressions.parse_date_expression(value, clock)
     return span and date_expressions.bounded(one.name, span)
 
 
@@ -168,7 +170,9 @@ def _given(given: Mapping[str, object], clock: Clock) -> Iterator[tuple[str, Spa
         if filters.ALIASES.get(name, name) in NAMES:
             for one in value if isinstance(value, list) else [value]:
                 span = (
-                    date_expressions.read(one, clock) if isinstance(one, str) else None
+                    date_expressions.parse_date_expression(one, clock)
+                    if isinstance(one, str)
+                    else None
                 )
                 if span is not None:
                     yield f"{name}={one}", span

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from shared.search.jobs.compatibility import told
+from shared.search.jobs.compatibility import to_json_value
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
 from shared.search.query.language.tree import Node
@@ -21,7 +21,10 @@ class Elsewhen:
 
     def to_values(self) -> dict[str, Any]:
         """Return it as the values of JSON."""
-        return {"tree": tree.to_values(self.tree), "filters": told(self.filters)}
+        return {
+            "tree": tree.to_values(self.tree),
+            "filters": to_json_value(self.filters),
+        }
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:

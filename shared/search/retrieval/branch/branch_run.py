@@ -21,7 +21,7 @@ from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.installed_modules import Installed, installed
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -127,15 +127,15 @@ def _once(
     return _outcome(descriptor, found), None
 
 
-def _found(one: Installed, ask: Ask, tools: Tools) -> Found:
+def _found(one: Installed, ask: Ask, tools: Tools) -> ModuleResult:
     if not one.is_ours:
         return plugin_module.execute(one.descriptor, ask, tools)
-    found: Found = one.descriptor.execute(ask, tools)
+    found: ModuleResult = one.descriptor.execute(ask, tools)
     found = human_quota.beside_machines(found, one.descriptor, ask, tools)
     return entry_number.put_first(found, one.descriptor, ask, tools)
 
 
-def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
+def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
     as_of = found.as_of.isoformat().replace("+00:00", "Z") if found.as_of else None
     amount = max(len(found.hits), found.matches)
     status: Status = "skipped" if found.skipped else "ok" if amount else "empty"
@@ -162,7 +162,7 @@ def _outcome(descriptor: SearchToolDescriptor, found: Found) -> Outcome:
 
 def _faulty(
     fault: Fault | None, descriptor: SearchToolDescriptor, ask: Ask
-) -> Found | None:
+) -> ModuleResult | None:
     """Return what a planned fault makes of this branch; None: nothing planned."""
     if fault is None or not fault.hits(descriptor.name, descriptor.search_mode):
         return None
@@ -173,4 +173,4 @@ def _faulty(
             raise LogchordError("The branch was late.", code="branch_timeout")
     if fault.error:
         raise LogchordError("A fault was asked for.", code=fault.error)
-    return Found() if fault.empty else None
+    return ModuleResult() if fault.empty else None

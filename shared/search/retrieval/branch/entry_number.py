@@ -17,7 +17,7 @@ from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -41,8 +41,8 @@ _BY_NUMBER: LiteralString = (
 
 
 def put_first(
-    found: Found, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
-) -> Found:
+    found: ModuleResult, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
+) -> ModuleResult:
     """Return the hits of words, and before them the entry whose number is all they are.
 
     Nobody else is asked anything: most questions are no number.

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from shared.errors import LogchordError
 from shared.log import get_logger
-from shared.search.query.filters.fact_filters import Wanted
+from shared.search.query.filters.fact_filters import WantedFact
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -22,8 +22,8 @@ MACHINE_SHARE = 0.5
 
 
 def beside_machines(
-    found: Found, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
-) -> Found:
+    found: ModuleResult, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
+) -> ModuleResult:
     """Return the hits, and what people wrote beside them if machines took the places.
 
     A factor on the score cannot bring back what was never a candidate.
@@ -37,10 +37,10 @@ def beside_machines(
         or machines <= MACHINE_SHARE * len(found.hits)
     ):
         return found
-    narrowed = (*ask.plan.filters.facts, Wanted(ORIGIN, (HUMAN,)))
+    narrowed = (*ask.plan.filters.facts, WantedFact(ORIGIN, (HUMAN,)))
     plan = replace(ask.plan, filters=replace(ask.plan.filters, facts=narrowed))
     try:
-        people: Found = descriptor.execute(
+        people: ModuleResult = descriptor.execute(
             replace(ask, plan=plan, limit=max(1, ask.limit // 2)), tools
         )
     except LogchordError as exc:

@@ -23,7 +23,7 @@ from shared.search.query import deadline_shares, modes
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -44,13 +44,13 @@ def _enough() -> float:
 ENOUGH_SECONDS = _enough()
 
 
-def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> ModuleResult:
     """Return what it found, as far as the caller may see it and asked for it."""
     share = ask.budget_seconds
     circuit = tools.circuits.of(descriptor.name)
     if not circuit.allows():
         # Its threads hang: whoever waits for one waits for nothing.
-        return Found(skipped=CIRCUIT_OPEN)
+        return ModuleResult(skipped=CIRCUIT_OPEN)
     run = contextvars.copy_context().run
     asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
     answered, _ = wait([asked], timeout=share)
@@ -66,17 +66,17 @@ def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
         message = "The branch was late."
         raise LogchordError(message, code="branch_timeout") from exc
     best = _best(descriptor, found)
-    question = branch_query.read(ask, tools, descriptor.name)
+    question = branch_query.build_branch_query(ask, tools, descriptor.name)
     with connection(tools.pool) as conn:
         candidate_rows.limit_time(conn, ask.budget_ms)
-        shown = candidate_rows.of(conn, question.params, list(best))
+        shown = candidate_rows.load_candidate_rows(conn, question.params, list(best))
     tenant = ask.plan.scope.tenant
     hits = [
         shown[entry_id].candidate(tenant, score)
         for entry_id, score in best.items()
         if entry_id in shown
     ]
-    return Found(
+    return ModuleResult(
         tuple(hits[: ask.limit]),
         as_of=found.as_of,
         diagnostics=found.diagnostics,
@@ -90,10 +90,10 @@ def _threads(name: str) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix=f"module-{name}")
 
 
-def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
+def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> ModuleResult:
     made = descriptor.execute(ask, tools)
     found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
-    if not isinstance(found, Found) or found.hits:
+    if not isinstance(found, ModuleResult) or found.hits:
         raise _wrong(descriptor, "it returned no Found with what it names")
     # What is wrong here would fail later, where it costs the whole search.
     if not all(isinstance(one, Diagnostic) for one in found.diagnostics):
@@ -105,11 +105,11 @@ def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> Found:
     return found
 
 
-async def _awaited(made: Awaitable[Found]) -> Found:
+async def _awaited(made: Awaitable[ModuleResult]) -> ModuleResult:
     return await made
 
 
-def _best(descriptor: SearchToolDescriptor, found: Found) -> dict[UUID, float]:
+def _best(descriptor: SearchToolDescriptor, found: ModuleResult) -> dict[UUID, float]:
     """Return the best score of each entry, the best first; a tie goes by the id."""
     best: dict[UUID, float] = {}
     for one in found.named:

@@ -23,7 +23,7 @@ from shared.search.query.compiled import (
     expandable_words,
     tsquery,
 )
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import candidate_rows
@@ -46,12 +46,12 @@ _SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BranchQuery:
     """A question as its plan has it, with what its patterns stand for."""
 
     plan: Plan
     lexicon: Lexicon
-    question: Question
+    question: CompiledQuery
     known: Known = field(default_factory=dict)
     diagnostics: tuple[Diagnostic, ...] = ()
     # For which it was compiled; none: for every one.
@@ -92,9 +92,9 @@ class Asked:
         }
 
 
-def read(
+def build_branch_query(
     ask: Ask, lexicon: Lexicon, module: str, languages: tuple[str, ...] = ()
-) -> Asked:
+) -> BranchQuery:
     """Return the branch's question, with all that its patterns stand for.
 
     For these languages, where it is known that there are entries in no others.
@@ -107,10 +107,10 @@ def read(
     if any(found.capped for found in known.values()):
         said = "A pattern stands for too many words; the commonest are searched for."
         notes.append(_note(module, "wildcard_capped", said, level="warning"))
-    return Asked(ask.plan, lexicon, compiled, known, tuple(notes), languages)
+    return BranchQuery(ask.plan, lexicon, compiled, known, tuple(notes), languages)
 
 
-def left_out(module: str, compiled: Question) -> Diagnostic | None:
+def left_out(module: str, compiled: CompiledQuery) -> Diagnostic | None:
     """Return how many words a question was too long for, if it was."""
     if not compiled.dropped:
         return None
@@ -120,44 +120,44 @@ def left_out(module: str, compiled: Question) -> Diagnostic | None:
 
 def of_known(
     ask: Ask, lexicon: Lexicon, known: Known, languages: tuple[str, ...] = ()
-) -> Asked:
+) -> BranchQuery:
     """Return a branch's question of what was looked up already: nobody is asked."""
     spelt = {want: found for want, found in known.items() if want.kind == "typo"}
     patterns = {want: found for want, found in known.items() if want not in spelt}
     compiled = _compiled(ask.plan, lexicon, patterns, languages)
-    return Asked(
+    return BranchQuery(
         ask.plan, lexicon, compiled, patterns, languages=languages, spelt=spelt
     )
 
 
-def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
+def by_all_words(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
     """Return the question as it is counted: what has one word of many only ranks."""
     counted = replace(ask, plan=replace(ask.plan, any_word=False))
-    return read(counted, lexicon, module)
+    return build_branch_query(counted, lexicon, module)
 
 
-def with_all(asked: Asked) -> Question:
+def with_all(asked: BranchQuery) -> CompiledQuery:
     """Return a question as it is where one word of many is not enough."""
     plan = replace(asked.plan, any_word=False)
     return _compiled(plan, asked.lexicon, asked.known, asked.languages)
 
 
-def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> Asked:
+def kept_of(ask: Ask, lexicon: Lexicon, module: str) -> BranchQuery:
     """Return what a branch keeps to that compares no words, asked for only if need be.
 
     Of words that are wanted it needs none, and so no pattern's words either.
     """
     if expandable_words.excludes(ask.plan.tree):
-        return read(ask, lexicon, module)
-    return Asked(ask.plan, lexicon, compiled_question.NOTHING_ASKED)
+        return build_branch_query(ask, lexicon, module)
+    return BranchQuery(ask.plan, lexicon, compiled_question.NOTHING_ASKED)
 
 
 def first_found(
     ask: Ask,
-    asked: Asked,
+    asked: BranchQuery,
     module: str,
-    search: Callable[[Question], T],
-    following: Iterable[tuple[str, Question]] | None = None,
+    search: Callable[[CompiledQuery], T],
+    following: Iterable[tuple[str, CompiledQuery]] | None = None,
 ) -> tuple[T, tuple[Diagnostic, ...]]:
     """Return what is found first: as it is asked, as it may be meant, with any word.
 
@@ -173,12 +173,12 @@ def first_found(
     return found, asked.diagnostics
 
 
-def spelt_ahead(ask: Ask, asked: Asked) -> Asked:
+def spelt_ahead(ask: Ask, asked: BranchQuery) -> BranchQuery:
     """Return it with what may be misspelt looked up before anything is searched."""
     return replace(asked, spelt=_perhaps_meant(ask, asked))
 
 
-def wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
+def wider(ask: Ask, asked: BranchQuery) -> Iterator[tuple[str, CompiledQuery]]:
     """Yield what is searched in turn as long as nothing is found, and why."""
     found = _perhaps_meant(ask, asked) if asked.spelt is None else asked.spelt
     if any(expansion.spellings for expansion in found.values()):
@@ -191,7 +191,7 @@ def wider(ask: Ask, asked: Asked) -> Iterator[tuple[str, Question]]:
         yield "relaxed_to_any_term", relaxed
 
 
-def _perhaps_meant(ask: Ask, asked: Asked) -> Known:
+def _perhaps_meant(ask: Ask, asked: BranchQuery) -> Known:
     if ask.plan.fuzzy_threshold is None:
         return {}
     tenant, lexicon = ask.plan.scope.tenant, asked.lexicon
@@ -213,7 +213,7 @@ def _perhaps_meant(ask: Ask, asked: Asked) -> Known:
 
 def _compiled(
     plan: Plan, lexicon: Lexicon, known: Known, languages: tuple[str, ...]
-) -> Question:
+) -> CompiledQuery:
     made = compiled_question.compiled(
         plan.tree,
         synonyms.widened(lexicon.facility, plan.glossary),
@@ -233,7 +233,7 @@ def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
     return dict(zip(wanted, found, strict=True))
 
 
-def queries(asked: Question) -> str:
+def queries(asked: CompiledQuery) -> str:
     """Return what Postgres compares, as JSON; languages beside each query."""
     return json.dumps(
         [
@@ -247,7 +247,7 @@ def queries(asked: Question) -> str:
     )
 
 
-def fields(asked: Question) -> str:
+def fields(asked: CompiledQuery) -> str:
     """Return the filters of fields in the question, as JSON; none: all are terms."""
     conditions = (guard.condition for guard in asked.guards)
     if not asked.fields or not any(map(tsquery.needs_marks, conditions)):

@@ -99,14 +99,14 @@ _PLAINLY_OF_THESE: LiteralString = (
 )
 
 
-def of(
+def load_candidate_rows(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> dict[UUID, Columns]:
     """Return what may be shown of these entries; rights, filters and NOT applied."""
-    return by_id(asked(conn, params, ids)) if ids else {}
+    return by_id(send_candidate_rows(conn, params, ids)) if ids else {}
 
 
-def asked(
+def send_candidate_rows(
     conn: Connection[Any], params: Mapping[str, Any], ids: Sequence[UUID]
 ) -> Cursor[Columns]:
     """Ask for the same; the rows are read from the cursor, and may be read later."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from shared.search.query.filters.fact_filters import Bounds, Part
+from shared.search.query.filters.fact_filters import Part, QuantityBounds
 from shared.search.query.filters.filters import Filters
 
 Query = dict[str, Any]
@@ -84,7 +84,7 @@ def _anywhere(
     return {"wildcard": {field: {"value": value, **folded}}}
 
 
-def _within(bounds: Bounds) -> Query:
+def _within(bounds: QuantityBounds) -> Query:
     asked = {"gte": bounds.least, "lte": bounds.most}
     ends = {end: size for end, size in asked.items() if size is not None}
     must: list[Query] = [

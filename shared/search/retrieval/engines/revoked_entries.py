@@ -43,10 +43,10 @@ def since(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> list[UUID]:
     """Return what the caller lost since the index was up to date, the newest first."""
-    return [row[0] for row in asked(conn, scope, watermark, most)]
+    return [row[0] for row in send_revoked(conn, scope, watermark, most)]
 
 
-def asked(
+def send_revoked(
     conn: Connection[Any], scope: Scope, watermark: datetime, most: int = MAX_IDS
 ) -> Cursor[TupleRow]:
     """Ask for the same; the rows are read from the cursor, and may be read later."""

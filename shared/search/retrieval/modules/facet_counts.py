@@ -17,7 +17,7 @@ MAX_VALUES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class FacetCounts:
     """How many entries match, and of these how many have each value."""
 
     matches: int

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import LiteralString
 
 from shared.postgres.pool import connection
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
 from shared.search.retrieval.engines import candidate_rows
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import facet_counts, match_sql
-from shared.search.retrieval.modules.facet_counts import MAX_VALUES, Counted
+from shared.search.retrieval.modules.facet_counts import MAX_VALUES, FacetCounts
 from shared.text import facts
 
 _MATCHES = "matches"
@@ -74,13 +74,13 @@ _COUNTS: LiteralString = """
 
 def counted(
     ask: Ask,
-    asked: Asked,
-    question: Question,
+    asked: BranchQuery,
+    question: CompiledQuery,
     counting: Counting,
     *,
     prefix: str | None = None,
     most_values: int = MAX_VALUES,
-) -> Counted:
+) -> FacetCounts:
     """Return the facets of all that matches; beyond the limit, of the newest."""
     names = [*counting.names]
     known = [one for one in names if one in filters.FACTS]
@@ -105,7 +105,7 @@ def counted(
     ((_, matches),) = found.pop(_MATCHES)
     moments = {int(moment): entries for moment, entries in found.pop(DATE, ())}
     times, written = facet_counts.over_time(moments, counting)
-    return Counted(
+    return FacetCounts(
         # One more than the limit was counted, to know that there are more.
         matches=matches,
         exact=matches <= counting.max_matches,

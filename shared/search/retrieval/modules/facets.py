@@ -19,7 +19,7 @@ from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, cuts
 from shared.search.query.branch_choice import KEYWORD_MODULES
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
 from shared.search.query.histogram import Buckets, buckets
@@ -31,17 +31,17 @@ from shared.search.retrieval.engines import (
     revoked_entries,
     thread_filter,
 )
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.os_request import Query
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
     Lexicon,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
 from shared.search.retrieval.modules import facet_counts, facet_rows, os_bm25
-from shared.search.retrieval.modules.facet_counts import MAX_VALUES, Counted
+from shared.search.retrieval.modules.facet_counts import MAX_VALUES, FacetCounts
 from shared.text import facts
 
 log = get_logger()
@@ -62,20 +62,20 @@ class _Count:
     """One question's share of the work, whichever engine does it."""
 
     ask: Ask
-    asked: Asked
+    asked: BranchQuery
     counting: Counting
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return the facets that are asked for, exact wherever they can be."""
     counting = ask.plan.counting
     if counting is None:
-        return Found(skipped="disabled")
+        return ModuleResult(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
     ask = replace(ask, ends_at=ends_at)
     asked = branch_query.by_all_words(ask, tools, FACETS)
     if ask.plan.asks_for_words and not asked.question.finds:
-        return Found(skipped="empty_query")
+        return ModuleResult(skipped="empty_query")
     work = _Count(ask, asked, counting)
     if tools.opensearch() is not None and tools.circuit.allows():
         try:
@@ -87,7 +87,7 @@ def search(ask: Ask, tools: Tools) -> Found:
             return found
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     counted, notes = _of_rows(work)
-    return Found(
+    return ModuleResult(
         as_of=as_of,
         diagnostics=notes,
         matches=counted.matches,
@@ -114,14 +114,14 @@ def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
     return counted.told(counting)
 
 
-def _of_rows(work: _Count) -> tuple[Counted, tuple[Diagnostic, ...]]:
-    def count(question: Question) -> Counted:
+def _of_rows(work: _Count) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
+    def count(question: CompiledQuery) -> FacetCounts:
         return facet_rows.counted(work.ask, work.asked, question, work.counting)
 
     return _first_found(work, count)
 
 
-def _of_index(work: _Count, tools: Tools) -> Found | None:
+def _of_index(work: _Count, tools: Tools) -> ModuleResult | None:
     """Return what OpenSearch counts; None: it lacks too much to be exact."""
     scope = work.ask.plan.scope
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
@@ -135,11 +135,11 @@ def _of_index(work: _Count, tools: Tools) -> Found | None:
     seconds = work.ask.budget_seconds * _INDEX_SHARE
     work = replace(work, ask=replace(work.ask, ends_at=time.monotonic() + seconds))
 
-    def count(question: Question) -> Counted:
+    def count(question: CompiledQuery) -> FacetCounts:
         return _in_index(work, tools, question, lost)
 
     counted, notes = _first_found(work, count)
-    return Found(
+    return ModuleResult(
         as_of=as_of,
         diagnostics=notes,
         matches=counted.matches,
@@ -149,13 +149,13 @@ def _of_index(work: _Count, tools: Tools) -> Found | None:
 
 
 def _first_found(
-    work: _Count, count: Callable[[Question], Counted]
-) -> tuple[Counted, tuple[Diagnostic, ...]]:
+    work: _Count, count: Callable[[CompiledQuery], FacetCounts]
+) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
     """Return counts of what the search itself finds: as asked, or wider."""
     plan = work.ask.plan
     left_out = cuts((*plan.diagnostics, *work.asked.diagnostics))
 
-    def told(question: Question) -> Counted:
+    def told(question: CompiledQuery) -> FacetCounts:
         found = count(question)
         # Counts of a question that was cut are not those of the one asked.
         return replace(found, exact=False) if left_out else found
@@ -169,8 +169,8 @@ def _first_found(
 
 
 def _in_index(
-    work: _Count, tools: Tools, question: Question, lost: Sequence[UUID]
-) -> Counted:
+    work: _Count, tools: Tools, question: CompiledQuery, lost: Sequence[UUID]
+) -> FacetCounts:
     names = [*work.counting.names]
     query = _query(work.ask, question, lost)
     times: Buckets | None = None
@@ -187,7 +187,7 @@ def _in_index(
     matches = answer["hits"]["total"]["value"]
     found = answer.get("aggregations", {})
     listed = {name: one for name, one in found.items() if name not in _ONE_NUMBER}
-    return Counted(
+    return FacetCounts(
         matches=matches,
         # Of several shards each tells its own commonest values.
         exact=not any(one["doc_count_error_upper_bound"] for one in listed.values()),
@@ -220,7 +220,7 @@ def _answered(
     return os_request.answered(work.ask, tools, body)
 
 
-def _query(ask: Ask, question: Question, lost: Sequence[UUID]) -> Query:
+def _query(ask: Ask, question: CompiledQuery, lost: Sequence[UUID]) -> Query:
     """Return what the hits are found by; without words, what is left."""
     asked = question if ask.plan.asks_for_words else question.kept()
     query: Query = os_bm25.body(ask, asked, lost)["query"]

@@ -24,7 +24,7 @@ class Options:
     exact: bool
 
 
-def of(
+def list_options(
     plan: Plan,
     lexicon: Lexicon,
     seconds: float,
@@ -35,7 +35,7 @@ def of(
 ) -> Options:
     """Return the values of the one facet that is counted, the commonest first."""
     ask = Ask.lasting(plan, seconds)
-    asked = branch_query.read(ask, lexicon, _MODULE)
+    asked = branch_query.build_branch_query(ask, lexicon, _MODULE)
     counted = facet_rows.counted(
         ask, asked, asked.question, counting, prefix=prefix, most_values=limit
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, LiteralString
 
 from shared.access import rights
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.modules import pg_fts
 
 _COLUMNS: LiteralString = """
@@ -24,6 +24,6 @@ def statement(
     return _COLUMNS + entries + ")" + rest
 
 
-def params(asked: Asked, question: Question) -> dict[str, Any]:
+def params(asked: BranchQuery, question: CompiledQuery) -> dict[str, Any]:
     """Return what such a statement takes."""
     return {**asked.params, "queries": branch_query.queries(question)}

@@ -34,7 +34,9 @@ _HAVING: LiteralString = (
 )
 
 
-def known(conn: Connection[Any], scope: Scope, names: Collection[str]) -> list[str]:
+def select_known_keys(
+    conn: Connection[Any], scope: Scope, names: Collection[str]
+) -> list[str]:
     """Return those of the keys that an entry has which the caller may see."""
     asked = [{"name": name, "query": _query(name)} for name in sorted(names)]
     given = {**scope.params, "asked": json.dumps(asked[:MAX_KEYS])}

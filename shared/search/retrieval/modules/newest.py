@@ -7,22 +7,22 @@ from typing import LiteralString
 
 from psycopg.rows import class_row
 
-from shared.entries.reading.read_entries import Place
+from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.broker import METADATA_STAGE
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Diagnostic
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
     Lexicon,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -30,7 +30,7 @@ from shared.search.retrieval.modules import match_sql
 
 log = get_logger()
 
-_FIRST = Place()
+_FIRST = ListingPosition()
 
 _COUNT: LiteralString = """
     SELECT count(*)
@@ -61,25 +61,27 @@ _PAGES: Mapping[Sort, LiteralString] = {
 }
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return what passes the filters and matches, by time."""
-    asked = branch_query.read(ask, tools, LISTING_MODULE)
+    asked = branch_query.build_branch_query(ask, tools, LISTING_MODULE)
     if _by_words(ask.plan) and not asked.question.finds:
-        return Found(skipped="empty_query")
+        return ModuleResult(skipped="empty_query")
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
     rows, notes = _first_page(ask, asked)
     hits = tuple(hit(ask.plan, row, place) for place, row in enumerate(rows, start=1))
     matches = _counted(ask, asked) if ask.plan.exhaustive else None
-    return Found(hits, as_of, notes, matches=matches or 0, counted=matches is not None)
+    return ModuleResult(
+        hits, as_of, notes, matches=matches or 0, counted=matches is not None
+    )
 
 
-def following(ask: Ask, lexicon: Lexicon, after: Place) -> list[Columns]:
+def following(ask: Ask, lexicon: Lexicon, after: ListingPosition) -> list[Columns]:
     """Return the rows of a later page, by the question that the first was found by."""
-    asked = branch_query.read(ask, lexicon, LISTING_MODULE)
+    asked = branch_query.build_branch_query(ask, lexicon, LISTING_MODULE)
     if ask.plan.exhaustive or not _by_words(ask.plan):
         return _page(ask, asked, asked.question, after, ask.limit)
 
-    def found_by(question: Question) -> Question | None:
+    def found_by(question: CompiledQuery) -> CompiledQuery | None:
         return question if _page(ask, asked, question, _FIRST, 1) else None
 
     question, _ = branch_query.first_found(ask, asked, LISTING_MODULE, found_by)
@@ -91,8 +93,10 @@ def hit(plan: Plan, row: Columns, place: int) -> Candidate:
     return row.candidate(plan.scope.tenant, -float(place))
 
 
-def _first_page(ask: Ask, asked: Asked) -> tuple[list[Columns], tuple[Diagnostic, ...]]:
-    def page(question: Question) -> list[Columns]:
+def _first_page(
+    ask: Ask, asked: BranchQuery
+) -> tuple[list[Columns], tuple[Diagnostic, ...]]:
+    def page(question: CompiledQuery) -> list[Columns]:
         return _page(ask, asked, question, _FIRST, ask.limit)
 
     if ask.plan.exhaustive or not _by_words(ask.plan):
@@ -102,7 +106,11 @@ def _first_page(ask: Ask, asked: Asked) -> tuple[list[Columns], tuple[Diagnostic
 
 
 def _page(
-    ask: Ask, asked: Asked, question: Question, after: Place, limit: int
+    ask: Ask,
+    asked: BranchQuery,
+    question: CompiledQuery,
+    after: ListingPosition,
+    limit: int,
 ) -> list[Columns]:
     statement = match_sql.statement(_PAGES[ask.plan.sort], by_words=_by_words(ask.plan))
     given = {
@@ -117,7 +125,7 @@ def _page(
             return cur.execute(statement, given).fetchall()
 
 
-def _counted(ask: Ask, asked: Asked) -> int | None:
+def _counted(ask: Ask, asked: BranchQuery) -> int | None:
     """Return how many match, however many; None: time was over before."""
     statement = match_sql.statement(_COUNT, by_words=_by_words(ask.plan))
     try:

@@ -14,7 +14,7 @@ from shared.errors import DatabaseQueryError
 from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import CIRCUIT_OPEN
-from shared.search.query.compiled.compiled_question import Guard, Question
+from shared.search.query.compiled.compiled_question import CompiledQuery, Guard
 from shared.search.retrieval import tenant_languages
 from shared.search.retrieval.engines import (
     branch_query,
@@ -25,11 +25,11 @@ from shared.search.retrieval.engines import (
     revoked_entries,
     thread_filter,
 )
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -48,7 +48,7 @@ _ID = "entry_id"
 _IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
     ask = replace(ask, plan=thread_filter.resolved(ask, tools))
     # Before the languages: what is in a new one by now is newer than this.
@@ -65,15 +65,15 @@ def _search(
     as_of: datetime,
     assumed: Assumed,
     languages: tuple[str, ...],
-) -> Found:
-    asked = branch_query.read(ask, tools, "os_bm25", languages)
+) -> ModuleResult:
+    asked = branch_query.build_branch_query(ask, tools, "os_bm25", languages)
     if not asked.question.finds:
-        return Found(skipped="empty_query")
+        return ModuleResult(skipped="empty_query")
     if not tools.circuit.allows():
-        return Found(skipped=CIRCUIT_OPEN)
+        return ModuleResult(skipped=CIRCUIT_OPEN)
 
-    early: dict[Question, tuple[Query, Callable[[], os_request.Answer]]] = {}
-    following: list[tuple[str, Question]] | None = None
+    early: dict[CompiledQuery, tuple[Query, Callable[[], os_request.Answer]]] = {}
+    following: list[tuple[str, CompiledQuery]] | None = None
     if asked.is_long:
         # What is asked next when it finds nothing, as is likely, goes with it.
         asked = branch_query.spelt_ahead(ask, asked)
@@ -84,7 +84,7 @@ def _search(
         asked_ahead = zip(bodies, answers, strict=True)
         early.update(zip(in_turn, asked_ahead, strict=True))
 
-    def found_by(question: Question) -> Hits:
+    def found_by(question: CompiledQuery) -> Hits:
         query, told = early.get(question) or (body(ask, question), None)
         scores = _scores(ask, tools, query, told)
         return _found_by(ask, tools, asked, question, as_of, scores, assumed)
@@ -92,14 +92,14 @@ def _search(
     found, notes = branch_query.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, score) for row, score in found)
-    return Found(hits, as_of, notes, exact=asked.is_exact)
+    return ModuleResult(hits, as_of, notes, exact=asked.is_exact)
 
 
 def _found_by(
     ask: Ask,
     tools: Tools,
-    asked: Asked,
-    question: Question,
+    asked: BranchQuery,
+    question: CompiledQuery,
     as_of: datetime,
     scores: Scores,
     assumed: Assumed,
@@ -114,10 +114,10 @@ def _found_by(
             # Both go out before either is answered: each has half of what is left.
             limit_ms = max(1, ask.budget_ms // 2)
             candidate_rows.limit_time(conn, limit_ms, one_plan=True)
-            unheard = revoked_entries.asked(conn, ask.plan.scope, as_of)
+            unheard = revoked_entries.send_revoked(conn, ask.plan.scope, as_of)
             if not candidate_rows.are_plain(params):
                 candidate_rows.limit_time(conn, limit_ms)
-            rows = candidate_rows.asked(conn, params, list(scores))
+            rows = candidate_rows.send_candidate_rows(conn, params, list(scores))
             assumed.ask(conn, ask.budget_ms)
         assumed.hear()
     except DatabaseQueryError as exc:
@@ -136,7 +136,7 @@ def _found_by(
         candidate_rows.limit_time(
             conn, ask.budget_ms, one_plan=candidate_rows.are_plain(params)
         )
-        rows = candidate_rows.asked(conn, params, list(scores))
+        rows = candidate_rows.send_candidate_rows(conn, params, list(scores))
     return _scored(rows, scores)
 
 
@@ -156,7 +156,7 @@ def _scores(
     return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
 
 
-def body(ask: Ask, question: Question, lost: Sequence[UUID] = ()) -> Query:
+def body(ask: Ask, question: CompiledQuery, lost: Sequence[UUID] = ()) -> Query:
     """Return the search body: terms by language, rights and filters beside them."""
     plan = ask.plan
     scope: list[Query] = [

@@ -12,14 +12,14 @@ from shared.access import rights
 from shared.entries.reading.filter_sql import MARKS, NARROWED
 from shared.messaging.broker import METADATA_STAGE
 from shared.postgres.pool import connection
-from shared.search.query.compiled.compiled_question import Question
+from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.retrieval import tenant_languages
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -77,16 +77,18 @@ _SEARCH: LiteralString = (
 )
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
     # Before the languages: what is in a new one by now is newer than this.
     as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
-    asked = branch_query.read(ask, tools, "pg_fts", tenant_languages.of(ask, tools))
+    asked = branch_query.build_branch_query(
+        ask, tools, "pg_fts", tenant_languages.choose_languages(ask, tools)
+    )
     if not asked.question.finds:
-        return Found(skipped="empty_query")
+        return ModuleResult(skipped="empty_query")
     whole = branch_query.with_all(asked) if ask.plan.any_word else asked.question
 
-    def matches(question: Question) -> list[Match]:
+    def matches(question: CompiledQuery) -> list[Match]:
         with connection(tools.pool) as conn:
             candidate_rows.limit_time(conn, ask.budget_ms)
             if question != asked.question or question == whole:
@@ -103,11 +105,11 @@ def search(ask: Ask, tools: Tools) -> Found:
     rows, notes = branch_query.first_found(ask, asked, "pg_fts", matches)
     tenant = ask.plan.scope.tenant
     hits = tuple(row.candidate(tenant, row.score) for row in rows)
-    return Found(hits, as_of, notes, exact=asked.is_exact)
+    return ModuleResult(hits, as_of, notes, exact=asked.is_exact)
 
 
 def _matches(
-    conn: Connection[Any], ask: Ask, asked: Asked, question: Question
+    conn: Connection[Any], ask: Ask, asked: BranchQuery, question: CompiledQuery
 ) -> list[Match]:
     given = {
         **asked.params,

@@ -19,11 +19,11 @@ from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.language import tree_text
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.engines.branch_query import Asked
+from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     SearchToolDescriptor,
     Tools,
 )
@@ -42,7 +42,7 @@ _SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class _Page:
+class _NearestPage:
     """The nearest so far that are kept, of how many that were looked at."""
 
     hits: list[Candidate]
@@ -53,20 +53,20 @@ class _Page:
     is_last: bool
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return the nearest entries above the floor, by their best chunk."""
     text = tree_text.wanted_text(ask.plan.tree).strip()
     if not text:
-        return Found(skipped="empty_query")
+        return ModuleResult(skipped="empty_query")
     # Read once: the question's vector and the table are of one and the same model.
     model = tools.models.live()
     if model is None:
-        return Found(as_of=tools.freshness.of(tools.pool), skipped="no_model")
+        return ModuleResult(as_of=tools.freshness.of(tools.pool), skipped="no_model")
     known = tools.speaks(model.model)
     # A few words say little: they count as the model's own.
     if known and languages.detect(text, known[0]) not in known:
         # A vector of what it was not made for is noise; the words are searched.
-        return Found(
+        return ModuleResult(
             as_of=tools.freshness.of(tools.pool, embed_stage(model.model)),
             skipped="language",
         )
@@ -79,7 +79,7 @@ def search(ask: Ask, tools: Tools) -> Found:
         candidate_rows.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, tools, model)
         hits, short = _nearest(conn, ask, tools, model, floor, vector, asked)
-    return Found(
+    return ModuleResult(
         tuple(hits),
         as_of,
         (*notes, *short),
@@ -135,12 +135,12 @@ def _nearest(
     model: EmbeddingModel,
     floor: float,
     vector: Vectors,
-    asked_for: Asked,
+    asked_for: BranchQuery,
 ) -> tuple[list[Candidate], tuple[Diagnostic, ...]]:
     """Return the nearest that are kept; where not enough were reached, that, too."""
     bound = candidate_rows.within(conn, ask.ends_at)
 
-    def read(asked: int) -> _Page:
+    def read(asked: int) -> _NearestPage:
         short: list[int] = []
         how = vectors.How(
             tools.sizes, bound=bound, falls_short=lambda: short.append(asked)
@@ -157,7 +157,7 @@ def _nearest(
         )
         hits = _kept(conn, ask, asked_for, found)
         is_all = len(found) < asked and not short
-        return _Page(hits, len(found), is_all, bool(short) or asked >= _MAX_SCAN)
+        return _NearestPage(hits, len(found), is_all, bool(short) or asked >= _MAX_SCAN)
 
     asked = ask.limit
     page = read(asked)
@@ -173,8 +173,8 @@ def _nearest(
 
 
 def _in_time(
-    conn: Connection[Any], bound: vectors.Bound, read: Callable[[], _Page]
-) -> _Page | None:
+    conn: Connection[Any], bound: vectors.Bound, read: Callable[[], _NearestPage]
+) -> _NearestPage | None:
     """Return a wider page; None: its time is over, and what there is stays."""
     try:
         # What fails is undone alone; what is read next is another transaction's.
@@ -186,7 +186,7 @@ def _in_time(
     return page
 
 
-def _short(page: _Page) -> Diagnostic:
+def _short(page: _NearestPage) -> Diagnostic:
     message = (
         f"Of the {page.looked_at} entries nearest in meaning {len(page.hits)} are not"
         " excluded; what is farther was not looked at."
@@ -201,13 +201,15 @@ def _short(page: _Page) -> Diagnostic:
 
 
 def _kept(
-    conn: Connection[Any], ask: Ask, asked: Asked, found: list[Near]
+    conn: Connection[Any], ask: Ask, asked: BranchQuery, found: list[Near]
 ) -> list[Candidate]:
     """Return the hits without what the question excludes."""
     if asked.keeps_all:
         known = {near.entry_id: columns_of(near) for near in found}
     else:
-        known = candidate_rows.of(conn, asked.params, [near.entry_id for near in found])
+        known = candidate_rows.load_candidate_rows(
+            conn, asked.params, [near.entry_id for near in found]
+        )
     tenant = ask.plan.scope.tenant
     hits: list[Candidate] = []
     for near in found:

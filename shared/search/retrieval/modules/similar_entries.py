@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import TupleRow
 
-    from shared.entries.reading.read_entries import Entry
+    from shared.entries.reading.read_entries import EntryView
     from shared.search.query.plan import Plan
 
 log = get_logger()
@@ -78,7 +78,7 @@ _SAME_THINGS: LiteralString = (
 )
 
 
-def find(conn: Connection[TupleRow], plan: Plan, entry: Entry) -> list[Outcome]:
+def find(conn: Connection[TupleRow], plan: Plan, entry: EntryView) -> list[Outcome]:
     """Return what is like an entry, one outcome by each way to tell; one may fail.
 
     The entry and its thread are left out: whoever reads it has them.

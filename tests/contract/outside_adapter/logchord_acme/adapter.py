@@ -11,9 +11,9 @@ from pydantic import Field
 from shared.adapter_contract.contract import (
     AdapterArgs,
     AdapterDescriptor,
+    AdapterPage,
     Capabilities,
     Cursor,
-    Page,
     RawItem,
     Source,
     SourceIO,
@@ -56,7 +56,7 @@ class Acme:
 
     def pages(
         self, since: Cursor | None, window: Window | None = None
-    ) -> Iterator[Page]:
+    ) -> Iterator[AdapterPage]:
         """Yield what has changed since the cursor, less the overlap."""
         del window  # The source is asked by the time of change alone.
         overlap = timedelta(seconds=self._source.overlap_seconds)
@@ -72,7 +72,7 @@ class Acme:
             if start is not None:
                 at = min(start, latest)
             cursor = {"v": _FORMAT, "at": at.isoformat() if at else None}
-            yield Page(tuple(_item(one) for one in records), cursor)
+            yield AdapterPage(tuple(_item(one) for one in records), cursor)
             if len(records) < self._source.page_size:
                 return
 
@@ -83,8 +83,12 @@ class Acme:
             raise MalformedEntryError("It is no object.", reason="unexpected_shape")
         if record.get("deleted") is True:
             return Entry(raw.external_id, None, deleted=True)
-        written = source_times.read(record.get("written"), zone=self._source.timezone)
-        changed = source_times.read(record.get("changed"), zone=self._source.timezone)
+        written = source_times.parse_source_time(
+            record.get("written"), zone=self._source.timezone
+        )
+        changed = source_times.parse_source_time(
+            record.get("changed"), zone=self._source.timezone
+        )
         return Entry(
             raw.external_id,
             written.at,
@@ -136,7 +140,7 @@ def _id(record: Any) -> str:
 
 def _changed(record: Any, before: datetime | None) -> datetime | None:
     try:
-        return source_times.read(record["changed"], zone=None).at
+        return source_times.parse_source_time(record["changed"], zone=None).at
     except (TypeError, KeyError, MalformedEntryError):
         return before
 

@@ -8,7 +8,7 @@ from shared.postgres.pool import connection
 from shared.search.query.language import tree_text
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     Named,
     SearchToolDescriptor,
     Tools,
@@ -23,7 +23,7 @@ _PINNED: LiteralString = """
      LIMIT %(limit)s"""
 
 
-def search(ask: Ask, tools: Tools) -> Found:
+def search(ask: Ask, tools: Tools) -> ModuleResult:
     """Return the entries that are pinned for a word of the question."""
     words = tree_text.wanted_text(ask.plan.tree).lower().split()
     pin = ask.plan.parameters["pinned_as"]
@@ -33,7 +33,7 @@ def search(ask: Ask, tools: Tools) -> Found:
     shared = (
         (entry_id, len(set(words) & set(for_.split()))) for entry_id, for_ in rows
     )
-    return Found(
+    return ModuleResult(
         named=tuple(Named(entry_id, n / len(words)) for entry_id, n in shared if n)
     )
 

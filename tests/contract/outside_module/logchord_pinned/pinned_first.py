@@ -6,18 +6,20 @@ from uuid import UUID
 
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.pipelines.run_pipeline import Modules
-from shared.search.retrieval.module_contract import Ask, Found, Named, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult, Named, Tools
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 
-async def run(ask: Ask, tools: Tools, modules: Modules) -> Found:
+async def run(ask: Ask, tools: Tools, modules: Modules) -> ModuleResult:
     """Return both, each entry once, in that order."""
     pinned = modules.find("pinned")
     # Where nothing is pinned, its words are all that there is to go by.
     said = str(ask.plan.parameters["then"]) or ask.plan.query
     others = modules.find("keyword", said)
     entries = dict.fromkeys(UUID(hit.entry_id) for hit in (*pinned, *others))
-    return Found(named=tuple(Named(one, 1 / n) for n, one in enumerate(entries, 1)))
+    return ModuleResult(
+        named=tuple(Named(one, 1 / n) for n, one in enumerate(entries, 1))
+    )
 
 
 def get_pipeline_descriptor() -> PipelineDescriptor:

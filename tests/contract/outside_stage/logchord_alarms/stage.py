@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.stages.stage_contract import Reading, StageDescriptor
+from shared.stages.stage_contract import StageDescriptor, StageInput
 
 
 class Options(BaseModel):
@@ -28,7 +28,7 @@ class Alarm(BaseModel):
     end: int
 
 
-def find(reading: Reading) -> Iterator[Alarm]:
+def find(reading: StageInput) -> Iterator[Alarm]:
     """Yield the alarms of an entry, in the order of its text."""
     options = reading.options
     assert isinstance(options, Options)

@@ -14,12 +14,12 @@ import pytest
 from PIL import Image
 
 from shared.enrich.attachments import office_documents
-from shared.enrich.attachments.extract_text import Bounds, Extracted, extract
+from shared.enrich.attachments.extract_text import Extracted, ExtractionBounds, extract
 from shared.enrich.attachments.file_type import sniff
 from shared.errors import InvalidRequestError
 from tests.support import attached
 
-BOUNDS = Bounds(
+BOUNDS = ExtractionBounds(
     seconds=30,
     memory_mb=512,
     max_text_bytes=1_000_000,
@@ -29,14 +29,14 @@ BOUNDS = Bounds(
 )
 
 
-def read(data: bytes, name: str = "", bounds: Bounds = BOUNDS) -> Extracted:
+def read(data: bytes, name: str = "", bounds: ExtractionBounds = BOUNDS) -> Extracted:
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.flush()
         return extract(file, sniff(data[:4096], name), bounds)
 
 
-def refused(data: bytes, bounds: Bounds = BOUNDS) -> str:
+def refused(data: bytes, bounds: ExtractionBounds = BOUNDS) -> str:
     with pytest.raises(InvalidRequestError) as caught:
         read(data, bounds=bounds)
     assert caught.value.error_code == "unsafe_archive"

@@ -423,7 +423,7 @@ def test_an_edit_while_the_file_is_fetched_makes_it_due_anew(conn, ctx, server):
     after = AttachmentRef("a.txt", "a.txt", before.url, bytes=3)
     save(conn, after, text="edited")
 
-    stored = attachment_states.Stored("text/plain", b"\0" * 32, "before", 6)
+    stored = attachment_states.FileContents("text/plain", b"\0" * 32, "before", 6)
     assert not attachment_states.end(conn, due, "stored", stored=stored)
     work.finish(conn, claim)
     conn.commit()

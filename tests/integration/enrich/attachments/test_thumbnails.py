@@ -12,12 +12,12 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from shared.enrich.attachments.extract_text import Bounds, Extracted, extract
+from shared.enrich.attachments.extract_text import Extracted, ExtractionBounds, extract
 from shared.enrich.attachments.file_type import sniff
 from shared.settings.sections import AttachmentSettings
 from tests.support import attached
 
-BOUNDS = Bounds(
+BOUNDS = ExtractionBounds(
     seconds=30,
     memory_mb=512,
     max_text_bytes=1_000_000,
@@ -36,14 +36,14 @@ def written(picture: Image.Image, kind: str = "PNG", **options) -> bytes:
     return file.getvalue()
 
 
-def read(data: bytes, bounds: Bounds = BOUNDS) -> Extracted:
+def read(data: bytes, bounds: ExtractionBounds = BOUNDS) -> Extracted:
     with tempfile.TemporaryFile() as file:
         file.write(data)
         file.flush()
         return extract(file, sniff(data[:4096]), bounds)
 
 
-def thumbnail(data: bytes, bounds: Bounds = BOUNDS) -> Image.Image:
+def thumbnail(data: bytes, bounds: ExtractionBounds = BOUNDS) -> Image.Image:
     found = read(data, bounds)
     assert found.thumbnail is not None
     made = Image.open(io.BytesIO(found.thumbnail))

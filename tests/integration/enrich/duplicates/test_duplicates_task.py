@@ -71,7 +71,7 @@ def test_a_copy_is_grouped_and_both_are_indexed_anew(ctx, conn, save):
     place_entries(ctx)
     # Alone, it has nothing to show.
     assert due(conn) == [(INDEX_STAGE, str(first))]
-    assert group_membership.shown(conn, TENANT, [first]) == {}
+    assert group_membership.load_memberships(conn, TENANT, [first]) == {}
     conn.execute("DELETE FROM work")
     conn.commit()
 
@@ -80,7 +80,7 @@ def test_a_copy_is_grouped_and_both_are_indexed_anew(ctx, conn, save):
     place_entries(ctx)
 
     assert due(conn) == sorted((INDEX_STAGE, str(one)) for one in (first, second))
-    shown = group_membership.shown(conn, TENANT, [first, second])
+    shown = group_membership.load_memberships(conn, TENANT, [first, second])
     assert shown[first].group_id == shown[second].group_id is not None
 
 
@@ -133,7 +133,7 @@ def test_the_index_shows_the_group(database, valkey, opensearch, conn, save):
         index = mapping.write_alias(base)
         found = [client.get(index=index, id=str(one)) for one in ids]
         groups = [one["_source"].get("group_id") for one in found]
-        group = group_membership.shown(conn, TENANT, ids)[ids[0]].group_id
+        group = group_membership.load_memberships(conn, TENANT, ids)[ids[0]].group_id
         assert groups == [str(group), str(group), None]
     finally:
         client.indices.delete(index=f"{base}-v*")

@@ -80,7 +80,7 @@ def index(conn) -> None:
     """Show what is due, as the stage `index` does."""
     due_now = "DELETE FROM work WHERE stage = 'index' RETURNING entry_id"
     ids = [one for (one,) in conn.execute(due_now).fetchall()]
-    shown = group_membership.shown(conn, TENANT, ids)
+    shown = group_membership.load_memberships(conn, TENANT, ids)
     TOLD.update({one: shown.get(one) for one in ids})
     conn.commit()
 
@@ -323,7 +323,7 @@ def test_what_is_shown_is_right_although_nobody_looked(conn):
         index(conn)
         living = "SELECT id FROM entry WHERE deleted_at IS NULL"
         ids = [one for (one,) in conn.execute(living).fetchall()]
-        shown = group_membership.shown(conn, TENANT, ids)
+        shown = group_membership.load_memberships(conn, TENANT, ids)
 
         assert {one: TOLD[one] for one in ids} == {one: shown.get(one) for one in ids}
 
@@ -336,7 +336,7 @@ def test_a_shape_that_is_kept_has_the_bands_that_it_would_be_given(conn):
     said = conn.execute(_SAID, {"tenant": TENANT}).fetchall()
     shapes = [shape for row in said if (shape := shape_of(row[1]))]
 
-    kept = candidates.read(conn, TENANT, shapes, limit=9)
+    kept = candidates.find_candidates(conn, TENANT, shapes, limit=9)
 
     found = {one.shape.digest: one.bands for some in kept for one in some}
     assert found == {one.digest: one.bands for one in shapes}
@@ -390,7 +390,7 @@ def test_whoever_is_alike_is_among_those_that_may_be_however_much_it_names(conn)
     unique = list({one.digest: one for one in shapes}.values())
     groups.add_alone(conn, TENANT, unique)
 
-    found = candidates.read(conn, TENANT, unique, limit=len(unique))
+    found = candidates.find_candidates(conn, TENANT, unique, limit=len(unique))
 
     pairs = 0
     for one, near in zip(unique, found, strict=True):
@@ -412,7 +412,7 @@ def test_forms_that_are_filled_in_for_one_device_each_are_not_each_others_candid
     shapes = [shaped([*form, f"ps{n}", f"at{n}", f"{n}.5"]) for n in range(300)]
     groups.add_alone(conn, TENANT, shapes)
 
-    found = candidates.read(conn, TENANT, shapes[:50], limit=300)
+    found = candidates.find_candidates(conn, TENANT, shapes[:50], limit=300)
 
     assert [[one.shape.digest for one in near] for near in found] == [
         [shape.digest] for shape in shapes[:50]

@@ -266,7 +266,9 @@ def test_one_that_waits_for_two_stages_is_one_of_the_most_that_are_counted(
         told = []
         for most in (4, 3, 2):
             monkeypatch.setattr(pending_entries, "MOST", most)
-            waits = pending_entries.asked(conn, plan, ["index", "metadata"])
+            waits = pending_entries.send_pending_count(
+                conn, plan, ["index", "metadata"]
+            )
             told.append(pending_entries.counted(waits))
     assert told == [3, 3, 2]
 

@@ -53,7 +53,7 @@ def covered(asking: Asking, other: Pool, left_ms: int) -> Coverage:
     branches = asking.conclude(plan, asking.carried_out(plan)).branches
     pools = iter((asking.pool, other))
     left = Remaining.lasting(left_ms)
-    return coverage.read(lambda: next(pools), plan, branches, left)
+    return coverage.measure_coverage(lambda: next(pools), plan, branches, left)
 
 
 def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(

@@ -11,7 +11,7 @@ from shared.entries.draft import EntryDraft
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
 from shared.search.absence import outside_time_range
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
 from tests.support.fixtures.asking import ANNA, BEN, Asking
 
@@ -44,7 +44,9 @@ def logbook(asking: Asking) -> Asking:
 
 def plan_of(query: str, scope: Any = ANNA, **fields: Any) -> Plan:
     given = {"mode": "keyword", "filters": {"source": "ops"}, **fields}
-    plan = make_plan(Question(query, **given), scope, Limits(opensearch=False), CLOCK)
+    plan = make_plan(
+        SearchQuery(query, **given), scope, PlanLimits(opensearch=False), CLOCK
+    )
     return Plan.from_json(plan.to_json())
 
 

@@ -14,9 +14,9 @@ from shared.entries.saving.save import tombstone
 from shared.postgres.pool import connection
 from shared.search.absence import absence
 from shared.search.explain import why_not
-from shared.search.query.plan import Limits
+from shared.search.query.plan import PlanLimits
 from shared.search.response import response_parts
-from shared.search.response.job_answer import Reader
+from shared.search.response.job_answer import JobReader
 from shared.search.results.result_page import read_page
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN
@@ -49,7 +49,7 @@ def test_what_matches_and_is_hidden_is_counted_only_where_that_is_allowed(asking
     ids = asking.write(OPEN, *CLOSED)
     asking.write(EntryDraft("api", "theirs", "klystron tripped"), tenant="elsewhere")
     assert not Settings().search.acl_honesty
-    assert not Limits().acl_honesty
+    assert not PlanLimits().acl_honesty
 
     off = answered(asking, "klystron", honest=False)
     body = answered(asking, "klystron")
@@ -88,7 +88,9 @@ def test_why_not_tells_the_hidden_from_the_unknown_only_where_that_is_allowed(as
     job = asking.ended(asking.plan("klystron"))
 
     def why(ref: str, *, honest: bool) -> dict[str, Any]:
-        reader = Reader(lambda: asking.pool, ANNA, lambda: SIGNER, acl_honesty=honest)
+        reader = JobReader(
+            lambda: asking.pool, ANNA, lambda: SIGNER, acl_honesty=honest
+        )
         return why_not.explain(reader, asking.tools, job, ref).body()
 
     assert why("ben", honest=False) == why("unknown", honest=False)
@@ -109,11 +111,13 @@ def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
         given.append(args[-1])
         return absence.PRESENT
 
-    monkeypatch.setattr(absence, "read", told)
+    monkeypatch.setattr(absence, "explain_empty_page", told)
     page = read_page(lambda: asking.pool, plan, [], 1000)
     with connection(asking.pool) as conn:
         conn.execute("LOCK TABLE entry")
-        said = response_parts.read(lambda: asking.pool, plan, ended, page, PLAIN, 1000)
+        said = response_parts.build_response_parts(
+            lambda: asking.pool, plan, ended, page, PLAIN, 1000
+        )
 
     assert said.hidden is None
     assert given[0] <= 1000 - response_parts.HIDDEN_MS

@@ -19,7 +19,7 @@ import redis
 
 from api.search.schemas.branches import BranchOutcome
 from local import service_user
-from local.server import Place, free_port
+from local.server import StackFolders, free_port
 from local.valkey import EmbeddedValkey
 from shared.embedding.models.encoders import DEFAULT_MODEL
 from shared.messaging import broker
@@ -459,11 +459,11 @@ def test_a_diagnostic_has_one_shape_in_every_mode(client: httpx.Client) -> None:
 
 
 @pytest.fixture
-def own_broker(place: Place, reap: Reap) -> Iterator[str]:
+def own_broker(place: StackFolders, reap: Reap) -> Iterator[str]:
     """A Valkey of this test's own: systems that share one share their queues."""
     home = Path(tempfile.mkdtemp(prefix="logchord-test-"))
     reap(home)
-    own = Place(home=home, cache=place.cache)
+    own = StackFolders(home=home, cache=place.cache)
     server = EmbeddedValkey(own, free_port(), secrets.token_urlsafe(16))
     server.start()
     if server.pid is not None:

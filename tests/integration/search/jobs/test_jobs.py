@@ -30,12 +30,12 @@ from shared.search.jobs import job as jobs
 from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Candidate, Outcome
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response import finish
 from shared.settings.settings import Settings
 
 SCOPE = Scope("default", "anna", allowed=frozenset({"search"}))
-PLAN = make_plan(Question("beam", mode="hybrid"), SCOPE, Limits())
+PLAN = make_plan(SearchQuery("beam", mode="hybrid"), SCOPE, PlanLimits())
 HIT = Candidate(
     str(uuid7()), "default/api/1#0000", 1.5, "note", "api", "human", "2026", 1
 )
@@ -72,8 +72,8 @@ def keep(
     *told: Outcome,
     mailbox: str | None,
     events_until: int | None = None,
-) -> outcome.Kept:
-    return outcome.keep(
+) -> outcome.StoredOutcomes:
+    return outcome.store_outcomes(
         client,
         job.job_id,
         number,
@@ -88,12 +88,12 @@ def keep(
 def test_a_job_is_read_back_as_it_was_opened(client: redis.Redis) -> None:
     job = new_job()
     jobs.open_job(client, job)
-    assert jobs.read(client, job.job_id) == job
+    assert jobs.load_job(client, job.job_id) == job
     assert 100 < client.ttl(f"job:{job.job_id}") <= 125
 
 
 def test_a_job_that_redis_lost_is_none(client: redis.Redis) -> None:
-    assert jobs.read(client, uuid7()) is None
+    assert jobs.load_job(client, uuid7()) is None
 
 
 @pytest.mark.requirement("P8")
@@ -138,7 +138,7 @@ def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) ->
     job_id, kind, number, text = told.split(" ", 3)
     assert (job_id, kind, number) == (str(job.job_id), "outcome", "0")
     assert outcome.from_json(text) == [FOUND]
-    assert progress.told(client, job.job_id) == [
+    assert progress.read_progress(client, job.job_id) == [
         ("branch_started", {"name": "os_bm25"}),
         ("branch_done", FOUND.summary()),
     ]
@@ -147,7 +147,7 @@ def test_every_branch_tells_the_mailbox_and_who_looks_on(client: redis.Redis) ->
 def test_a_direct_search_leaves_no_event(client: redis.Redis) -> None:
     job = new_job()
     keep(client, job, 0, FOUND, mailbox=None)
-    assert progress.told(client, job.job_id) == []
+    assert progress.read_progress(client, job.job_id) == []
 
 
 def test_nothing_a_job_keeps_in_redis_stays(client: redis.Redis) -> None:
@@ -243,7 +243,7 @@ def test_an_overdue_job_ends_with_what_is_in(
 ) -> None:
     job = overdue_job(conn)
     jobs.open_job(client, job)
-    outcome.keep(
+    outcome.store_outcomes(
         client, job.job_id, 0, [FOUND], total=2, deadline=time.time(), mailbox=None
     )
     assert len(close_job.finish_overdue_jobs(conn, client)) == 1

@@ -18,7 +18,7 @@ from shared.ids import uuid7
 from shared.messaging import broker
 from shared.messaging.broker import BrokerClock
 from shared.postgres.pool import make_pool
-from shared.search.query.plan import Question
+from shared.search.query.plan import SearchQuery
 from shared.settings.settings import Settings
 
 WAIT_SECONDS = 10.0
@@ -137,7 +137,7 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
             pool,
             lambda: Signer(b"test", 60),
         )
-        plan = searches.plan(Question("beam", deadline_ms=1000), Scope("t", "anna"))
+        plan = searches.plan(SearchQuery("beam", deadline_ms=1000), Scope("t", "anna"))
         began = time.monotonic()
         caller = CallerInfo(plan.scope, {}, began)
         asked = [searches.ask(plan, caller, None) for _ in range(12)]

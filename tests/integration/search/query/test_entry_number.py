@@ -19,7 +19,7 @@ from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.opensearch import bulk, documents, mapping
 from shared.postgres.pool import connection
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results import ranking_features
 from shared.search.results.conclude import conclude
@@ -90,8 +90,8 @@ class World:
         engine: str = "os_bm25",
         filters: dict[str, Any] | None = None,
     ) -> list[Ranked]:
-        limits = Limits(opensearch=engine != "pg_fts")
-        plan = make_plan(Question(query, mode=mode, filters=filters), scope, limits)
+        limits = PlanLimits(opensearch=engine != "pg_fts")
+        plan = make_plan(SearchQuery(query, mode=mode, filters=filters), scope, limits)
         plan = Plan.from_json(plan.to_json())
         tools: Tools = self.tools
         if engine == "away":
@@ -104,7 +104,9 @@ class World:
             for number, name in enumerate(plan.branches)
         }
         heard = [one for branch in told.values() for one in branch]
-        known = ranking_features.read(lambda: self.pool, plan, heard, 5000)
+        known = ranking_features.load_ranking_features(
+            lambda: self.pool, plan, heard, 5000
+        )
         return list(conclude(plan, told, known).ranked)
 
     def names_of(self, ranked: list[Ranked]) -> list[str]:

@@ -11,7 +11,7 @@ from api.search.plan_settings import limits_of
 from api.search.schemas.search import SearchRequest
 from shared.entries.draft import EntryDraft
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
-from shared.search.query.plan import Limits, Plan, make_plan
+from shared.search.query.plan import Plan, PlanLimits, make_plan
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA
 
@@ -20,10 +20,10 @@ from tests.support.fixtures.asking import ANNA
 def test_the_setting_says_how_alike_a_word_must_be_to_a_misspelt_one(asking):
     asking.write(EntryDraft("api", "one", "corrector magnet quenched"))
     strict = limits_of(Settings.load({"LOGCHORD_KEYWORD__FUZZY_THRESHOLD": "0.9"}))
-    assert (Limits().fuzzy_threshold, strict.fuzzy_threshold) == (0.3, 0.9)
+    assert (PlanLimits().fuzzy_threshold, strict.fuzzy_threshold) == (0.3, 0.9)
 
     found = {}
-    for alike in (Limits().fuzzy_threshold, strict.fuzzy_threshold):
+    for alike in (PlanLimits().fuzzy_threshold, strict.fuzzy_threshold):
         plan = replace(asking.plan("corector quenched"), fuzzy_threshold=alike)
         body = asking.answer(plan, asking.carried_out(plan))
         found[alike] = [one["code"] for one in body["diagnostics"]]
@@ -40,7 +40,10 @@ def test_a_misspelt_word_stands_for_no_other_where_that_is_switched_off(asking):
     off = limits_of(Settings.load({"LOGCHORD_KEYWORD__FUZZY": "false"}))
     plan = asking.plan("corector quenched")
 
-    for limits, code in ((Limits(), "fuzzy_fallback"), (off, "relaxed_to_any_term")):
+    for limits, code in (
+        (PlanLimits(), "fuzzy_fallback"),
+        (off, "relaxed_to_any_term"),
+    ):
         asked = replace(plan, fuzzy_threshold=limits.fuzzy_threshold)
         asked = Plan.from_json(asked.to_json())
         body = asking.answer(asked, asking.carried_out(asked))
@@ -59,7 +62,7 @@ def test_a_request_says_how_alike_a_word_must_be(asking):
     def told(alike: float, **fields: object) -> str:
         body = {"query": "corector quenched", "mode": "keyword", **fields}
         asked = SearchRequest(**body, fuzzy_threshold=alike).question(None)
-        plan = make_plan(asked, ANNA, Limits(opensearch=False))
+        plan = make_plan(asked, ANNA, PlanLimits(opensearch=False))
         answer = asking.answer(plan, asking.carried_out(plan))
         applied = answer["thresholds_applied"].get("fuzzy_threshold")
         (code,) = [one["code"] for one in answer["diagnostics"]]
@@ -76,6 +79,6 @@ def test_how_alike_a_word_must_be_is_refused_where_none_stands_in():
             SearchRequest(query="corector", fuzzy_threshold=no_share)
     asked = SearchRequest(query="corector", fuzzy_threshold=0.5).question(None)
     with pytest.raises(ModuleNotEnabledError, match="not looked up here"):
-        make_plan(asked, ANNA, Limits(fuzzy_threshold=None))
+        make_plan(asked, ANNA, PlanLimits(fuzzy_threshold=None))
     with pytest.raises(InvalidRequestError, match="never widened"):
-        make_plan(replace(asked, exhaustive=True), ANNA, Limits())
+        make_plan(replace(asked, exhaustive=True), ANNA, PlanLimits())

@@ -11,7 +11,7 @@ from shared.access.scope import Scope
 from shared.embedding.models import convert_minilm, model_folder
 from shared.embedding.models.onnx_encoder import OnnxEncoder
 from shared.search.jobs.outcome import Candidate, Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
 
@@ -30,8 +30,8 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> OnnxEncoder:
 def kept(mode: str, model: str, cosines: dict[str, float]) -> set[str]:
     """Return which of them a strict search keeps that meaning alone has found."""
     strict = {"strict": True, "min_relevance_score": 0.5}
-    asked = Question("beam", mode=mode, limit=100, ordering=strict)
-    plan = make_plan(asked, Scope("default", "anna"), Limits())
+    asked = SearchQuery("beam", mode=mode, limit=100, ordering=strict)
+    plan = make_plan(asked, Scope("default", "anna"), PlanLimits())
     shared = {"kind": "note", "source": "api", "origin": "human", "revision": 1}
     hits = tuple(
         Candidate(

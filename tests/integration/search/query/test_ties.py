@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.installed_modules import module
 from shared.search.retrieval.module_contract import Ask
 from tests.support.fixtures.engines import ANYBODY, ENGINES, Logbook, Text
@@ -30,8 +30,8 @@ def test_of_more_equal_hits_than_a_window_takes_the_first_by_name_stand_in_it(
     # In several segments: each numbers its documents from nought.
     for start in range(0, ALIKE, ALIKE // 3):
         logbook.write(shuffled[start : start + ALIKE // 3])
-    question = Question("daily checklist", mode="keyword", limit=LIMIT)
-    plan = make_plan(question, ANYBODY, Limits())
+    question = SearchQuery("daily checklist", mode="keyword", limit=LIMIT)
+    plan = make_plan(question, ANYBODY, PlanLimits())
     assert plan.window < ALIKE
     expected = sorted((one.source, one.name) for one in texts)[: plan.window]
     for engine in ENGINES:
@@ -50,9 +50,9 @@ def test_where_what_has_all_words_fills_the_window_nothing_newer_takes_its_place
     one = [Text(f"one-{n}", "The pump.", entry_time=later) for n in range(60)]
     logbook.write([*both, *one])
     plan = make_plan(
-        Question("pump tripped", mode="hybrid", limit=LIMIT),
+        SearchQuery("pump tripped", mode="hybrid", limit=LIMIT),
         ANYBODY,
-        Limits(any_word=True),
+        PlanLimits(any_word=True),
     )
     for engine in ENGINES:
         ask = Ask.lasting(plan, 10.0)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.entries.draft import EntryDraft
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
 from tests.support.fixtures.asking import ANNA, Asking
 
@@ -26,8 +26,8 @@ def test_both_times_are_found_and_the_answer_asks_which_is_meant(
     asking: Asking, mode: str
 ) -> None:
     asking.write(*(draft(hour, minute) for hour in (0, 1) for minute in (5, 30, 55)))
-    question = Question("klystron trip around 02:30 +-10 min", mode=mode)
-    plan = make_plan(question, ANNA, Limits(opensearch=False), CLOCK)
+    question = SearchQuery("klystron trip around 02:30 +-10 min", mode=mode)
+    plan = make_plan(question, ANNA, PlanLimits(opensearch=False), CLOCK)
 
     body = asking.answer(plan, asking.carried_out(plan))
 
@@ -48,8 +48,8 @@ def test_both_times_are_found_and_the_answer_asks_which_is_meant(
 @pytest.mark.requirement("I02")
 def test_where_neither_time_has_anything_it_is_asked_as_well(asking: Asking) -> None:
     asking.write(draft(5, 0))
-    question = Question("klystron around 02:30 +-10 min", mode="keyword")
-    plan = make_plan(question, ANNA, Limits(opensearch=False), CLOCK)
+    question = SearchQuery("klystron around 02:30 +-10 min", mode="keyword")
+    plan = make_plan(question, ANNA, PlanLimits(opensearch=False), CLOCK)
 
     said = asking.answer(plan, asking.carried_out(plan))["context_answer"]
 

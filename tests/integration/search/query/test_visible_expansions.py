@@ -12,7 +12,7 @@ import pytest
 from api.cli.search import debug
 from shared.entries.draft import EntryDraft
 from shared.ids import uuid7
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import fold
 from shared.search.response import response_parts
 from shared.search.response.response_body import render
@@ -93,9 +93,9 @@ def test_the_plan_says_which_misspelt_word_was_searched_as_which(asking_of_two) 
 
 
 def test_the_plan_has_the_time_that_was_read_from_the_words(asking_of_two) -> None:
-    question = Question("klystron since June 2024", mode="keyword", debug=True)
+    question = SearchQuery("klystron since June 2024", mode="keyword", debug=True)
     clock = Clock(datetime(2024, 6, 12, 12, tzinfo=UTC), "Europe/Zurich")
-    plan = make_plan(question, ANNA, Limits(opensearch=False), clock)
+    plan = make_plan(question, ANNA, PlanLimits(opensearch=False), clock)
     body = in_facility(asking_of_two, plan)
     assert body["plan"]["time"] == body["time"]
     assert body["time"]["inferred"] is True
@@ -133,5 +133,7 @@ def in_facility(asking: Any, plan: Plan) -> dict[str, Any]:
     asking.tools = replace(asking.tools, facility=BPM)
     ended = asking.conclude(plan, asking.carried_out(plan))
     page = read_page(lambda: asking.pool, plan, fold.runs(ended.ranked), READ_MS)
-    said = response_parts.read(lambda: asking.pool, plan, ended, page, BPM, READ_MS)
+    said = response_parts.build_response_parts(
+        lambda: asking.pool, plan, ended, page, BPM, READ_MS
+    )
     return render(plan, uuid7(), ended, page, {"total": 1.0}, told=said)

@@ -18,7 +18,7 @@ from shared.postgres.pool import Pool, make_pool
 from shared.search.ranking import fold
 from shared.search.results import copy_counts, superseded
 from shared.search.results import result_page as page_module
-from shared.search.results.result_page import Page, read_page
+from shared.search.results.result_page import ResultPage, read_page
 from shared.search.results.superseded import NONE
 from tests.support.fixtures.asking import Asking
 
@@ -44,7 +44,7 @@ def _fresh_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_module, "log", get_logger())
 
 
-def page_of(asking: Asking, other: Pool) -> tuple[Page, float]:
+def page_of(asking: Asking, other: Pool) -> tuple[ResultPage, float]:
     """Return a page that is read from one pool, and what failed again from another."""
     asking.write(
         EntryDraft("api", "first", "QF1 current set to 3.2 A", entry_time=MARCH),

@@ -134,7 +134,9 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
     told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
-    known = ranking_features.read(lambda: world.pool, plan, flat(told), 1000)
+    known = ranking_features.load_ranking_features(
+        lambda: world.pool, plan, flat(told), 1000
+    )
     found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
@@ -152,7 +154,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
 
 
 def read_of(world: World, plan: Plan) -> Facts:
-    return ranking_features.read(
+    return ranking_features.load_ranking_features(
         lambda: world.pool, plan, flat(world.carried_out(plan)), 1000
     )
 
@@ -191,12 +193,14 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
 ) -> None:
     plan = world.plan("vacuum pump", mode="hybrid")
     told, models = flat(world.carried_out(plan)), world.tools.models
-    read = ranking_features.read(lambda: world.pool, plan, told, 1000)
+    read = ranking_features.load_ranking_features(lambda: world.pool, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
     monkeypatch.delattr(vectors, "registered")
     assert (
-        ranking_features.read(lambda: world.pool, plan, told, 1000, models.named)
+        ranking_features.load_ranking_features(
+            lambda: world.pool, plan, told, 1000, models.named
+        )
         == read
     )
     assert read.moved
@@ -247,7 +251,7 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
     asking: Asking,
 ) -> None:
     table = "name,kind,system,aliases\nHCM02,device,,\nHCM03,device,,\n"
-    own = replace(PLAIN, things=devices.read(table))
+    own = replace(PLAIN, things=devices.parse_devices(table))
     ids = asking.write(
         EntryDraft("api", "named", "The corrector HCM-03 tripped after the fill"),
         EntryDraft("api", "next", "The corrector HCM 2 tripped after the fill"),
@@ -268,7 +272,9 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
         assert {hit.entry_id for one in flat(told) for hit in one.hits} == {*names}
         body = asking.answer(plan, told)
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
-        known = ranking_features.read(lambda: asking.pool, plan, flat(told), 5000).near
+        known = ranking_features.load_ranking_features(
+            lambda: asking.pool, plan, flat(told), 5000
+        ).near
         read = {names[one]: ways == {NAMED} for one, ways in known.items()}
         of = {
             name: {"entity_proximity": 1.2 if is_named else 1.1}
@@ -288,13 +294,20 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
 ) -> None:
     plan = world.plan("vacuum pump")
     told = world.carried_out(plan)
-    late = ranking_features.read(lambda: world.pool, plan, flat(told), 0)
+    late = ranking_features.load_ranking_features(
+        lambda: world.pool, plan, flat(told), 0
+    )
     ended = conclude(plan, told, late)
     assert not ended.order.reranked
     assert [note.code for note in ended.order.notes] == ["rerank_skipped"]
     with connection(world.pool) as conn:
         conn.execute("LOCK TABLE likeness IN ACCESS EXCLUSIVE MODE")
-        assert ranking_features.read(lambda: world.pool, plan, flat(told), 50) == late
+        assert (
+            ranking_features.load_ranking_features(
+                lambda: world.pool, plan, flat(told), 50
+            )
+            == late
+        )
 
 
 def test_the_order_is_stored_and_read_back_whole(world: World) -> None:

@@ -30,7 +30,7 @@ from shared.opensearch.client import make_client
 from shared.opensearch.documents import Document
 from shared.postgres.pool import Pool, connect, connection, make_pool
 from shared.search.export.stream import Export
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import fold
 from shared.search.response.response_body import render
 from shared.search.results.conclude import conclude
@@ -41,12 +41,12 @@ from shared.search.retrieval.circuit import Circuit
 from shared.search.retrieval.engines import revoked_entries
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Found, Ground, Tools
+from shared.search.retrieval.module_contract import Ask, Ground, ModuleResult, Tools
 from shared.search.retrieval.query_vectors import QueryVectors
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN
 from shared.times.calendar import Clock
-from shared.vocabulary.learn_words import Known
+from shared.vocabulary.learn_words import SeenWords
 from tests.support.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
@@ -100,12 +100,12 @@ class Shelf:
     written: dict[str, list[tuple[UUID, EntryDraft]]]
 
     def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
-        limits = replace(fields.pop("limits", Limits()), facet_budget_ms=30_000)
-        question = Question(query, facets=FACETS, **fields)
+        limits = replace(fields.pop("limits", PlanLimits()), facet_budget_ms=30_000)
+        question = SearchQuery(query, facets=FACETS, **fields)
         clock = Clock(zone="Europe/Zurich")
         return Plan.from_json(make_plan(question, scope, limits, clock).to_json())
 
-    def counted(self, engine: str, plan: Plan) -> Found:
+    def counted(self, engine: str, plan: Plan) -> ModuleResult:
         # Each time anew: the one of a process keeps its answer for a second.
         tools = replace(self.tools, freshness=Freshness(time.monotonic))
         if engine == "postgres":
@@ -144,7 +144,7 @@ def expected(entries: Sequence[EntryDraft]) -> dict[str, Counter[str]]:
     }
 
 
-def check(told: Found, entries: Sequence[EntryDraft], about: str) -> None:
+def check(told: ModuleResult, entries: Sequence[EntryDraft], about: str) -> None:
     assert told.counts is not None, about
     assert told.matches == len(entries), about
     for name, values in expected(entries).items():
@@ -176,7 +176,9 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
             saved = save_page(conn, tenant, made, stages=[], editor="test")
             ids = [one.entry_id for one in saved]
             for content in read_entries.contents(conn, tenant, ids).values():
-                metadata.store(conn, content, metadata.extract(content, "en"), Known())
+                metadata.store(
+                    conn, content, metadata.extract(content, "en"), SeenWords()
+                )
             loaded = documents.load(conn, tenant, ids)
         assert not bulk.write(client, mapping.write_alias(index), loaded)
         by_name = {one.external_id: one for one in made}
@@ -261,7 +263,7 @@ def test_an_embargo_that_was_changed_before_its_end_counts_as_it_is_now(
         saved = save_page(conn, "default", held, stages=[], editor="test")
         ids = [one.entry_id for one in saved]
         for content in read_entries.contents(conn, "default", ids).values():
-            metadata.store(conn, content, metadata.extract(content, "en"), Known())
+            metadata.store(conn, content, metadata.extract(content, "en"), SeenWords())
         loaded = documents.load(conn, "default", ids)
     shelf.index(loaded)
     prolonged, closed, moved = held
@@ -291,7 +293,7 @@ def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
         (saved,) = save_page(conn, "default", [more], stages=[], editor="test")
         contents = read_entries.contents(conn, "default", [saved.entry_id])
         for content in contents.values():
-            metadata.store(conn, content, metadata.extract(content, "en"), Known())
+            metadata.store(conn, content, metadata.extract(content, "en"), SeenWords())
         conn.execute(
             "INSERT INTO quarantine (id, tenant, entry_id, stage, error)"
             " VALUES (uuidv7(), 'default', %s, 'index', '{}')",
@@ -304,7 +306,7 @@ def test_what_was_set_aside_before_the_index_is_counted_by_postgres(
 def test_postgres_says_where_it_stopped_counting(shelf: Shelf) -> None:
     matches = len(shelf.by_hand("beam", ANNA))
     for most, exact in ((matches, True), (matches - 1, False)):
-        plan = shelf.plan("beam", limits=Limits(facet_max_matches=most))
+        plan = shelf.plan("beam", limits=PlanLimits(facet_max_matches=most))
         told = shelf.counted("postgres", plan)
         assert told.counts is not None
         assert {one["exact"] for one in told.counts.values()} == {exact}
@@ -352,9 +354,9 @@ def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
 def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
     shelf: Shelf, database: str, query: str, most: int, code: str
 ) -> None:
-    limits = Limits(max_terms=most)
+    limits = PlanLimits(max_terms=most)
     for facets in ((), ("source",)):
-        asked = Question(query, mode="keyword", exhaustive=True, facets=facets)
+        asked = SearchQuery(query, mode="keyword", exhaustive=True, facets=facets)
         plan = make_plan(asked, ANNA, limits)
         found = {
             number: branch_run.carry_out(
@@ -413,7 +415,7 @@ def export_of(database: str, plan: Plan) -> Export:
 def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
     shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = make_plan(Question("beam", exhaustive=True), ANNA, Limits())
+    plan = make_plan(SearchQuery("beam", exhaustive=True), ANNA, PlanLimits())
 
     def answered() -> dict[str, Any]:
         ends_at = time.monotonic() + 1.5

@@ -26,7 +26,7 @@ from shared.entries.saving.save import save_page
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.circuit import Circuit
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import module
@@ -182,9 +182,9 @@ def found(
         text = fields if branch == "newest" else f"{word} {fields}"
         told = json.dumps([text, filters]).replace(THREAD, str(thread[0]))
         text, filters = json.loads(told)
-        question = Question(text, filters=filters)
+        question = SearchQuery(text, filters=filters)
         clock = Clock(at(20), "Europe/Zurich", shifts=own.shifts)
-        plan = make_plan(question, ANNA, Limits(), clock)
+        plan = make_plan(question, ANNA, PlanLimits(), clock)
         # As it travels to the worker.
         plan = Plan.from_json(plan.to_json())
         hits = module(branch).execute(Ask.lasting(plan, 5.0), tools).hits

@@ -11,14 +11,14 @@ from opensearchpy import OpenSearch
 from psycopg import Connection
 
 from shared.search.query import plan as planning
-from shared.search.query.compiled.compiled_question import Question
-from shared.search.query.plan import Limits, make_plan
+from shared.search.query.compiled.compiled_question import CompiledQuery
+from shared.search.query.plan import PlanLimits, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
 from shared.vocabulary.recent_words import Present
 from tests.support.fixtures.engines import ANYBODY, Logbook, Text
 
@@ -78,9 +78,9 @@ def written(logbook: Logbook) -> Logbook:
     return logbook
 
 
-def found(query: str, tools: Tools) -> Found:
-    plan = make_plan(planning.Question(query, mode="keyword"), ANYBODY, Limits())
-    result: Found = module("os_bm25").execute(Ask.lasting(plan, SECONDS), tools)
+def found(query: str, tools: Tools) -> ModuleResult:
+    plan = make_plan(planning.SearchQuery(query, mode="keyword"), ANYBODY, PlanLimits())
+    result: ModuleResult = module("os_bm25").execute(Ask.lasting(plan, SECONDS), tools)
     return replace(result, as_of=None)
 
 
@@ -135,7 +135,7 @@ def test_a_spelling_of_what_only_ranks_is_not_searched(
     told = found(query, tools)
     # As it stands, and by any word: what would ask for more finds nothing either.
     assert client.bodies == 2
-    monkeypatch.setattr(Question, "asks_more_than", lambda *_: False)
+    monkeypatch.setattr(CompiledQuery, "asks_more_than", lambda *_: False)
     assert found(query, tools) == told
     assert client.bodies == 2 + (3 if query == ONLY_RANKED else 2)
 
@@ -197,7 +197,9 @@ def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
     tools = replace(written.tools(), index="absent", circuit=circuit)
     told = {}
     for query in ("pump", LONG):
-        plan = make_plan(planning.Question(query, mode="keyword"), ANYBODY, Limits())
+        plan = make_plan(
+            planning.SearchQuery(query, mode="keyword"), ANYBODY, PlanLimits()
+        )
         branch = Branch(plan, "os_bm25", time.time() + 5, time.time)
         first, second = branch_run.carry_out(branch, lambda: tools)
         told[query] = first.status, first.error_code, first.retriable

@@ -24,7 +24,7 @@ from shared.entries.saving.save import save_page, tombstone
 from shared.errors import LogchordError
 from shared.ids import uuid7
 from shared.postgres.pool import Pool, connection, make_pool
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.circuit import (
     OPENS_AFTER_FAILURES,
@@ -35,7 +35,7 @@ from shared.search.retrieval.circuit import (
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.module_contract import (
     Ask,
-    Found,
+    ModuleResult,
     Named,
     SearchToolDescriptor,
     Tools,
@@ -48,7 +48,7 @@ ENTRIES = (
     EntryDraft("api", "theirs", "beam for ben", readers=("ben",)),
     EntryDraft("api", "gone", "beam gone"),
 )
-LIMITS = Limits(outside=frozenset({"outside"}))
+LIMITS = PlanLimits(outside=frozenset({"outside"}))
 
 
 @dataclass
@@ -76,17 +76,17 @@ class World:
         seconds: float = 5.0,
         name: str = "outside",
         **fields: Any,
-    ) -> Found:
-        question = Question(query, mode="outside", **fields)
+    ) -> ModuleResult:
+        question = SearchQuery(query, mode="outside", **fields)
         plan = make_plan(question, Scope(tenant, "anna"), LIMITS)
         described = SearchToolDescriptor(name, "", "outside", execute, "marks")
         return plugin_module.execute(described, Ask.lasting(plan, seconds), self.tools)
 
-    def everything(self, *_: object) -> Found:
+    def everything(self, *_: object) -> ModuleResult:
         """Name every entry there is, one that never was, and one of them twice."""
         ids = [*self.ids.values(), uuid7(), self.ids["ours"]]
         named = [Named(one, n / 10) for n, one in enumerate(ids)]
-        return Found(named=tuple(named))
+        return ModuleResult(named=tuple(named))
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_only_what_the_caller_may_see_and_asked_for_is_left_the_best_first(world
 
 
 def test_a_coroutine_is_a_module_too(world):
-    async def execute(ask: Ask, tools: Tools) -> Found:
+    async def execute(ask: Ask, tools: Tools) -> ModuleResult:
         return world.everything(ask, tools)
 
     assert world.found(execute) == ["ours", "open"]
@@ -135,11 +135,11 @@ def test_a_descriptor_is_frozen_and_runs_either_kind_of_function_in_its_time(wor
     ended = threading.Event()
     in_time = True
 
-    def function(ask: Ask, tools: Tools) -> Found:
+    def function(ask: Ask, tools: Tools) -> ModuleResult:
         assert in_time or ended.wait(30)
         return world.everything(ask, tools)
 
-    async def coroutine(ask: Ask, tools: Tools) -> Found:
+    async def coroutine(ask: Ask, tools: Tools) -> ModuleResult:
         return function(ask, tools)
 
     kinds = (function, coroutine)
@@ -167,9 +167,9 @@ def test_a_descriptor_is_frozen_and_runs_either_kind_of_function_in_its_time(wor
 def test_what_hangs_is_late_and_takes_nobody_elses_thread(world):
     ended = threading.Event()
 
-    def hangs(*_: object) -> Found:
+    def hangs(*_: object) -> ModuleResult:
         ended.wait(30)
-        return Found()
+        return ModuleResult()
 
     try:
         for _ in range(plugin_module.THREADS + 1):
@@ -186,7 +186,7 @@ def test_what_hangs_again_and_again_is_left_alone_and_asked_now_and_then(
     ended = threading.Event()
     asked: list[float] = []
 
-    def hangs(*_: object) -> Found:
+    def hangs(*_: object) -> ModuleResult:
         asked.append(time.monotonic())
         ended.wait(30)
         return world.everything()
@@ -215,9 +215,9 @@ def late(world: World, name: str) -> None:
     """Ask a module of that name that does not answer within a tenth of a second."""
     ended = threading.Event()
 
-    def hangs(*_: object) -> Found:
+    def hangs(*_: object) -> ModuleResult:
         ended.wait(30)
-        return Found()
+        return ModuleResult()
 
     try:
         with pytest.raises(LogchordError) as caught:
@@ -238,7 +238,7 @@ def test_whoever_hurries_a_module_closes_it_to_nobody(world):
 def test_an_error_is_an_answer_and_no_sign_that_a_module_hangs(world, monkeypatch):
     monkeypatch.setattr(plugin_module, "ENOUGH_SECONDS", 0.01)
 
-    def errs(*_: object) -> Found:
+    def errs(*_: object) -> ModuleResult:
         raise ValueError
 
     for _ in range(OPENS_AFTER_FAILURES - 1):
@@ -253,11 +253,11 @@ def test_an_error_is_an_answer_and_no_sign_that_a_module_hangs(world, monkeypatc
     "wrong",
     [
         lambda *_: [("id", 1.0)],
-        lambda *_: Found(named=(Named("not one", 1.0),)),  # type: ignore[arg-type]
-        lambda *_: Found(named=(Named(uuid7(), float("nan")),)),
-        lambda *_: Found(diagnostics=("slow today",)),  # type: ignore[arg-type]
-        lambda *_: Found(as_of="now"),  # type: ignore[arg-type]
-        lambda *_: Found(skipped=7),  # type: ignore[arg-type]
+        lambda *_: ModuleResult(named=(Named("not one", 1.0),)),  # type: ignore[arg-type]
+        lambda *_: ModuleResult(named=(Named(uuid7(), float("nan")),)),
+        lambda *_: ModuleResult(diagnostics=("slow today",)),  # type: ignore[arg-type]
+        lambda *_: ModuleResult(as_of="now"),  # type: ignore[arg-type]
+        lambda *_: ModuleResult(skipped=7),  # type: ignore[arg-type]
     ],
     ids=["no-found", "no-uuid", "no-number", "no-diagnostic", "no-time", "no-reason"],
 )
@@ -269,10 +269,12 @@ def test_what_is_no_answer_is_an_error_of_its_branch(world, wrong):
 
 
 def test_a_number_of_another_library_becomes_one_that_travels(world):
-    def execute(*_: object) -> Found:
-        return Found(named=(Named(world.ids["open"], np.float32(0.5)),))  # type: ignore[arg-type]
+    def execute(*_: object) -> ModuleResult:
+        return ModuleResult(named=(Named(world.ids["open"], np.float32(0.5)),))  # type: ignore[arg-type]
 
-    plan = make_plan(Question("beam", mode="outside"), Scope("default", "anna"), LIMITS)
+    plan = make_plan(
+        SearchQuery("beam", mode="outside"), Scope("default", "anna"), LIMITS
+    )
     described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
     found = plugin_module.execute(described, Ask.lasting(plan, 5.0), world.tools)
     assert [type(hit.score) for hit in found.hits] == [float]

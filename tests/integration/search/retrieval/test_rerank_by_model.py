@@ -34,7 +34,7 @@ from shared.messaging.broker import make_app
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.jobs.job import Job
 from shared.search.query.ordering import Ordering
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response import finish
 from shared.search.results import rerank_with_model
 from shared.search.retrieval.branch import branch_run
@@ -53,7 +53,7 @@ from workers.runtime.preload_models import Warm
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna")
-HYBRID = Question("klystron -valve", mode="hybrid")
+HYBRID = SearchQuery("klystron -valve", mode="hybrid")
 ENTRIES = (
     EntryDraft("api", "first", "klystron klystron klystron tripped", title="morning"),
     EntryDraft("api", "second", "klystron tripped, replaced its window"),
@@ -83,14 +83,14 @@ class World:
     def ask(
         self,
         encoder: Callable[[], CrossEncoder] | None,
-        asked: Question = HYBRID,
+        asked: SearchQuery = HYBRID,
         **ordering: Any,
     ) -> dict[str, Any]:
         """Return the answer of a search, as a worker makes it."""
         known = Ordering(
             by_model=True, similarity_threshold=-1.0, min_relevance_score=0
         )
-        limits = Limits(opensearch=False, ordering=replace(known, **ordering))
+        limits = PlanLimits(opensearch=False, ordering=replace(known, **ordering))
         plan = Plan.from_json(make_plan(asked, ANNA, limits).to_json())
         now = time.monotonic()
         arrived = {

@@ -33,7 +33,7 @@ from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.fault import Fault
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import fold
 from shared.search.response import response_parts
 from shared.search.response.response_body import render
@@ -90,8 +90,8 @@ class World:
 
     def plan(self, query: str, mode: str = "keyword", **fields: object) -> Plan:
         scope = fields.pop("scope", ANNA)
-        question = Question(query, mode=mode, **fields)  # type: ignore[arg-type]
-        return make_plan(question, scope, Limits())  # type: ignore[arg-type]
+        question = SearchQuery(query, mode=mode, **fields)  # type: ignore[arg-type]
+        return make_plan(question, scope, PlanLimits())  # type: ignore[arg-type]
 
     def found(self, name: str, query: str, **fields: object) -> list[str]:
         plan = self.plan(query, **fields)  # type: ignore[arg-type]
@@ -428,7 +428,9 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     branches = carried_out(world, plan, name)
     ended = conclude(plan, {0: branches})
     page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
-    told = response_parts.read(lambda: world.pool, plan, ended, page, PLAIN, 1000)
+    told = response_parts.build_response_parts(
+        lambda: world.pool, plan, ended, page, PLAIN, 1000
+    )
     body = render(plan, uuid7(), ended, page, {}, told=told)
     return {one["external_id"]: one["highlights"] for one in body["results"]}
 
@@ -478,8 +480,8 @@ def test_a_page_shows_only_what_the_caller_may_see_whatever_a_branch_said(
 
 
 def answered(world: World, query: str) -> dict[str, Any]:
-    question = Question(query, mode="hybrid")
-    plan = make_plan(question, ANNA, Limits(opensearch=False))
+    question = SearchQuery(query, mode="hybrid")
+    plan = make_plan(question, ANNA, PlanLimits(opensearch=False))
     told = {n: carried_out(world, plan, b) for n, b in enumerate(plan.branches)}
     ended = conclude(plan, told)
     page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)

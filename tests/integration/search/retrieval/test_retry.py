@@ -14,7 +14,7 @@ from shared.entries.draft import EntryDraft
 from shared.errors import Severity
 from shared.opensearch.client import make_client
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
@@ -32,7 +32,7 @@ SECONDS = 2.0
 
 def carried_out(name: str, tools: Tools, seconds: float = SECONDS) -> list[Outcome]:
     mode = "semantic" if name == "semantic" else "keyword"
-    plan = make_plan(Question("klystron tripped", mode=mode), ANNA, Limits())
+    plan = make_plan(SearchQuery("klystron tripped", mode=mode), ANNA, PlanLimits())
     branch = Branch(plan, name, time.monotonic() + seconds, time.monotonic)
     return branch_run.carry_out(branch, lambda: tools)
 

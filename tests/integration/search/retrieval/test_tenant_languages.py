@@ -13,10 +13,10 @@ from bench import work_rows
 from shared.entries.draft import EntryDraft
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval import tenant_languages
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Found, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
 from shared.search.retrieval.tenant_languages import WrittenIn
 from tests.support.fixtures.asking import Asking
 from tests.support.fixtures.engines import ANYBODY, ENGINES, TENANT, Logbook, Text
@@ -43,9 +43,9 @@ TEXTS = [
 
 
 def hits(engine: str, query: str, tools: Tools, mode: str) -> tuple[Candidate, ...]:
-    question = Question(query, mode=mode)
-    plan = make_plan(question, ANYBODY, Limits(any_word=mode == "hybrid"))
-    found: Found = module(engine).execute(Ask.lasting(plan, SECONDS), tools)
+    question = SearchQuery(query, mode=mode)
+    plan = make_plan(question, ANYBODY, PlanLimits(any_word=mode == "hybrid"))
+    found: ModuleResult = module(engine).execute(Ask.lasting(plan, SECONDS), tools)
     return found.hits
 
 

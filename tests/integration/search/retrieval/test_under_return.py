@@ -9,7 +9,7 @@ import pytest
 
 from shared.embedding.vectors import nearest
 from shared.entries.draft import EntryDraft
-from shared.search.retrieval.module_contract import Ask, Found
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules import semantic
 
 SHOWN, EXCLUDED = 3, 60
@@ -31,7 +31,9 @@ def book(asking: Any) -> Any:
     return asking
 
 
-def found(asking: Any, query: str, limit: int = 5, seconds: float = 20.0) -> Found:
+def found(
+    asking: Any, query: str, limit: int = 5, seconds: float = 20.0
+) -> ModuleResult:
     plan = asking.plan(query, mode="semantic")
     return semantic.search(
         replace(Ask.lasting(plan, seconds), limit=limit), asking.tools

@@ -7,14 +7,14 @@ import stat
 
 import pytest
 
-from shared.enrich.attachments.archive import RATIO_FROM_BYTES, Archive, Limits
+from shared.enrich.attachments.archive import RATIO_FROM_BYTES, Archive, ArchiveLimits
 from shared.errors import InvalidRequestError
 from tests.support import attached
 
-LIMITS = Limits(max_unpacked_bytes=104_857_600, max_members=1000, max_ratio=100)
+LIMITS = ArchiveLimits(max_unpacked_bytes=104_857_600, max_members=1000, max_ratio=100)
 
 
-def refused(data: bytes, limits: Limits = LIMITS) -> str:
+def refused(data: bytes, limits: ArchiveLimits = LIMITS) -> str:
     with pytest.raises(InvalidRequestError) as caught:
         Archive(io.BytesIO(data), limits).check()
     assert (caught.value.error_code, caught.value.status) == ("unsafe_archive", 422)
@@ -46,17 +46,20 @@ def test_every_byte_of_a_member_is_counted_and_none_is_lost(method, size):
 @pytest.mark.requirement("B12")
 def test_members_are_counted_at_the_limit_and_one_beyond():
     members = {str(number): b"" for number in range(4)}
-    Archive(io.BytesIO(attached.zipped(members)), Limits(1000, 4, 100)).check()
+    Archive(io.BytesIO(attached.zipped(members)), ArchiveLimits(1000, 4, 100)).check()
 
-    assert refused(attached.zipped(members), Limits(1000, 3, 100)) == "too_many_members"
+    assert (
+        refused(attached.zipped(members), ArchiveLimits(1000, 3, 100))
+        == "too_many_members"
+    )
 
 
 @pytest.mark.requirement("B12")
 def test_unpacked_bytes_are_counted_at_the_limit_and_one_beyond():
     data = attached.zipped({"a": b"x" * 600, "b": b"y" * 400}, method=0)
-    Archive(io.BytesIO(data), Limits(1000, 9, 100)).check()
+    Archive(io.BytesIO(data), ArchiveLimits(1000, 9, 100)).check()
 
-    assert refused(data, Limits(999, 9, 100)) == "too_large"
+    assert refused(data, ArchiveLimits(999, 9, 100)) == "too_large"
 
 
 @pytest.mark.requirement("B12")
@@ -130,11 +133,11 @@ def test_an_odd_name_is_not_refused(name):
 
 def test_a_member_that_cannot_be_unpacked_is_counted_as_it_says():
     locked = attached.one_member(b"a", b"x" * 10, 50, flags=0x801)
-    archive = Archive(io.BytesIO(locked), Limits(50, 9, 100))
+    archive = Archive(io.BytesIO(locked), ArchiveLimits(50, 9, 100))
     archive.check()
 
     assert list(archive.pieces(archive.members[0])) == []
-    assert refused(locked, Limits(49, 9, 100)) == "too_large"
+    assert refused(locked, ArchiveLimits(49, 9, 100)) == "too_large"
 
 
 def test_a_stream_that_is_broken_is_refused():

@@ -13,11 +13,16 @@ from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
 from shared.postgres.pool import Pool
 from shared.search.absence import absence, coverage, pending_entries
-from shared.search.absence.background_count import Counted
-from shared.search.absence.coverage import Coverage, Standing, Unknown, unknown
+from shared.search.absence.background_count import AgedCount
+from shared.search.absence.coverage import (
+    Coverage,
+    SourceCompleteness,
+    Unknown,
+    unknown,
+)
 from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.ranked_hits import Order, Suppressed
 from shared.search.response import response_parts
 from shared.search.results.conclude import Conclusion
@@ -26,7 +31,7 @@ from shared.times.calendar import Clock
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-LIVE = Standing(
+LIVE = SourceCompleteness(
     source="operations",
     complete_from=NOW - 1000 * HOUR,
     complete_to=NOW - timedelta(seconds=20),
@@ -39,30 +44,34 @@ EMPTY = Outcome("os_bm25", "empty", "bm25")
 DOWN = Outcome("os_bm25", "error", "bm25", error_code="opensearch_unavailable")
 FOUND_NOTHING = Conclusion("done", (EMPTY,), Order(), degraded=False)
 PLAN = make_plan(
-    Question("klystron", mode="keyword", filters={"date_from": "2026-03-01"}),
+    SearchQuery("klystron", mode="keyword", filters={"date_from": "2026-03-01"}),
     Scope("default", "anna"),
-    Limits(),
+    PlanLimits(),
     Clock(now=NOW, zone="Europe/Berlin"),
 )
 
 
-def covered(*standings: Standing, entries: int = 12, age: float = 0.0) -> Coverage:
+def covered(
+    *standings: SourceCompleteness, entries: int = 12, age: float = 0.0
+) -> Coverage:
     found = [one for s in standings for one in unknown(s, None, None)]
-    counted = Counted({("operations", "logbook"): entries}, age)
+    counted = AgedCount({("operations", "logbook"): entries}, age)
     return Coverage(counted, standings, tuple(found))
 
 
 def told(
-    conclusion: Conclusion = FOUND_NOTHING, *standings: Standing
+    conclusion: Conclusion = FOUND_NOTHING, *standings: SourceCompleteness
 ) -> tuple[str, str]:
     near = NearMisses()
-    said = absence.told(PLAN, conclusion, covered(*standings), near).context_answer
+    said = absence.build_absence(
+        PLAN, conclusion, covered(*standings), near
+    ).context_answer
     assert said is not None
     return said["code"], said["summary"]
 
 
 def spans(
-    standing: Standing, since: datetime | None, until: datetime | None
+    standing: SourceCompleteness, since: datetime | None, until: datetime | None
 ) -> list[tuple[str, datetime | None, datetime | None]]:
     return [(o.why, o.since, o.until) for o in unknown(standing, since, until)]
 
@@ -134,7 +143,7 @@ def test_what_scored_too_low_is_told() -> None:
 def test_an_older_count_is_told_with_its_age() -> None:
     for age, told_age in ((59.9, ""), (240.0, ", as counted 4 min ago")):
         last = covered(LIVE, age=age)
-        said = absence.told(PLAN, FOUND_NOTHING, last, NearMisses())
+        said = absence.build_absence(PLAN, FOUND_NOTHING, last, NearMisses())
         assert said.context_answer is not None
         assert f" UTC){told_age}." in said.context_answer["summary"]
         assert said.coverage is not None
@@ -142,9 +151,9 @@ def test_an_older_count_is_told_with_its_age() -> None:
 
 
 def test_nothing_asked_is_not_nothing_found() -> None:
-    blank = make_plan(Question(""), Scope("default", "anna"), Limits())
+    blank = make_plan(SearchQuery(""), Scope("default", "anna"), PlanLimits())
     nothing = Conclusion("done", (), Order(), degraded=False)
-    said = absence.told(blank, nothing, None, NearMisses()).context_answer
+    said = absence.build_absence(blank, nothing, None, NearMisses()).context_answer
     assert said is not None
     assert (said["code"], said["summary"]) == ("empty_query", "Nothing was asked for.")
 
@@ -154,7 +163,9 @@ def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
         raise AssertionError
 
     late = response_parts.LEAST_MS - 1
-    said = response_parts.read(pool, PLAN, FOUND_NOTHING, [], PLAIN, late).absence
+    said = response_parts.build_response_parts(
+        pool, PLAN, FOUND_NOTHING, [], PLAIN, late
+    ).absence
     assert said.coverage is None
     assert said.context_answer is not None
     assert said.context_answer["code"] == "no_results"

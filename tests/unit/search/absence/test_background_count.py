@@ -13,7 +13,7 @@ from shared.search.absence.background_count import (
     LONG_SECONDS,
     MOST_SECONDS_OLD,
     REST_SECONDS,
-    Counted,
+    AgedCount,
     Overtime,
 )
 
@@ -40,24 +40,24 @@ class Counting:
             raise DatabaseQueryError(technical="canceled")
         return self.rows
 
-    def get(self, key: str = "all") -> Counted[int] | None:
+    def get(self, key: str = "all") -> AgedCount[int] | None:
         return self.overtime.get(key, self, IN_TIME)
 
 
 def test_few_are_counted_anew_each_time_and_many_as_often_as_their_price_allows():
     few = Counting(0.1, MANY_ROWS)
-    assert [few.get(), few.get()] == [Counted(MANY_ROWS), Counted(MANY_ROWS)]
+    assert [few.get(), few.get()] == [AgedCount(MANY_ROWS), AgedCount(MANY_ROWS)]
     assert few.given == [IN_TIME, IN_TIME]
 
     many = Counting(0.1)
-    assert many.get() == Counted(MANY)
+    assert many.get() == AgedCount(MANY)
     many.now += 0.1 * FACTOR - 0.5
     again = many.get()
     assert again is not None
     assert again.found == MANY
     assert again.age == pytest.approx(0.1 * FACTOR - 0.5)
     many.now += 0.5
-    assert many.get() == Counted(MANY)
+    assert many.get() == AgedCount(MANY)
     assert many.given == [IN_TIME, IN_TIME]
 
 
@@ -70,13 +70,13 @@ def test_what_was_late_once_is_waited_for_no_more_and_counted_beside():
 
     count.beside.pop()()
     assert count.given == [IN_TIME, LONG_SECONDS]
-    assert count.get() == Counted(MANY, 0.0)
+    assert count.get() == AgedCount(MANY, 0.0)
     count.now += 2 * FACTOR + 1
     # It is told with its age, and another one begins.
-    assert count.get() == Counted(MANY, 2 * FACTOR + 1)
+    assert count.get() == AgedCount(MANY, 2 * FACTOR + 1)
     count.rows += 1
     count.beside.pop()()
-    assert count.get() == Counted(MANY + 1, 0.0)
+    assert count.get() == AgedCount(MANY + 1, 0.0)
     assert len(count.given) == 3
 
 
@@ -86,7 +86,7 @@ def test_one_that_is_quick_by_now_is_waited_for_again():
     count.took = 0.01
     count.beside.pop()()
     count.now += 1.0
-    assert count.get() == Counted(MANY, 0.0)
+    assert count.get() == AgedCount(MANY, 0.0)
     assert (count.given[-1], count.beside) == (IN_TIME, [])
 
 
@@ -95,18 +95,18 @@ def test_with_little_time_left_nothing_is_called_late():
     assert count.overtime.get("all", count, IN_TIME, left=0.05) is None
     # It goes on, and whoever has time waits for it as ever.
     assert len(count.beside) == 1
-    assert count.get() == Counted(MANY)
+    assert count.get() == AgedCount(MANY)
 
 
 def test_few_that_were_late_once_are_waited_for_again():
     count = Counting(0.3, rows=800)
     assert count.get() is None
     count.beside.pop()()
-    assert count.get() == Counted(800, 0.0)
+    assert count.get() == AgedCount(800, 0.0)
     count.now += 0.3 * FACTOR + 1
     count.took, count.rows = 0.005, 801
-    assert count.get() == Counted(801)
-    assert (count.get(), count.beside) == (Counted(801), [])
+    assert count.get() == AgedCount(801)
+    assert (count.get(), count.beside) == (AgedCount(801), [])
 
 
 def test_where_no_thread_can_be_had_the_answer_goes_without():
@@ -131,10 +131,10 @@ def test_one_thing_is_counted_beside_at_a_time():
     assert (count.get("one"), count.get("other")) == (None, None)
     assert len(count.beside) == 1
     count.beside.pop()()
-    assert count.get("one") == Counted(MANY, 0.0)
+    assert count.get("one") == AgedCount(MANY, 0.0)
     assert count.get("other") is None
     count.beside.pop()()
-    assert count.get("other") == Counted(MANY, 0.0)
+    assert count.get("other") == AgedCount(MANY, 0.0)
 
 
 def test_what_is_never_through_rests_and_what_was_counted_last_ages():
@@ -142,11 +142,11 @@ def test_what_is_never_through_rests_and_what_was_counted_last_ages():
     assert count.get() is None
     count.beside.pop()()
     count.now += 2 * FACTOR
-    assert count.get() == Counted(MANY, 2 * FACTOR)
+    assert count.get() == AgedCount(MANY, 2 * FACTOR)
     count.took = LONG_SECONDS + 1
     count.beside.pop()()
     told = count.get()
-    assert told == Counted(MANY, 2 * FACTOR + LONG_SECONDS)
+    assert told == AgedCount(MANY, 2 * FACTOR + LONG_SECONDS)
     assert count.beside == []
 
     count.now += REST_SECONDS

@@ -19,11 +19,13 @@ from shared.ids import uuid7
 from shared.search.jobs import outcome
 from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
 from shared.search.query import deadline_shares
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.response_body import nothing_asked, render
 from shared.search.results.conclude import conclude
 
-PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
+PLAN = make_plan(
+    SearchQuery("beam", mode="hybrid"), Scope("default", "anna"), PlanLimits()
+)
 HIT = Candidate(
     entry_id=str(uuid7()),
     chunk_id="default/api/1#0003",
@@ -67,8 +69,8 @@ def test_an_open_circuit_is_degraded_when_the_fallback_took_over() -> None:
 
 @pytest.mark.requirement("C07")
 def test_where_opensearch_is_off_postgres_says_so_and_nothing_is_degraded() -> None:
-    question, scope = Question("beam", mode="keyword"), Scope("default", "anna")
-    plan = make_plan(question, scope, Limits(opensearch=False))
+    question, scope = SearchQuery("beam", mode="keyword"), Scope("default", "anna")
+    plan = make_plan(question, scope, PlanLimits(opensearch=False))
     assert plan.instead_of("pg_fts") == "os_bm25"
     assert Plan.from_json(plan.to_json()).instead_of("pg_fts") == "os_bm25"
     assert PLAN.instead_of("pg_fts") is None

@@ -26,7 +26,7 @@ from shared.plugins import (
 from shared.search.pipelines import installed_pipelines as pipelines
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.pipelines.run_pipeline import Modules
-from shared.search.query.plan import Plan, Question, make_plan
+from shared.search.query.plan import Plan, SearchQuery, make_plan
 from shared.search.retrieval import installed_modules as modules
 from shared.search.retrieval import tool_schema
 from shared.search.retrieval.branch.branch_run import Branch
@@ -37,11 +37,11 @@ from shared.text.facility.facility import PLAIN
 ROOT = Path(__file__).parents[4]
 ANNA = Scope("default", "anna")
 MODULE = """
-from shared.search.retrieval.module_contract import Found, SearchToolDescriptor
+from shared.search.retrieval.module_contract import ModuleResult, SearchToolDescriptor
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 def get_tool_descriptor():
-    return SearchToolDescriptor("{name}", "", "{name}", Found, "marks"{more})
+    return SearchToolDescriptor("{name}", "", "{name}", ModuleResult, "marks"{more})
 
 def get_parameter_descriptors():
     return [ParameterDescriptor("days", "Days", "int", default=7, min=1, max=30)]
@@ -112,7 +112,7 @@ def settings_of(text: str, tmp_path: Path, **environ: str) -> Settings:
 
 
 def plan_of(settings: Settings, **asked: Any) -> Plan:
-    return make_plan(Question("beam", **asked), ANNA, limits_of(settings))
+    return make_plan(SearchQuery("beam", **asked), ANNA, limits_of(settings))
 
 
 def refused(text: str, tmp_path: Path, **environ: str) -> ConfigurationError:
@@ -123,8 +123,8 @@ def refused(text: str, tmp_path: Path, **environ: str) -> ConfigurationError:
 
 @pytest.mark.requirement("S0-41")
 def test_a_module_is_found_by_its_entry_point_and_by_its_registration(packaged):
-    assert "alarms" in modules.found()
-    assert "lattice" not in modules.found()
+    assert "alarms" in modules.find_modules()
+    assert "lattice" not in modules.find_modules()
     path = packaged("outside_lattice", MODULE, "lattice")
 
     extend_registry(

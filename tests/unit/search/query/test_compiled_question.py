@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.query.compiled import conditions, expandable_words, tsquery
-from shared.search.query.compiled.compiled_question import Question, compiled
+from shared.search.query.compiled.compiled_question import CompiledQuery, compiled
 from shared.search.query.compiled.conditions import (
     EVERYTHING,
     All,
@@ -374,7 +374,7 @@ def test_of_some_languages_a_question_asks_what_it_asks_of_all(
     whole = compiled(tree, max_terms=most)
     some = compiled(tree, max_terms=most, languages=sorted({*languages}))
 
-    def asked(question: Question) -> dict[str, Condition]:
+    def asked(question: CompiledQuery) -> dict[str, Condition]:
         return {
             one: guard.condition for guard in question.guards for one in guard.languages
         }

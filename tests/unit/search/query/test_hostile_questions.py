@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.access.scope import Scope
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.times.calendar import Clock
 
 # As long as a request may make it; an installation may let all of it be searched for.
 LONGEST = 10_000
-LIMITS = Limits(max_query_chars=LONGEST)
+LIMITS = PlanLimits(max_query_chars=LONGEST)
 CLOCK = Clock(datetime(2026, 11, 23, tzinfo=UTC), "Europe/Berlin")
 
 
@@ -50,5 +50,5 @@ def test_a_hostile_question_costs_little(text: str) -> None:
 
 def seconds(text: str) -> float:
     began = time.process_time()
-    make_plan(Question(query=text), Scope("default", "anna"), LIMITS, CLOCK)
+    make_plan(SearchQuery(query=text), Scope("default", "anna"), LIMITS, CLOCK)
     return time.process_time() - began

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from tests.unit.search.query.test_plan import SCOPE
 
 PARTS = "for several parts agentic would be used, which is not built in yet"
@@ -90,7 +90,7 @@ FOR = [
 
 
 def _plan(query: str, mode: str = "auto") -> Plan:
-    return make_plan(Question(query, mode=mode), SCOPE, Limits())
+    return make_plan(SearchQuery(query, mode=mode), SCOPE, PlanLimits())
 
 
 @pytest.mark.parametrize(("query", "told"), TOLD, ids=[query for query, _ in TOLD])
@@ -110,8 +110,8 @@ def test_names_and_phrases_are_for_no_other_mode(query: str) -> None:
 
 
 def test_with_one_module_the_other_mode_is_named_all_the_same() -> None:
-    limits = Limits(enabled=frozenset({"semantic"}))
-    plan = make_plan(Question("why did it trip?"), SCOPE, limits)
+    limits = PlanLimits(enabled=frozenset({"semantic"}))
+    plan = make_plan(SearchQuery("why did it trip?"), SCOPE, limits)
     assert (plan.method, plan.reasoning.partition("; ")[2]) == ("semantic", ASKS)
 
 

@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from api.search.schemas.ambient import Ambient, said
+from api.search.schemas.ambient import Ambient, dump_ambient
 from shared.search.query import page_context
 from shared.text import facts
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
 
 TABLE = "name,kind,system,aliases\nHCM03,device,,steerer\nRF,system,,\n"
-OWN = replace(PLAIN, things=devices.read(TABLE))
+OWN = replace(PLAIN, things=devices.parse_devices(TABLE))
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def around(**ambient: Any) -> tuple[set[str], dict[str, list[str]]]:
-    read = page_context.around(said(Ambient.model_validate(ambient)), NOON, OWN)
+    read = page_context.around(dump_ambient(Ambient.model_validate(ambient)), NOON, OWN)
     named = {facts.key(one.kind, one.canonical) for one in read.named}
     return named, dict(read.places)
 

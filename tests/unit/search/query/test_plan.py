@@ -24,7 +24,7 @@ from shared.search.query.filters.fact_filters import Part
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree_text
 from shared.search.query.modes import MODES
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.response.response_body import nothing_asked
 from shared.search.retrieval.module_contract import Ask
 from shared.settings.settings import Settings
@@ -32,11 +32,11 @@ from shared.text.facility.facility import PLAIN, Facility
 from shared.times.calendar import Clock
 
 SCOPE = Scope("default", "anna", ("ops",), ("log-a",), frozenset({"search"}), "k1")
-LIMITS = Limits()
+LIMITS = PlanLimits()
 
 
 def plan_of(query: str = "beam loss", **fields: object) -> Plan:
-    return make_plan(Question(query=query, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
+    return make_plan(SearchQuery(query=query, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_each_mode_has_its_branches(mode: str, branches: tuple[str, ...]) -> Non
 def test_any_plain_word_is_enough_beside_another_branch(
     fields: dict[str, object], any_word: object
 ) -> None:
-    question = Question(**{"query": "beam loss", **fields})  # type: ignore[arg-type]
+    question = SearchQuery(**{"query": "beam loss", **fields})  # type: ignore[arg-type]
     plan = make_plan(question, SCOPE, replace(LIMITS, any_word=True))
     assert plan.any_word is any_word
     assert Plan.from_json(plan.to_json()).any_word is any_word
@@ -83,7 +83,7 @@ def test_plain_words_are_joined_by_or_there_unless_the_setting_says_and() -> Non
 
 def test_without_opensearch_the_keyword_branch_is_postgres() -> None:
     limits = replace(LIMITS, opensearch=False)
-    plan = make_plan(Question("beam", mode="hybrid"), SCOPE, limits)
+    plan = make_plan(SearchQuery("beam", mode="hybrid"), SCOPE, limits)
     assert plan.branches == ("pg_fts", "semantic")
 
 
@@ -121,12 +121,12 @@ def test_auto_searches_names_and_phrases_by_words(query: str, method: str) -> No
     assert plan_of(query, deadline_ms=6000).deadline_ms == 6000
     assert plan_of(query, ordering={"similarity_threshold": 0.5}).method == "hybrid"
     only = replace(LIMITS, enabled=frozenset({"semantic"}))
-    assert make_plan(Question(query), SCOPE, only).method == "semantic"
+    assert make_plan(SearchQuery(query), SCOPE, only).method == "semantic"
 
 
 def test_what_a_name_is_says_the_facility() -> None:
     def method(facility: Facility, query: str) -> str:
-        return make_plan(Question(query), SCOPE, LIMITS, facility=facility).method
+        return make_plan(SearchQuery(query), SCOPE, LIMITS, facility=facility).method
 
     plain = Facility(no_names=frozenset({"phase"}))
     assert method(PLAIN, "PHASE 3") == "keyword"
@@ -140,7 +140,7 @@ def test_a_long_question_is_not_looked_through_for_names() -> None:
 
 def test_auto_uses_what_is_left_when_a_module_is_switched_off() -> None:
     limits = replace(LIMITS, enabled=frozenset({"keyword"}))
-    assert make_plan(Question("beam"), SCOPE, limits).method == "keyword"
+    assert make_plan(SearchQuery("beam"), SCOPE, limits).method == "keyword"
 
 
 @pytest.mark.parametrize("mode", ["rag", "agentic", "agent"])
@@ -155,7 +155,7 @@ def test_a_mode_that_is_not_built_is_refused_by_name(mode: str) -> None:
 def test_a_switched_off_module_is_refused_before_anything_is_searched() -> None:
     limits = replace(LIMITS, enabled=frozenset({"keyword"}))
     with pytest.raises(ModuleNotEnabledError) as caught:
-        make_plan(Question("beam", mode="semantic"), SCOPE, limits)
+        make_plan(SearchQuery("beam", mode="semantic"), SCOPE, limits)
     assert caught.value.details["available"] == ["auto", "keyword"]
     assert caught.value.category is Category.CONFIGURATION
     assert caught.value.severity is Severity.CRITICAL
@@ -236,7 +236,7 @@ def test_what_cannot_be_counted_is_refused_by_name(names: list[str], code: str) 
 @pytest.mark.parametrize("how", [{"sort": "oldest"}, {"exhaustive": True}])
 def test_by_time_threads_are_not_collapsed(query: str, how: dict[str, object]) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        make_plan(Question(query, **how, by_thread=True), SCOPE, LIMITS)  # type: ignore[arg-type]
+        make_plan(SearchQuery(query, **how, by_thread=True), SCOPE, LIMITS)  # type: ignore[arg-type]
     assert caught.value.details["fields"][0]["path"] == "collapse"
 
 
@@ -257,10 +257,10 @@ def test_by_time_what_chooses_or_ranks_is_refused_by_name(
 ) -> None:
     limits = replace(LIMITS, outside=frozenset({"pinned"}))
     with pytest.raises(InvalidRequestError) as caught:
-        make_plan(Question("beam", **how, **field), SCOPE, limits)  # type: ignore[arg-type]
+        make_plan(SearchQuery("beam", **how, **field), SCOPE, limits)  # type: ignore[arg-type]
     assert caught.value.details["fields"][0]["path"] == path
     neutral = {"rerank": False, "strict": False}
-    plan = make_plan(Question("beam", **how, ordering=neutral), SCOPE, limits)  # type: ignore[arg-type]
+    plan = make_plan(SearchQuery("beam", **how, ordering=neutral), SCOPE, limits)  # type: ignore[arg-type]
     assert plan.branches == ("newest",)
 
 
@@ -269,7 +269,7 @@ def test_a_rerank_that_is_asked_for_by_time_is_said_not_to_happen(
     how: dict[str, object],
 ) -> None:
     def codes(**fields: object) -> list[str]:
-        plan = make_plan(Question("beam", **how, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
+        plan = make_plan(SearchQuery("beam", **how, **fields), SCOPE, LIMITS)  # type: ignore[arg-type]
         return [note.code for note in plan.diagnostics]
 
     asked = SearchRequest(query="beam", rerank=True).question(None)
@@ -323,7 +323,7 @@ def test_the_window_is_twice_the_limit_within_its_bounds(
     limit: int, window: int
 ) -> None:
     limits = replace(LIMITS, max_limit=400)
-    plan = make_plan(Question("beam", mode="hybrid", limit=limit), SCOPE, limits)
+    plan = make_plan(SearchQuery("beam", mode="hybrid", limit=limit), SCOPE, limits)
     assert plan.window == window
     # Each branch is asked for so many.
     assert Ask.lasting(plan, 1.0).limit == window
@@ -425,7 +425,7 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
     until: str | None,
     expression: str | None,
 ) -> None:
-    plan = make_plan(Question(query, filters=given), SCOPE, LIMITS, TIMES)
+    plan = make_plan(SearchQuery(query, filters=given), SCOPE, LIMITS, TIMES)
     (applied,) = plan.times
     assert (applied.since, applied.until) == (plan.filters.since, plan.filters.until)
     hours = len("2024-05-31T22")
@@ -458,7 +458,7 @@ def test_the_requests_interval_and_the_questions_both_hold_and_are_echoed(
 def test_an_answer_says_whether_and_how_the_time_was_read(
     query: str, applied: list[dict[str, object]]
 ) -> None:
-    plan = make_plan(Question(query), SCOPE, LIMITS, TIMES)
+    plan = make_plan(SearchQuery(query), SCOPE, LIMITS, TIMES)
     body = nothing_asked(Plan.from_json(plan.to_json()))
     assert body["time"] == {"applied": applied, "inferred": False}
     assert body["time_range_applied"] == bool(applied)
@@ -494,7 +494,7 @@ def test_a_value_that_cannot_be_read_in_a_filter_is_refused(
     given: dict[str, object], code: str
 ) -> None:
     with pytest.raises(InvalidRequestError) as caught:
-        make_plan(Question("x", filters=given), SCOPE, LIMITS, TIMES)
+        make_plan(SearchQuery("x", filters=given), SCOPE, LIMITS, TIMES)
     assert caught.value.details["fields"][0]["code"] == code
 
 
@@ -585,7 +585,7 @@ def test_modules_of_other_packages_join_hybrid_and_are_modes_of_their_own() -> N
     limits = replace(LIMITS, outside=frozenset({"pinned", "alarms"}))
 
     def branches(**fields: object) -> tuple[str, ...]:
-        question = Question("beam", **fields)  # type: ignore[arg-type]
+        question = SearchQuery("beam", **fields)  # type: ignore[arg-type]
         return make_plan(question, SCOPE, limits).branches
 
     everything = ("os_bm25", "semantic", "alarms", "pinned")

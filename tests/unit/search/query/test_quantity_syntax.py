@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.search.query.filters import filters, quantity_syntax
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.search.query.language import grammar, required_fields
 from shared.search.query.language.tree import Words
 from shared.search.query.language.tree_text import text_of
@@ -30,27 +30,29 @@ def less(value: float) -> float:
 @pytest.mark.parametrize(
     ("text", "bounds"),
     [
-        (">1e-7Torr", Bounds("pressure", more(TORR))),
-        ("> 10^-7 Torr", Bounds("pressure", more(TORR))),
-        (">= 1.33322368421e-7 mbar", Bounds("pressure", TORR)),
-        ("\u2264 0.1 Pa", Bounds("pressure", None, 0.1)),
-        ("<300mA", Bounds("current", None, less(0.3))),
-        ("<0.3 A", Bounds("current", None, less(0.3))),
-        ("300 mA", Bounds("current", 0.3, 0.3)),
-        ("=0.3A", Bounds("current", 0.3, 0.3)),
-        ("5..10 mA", Bounds("current", 0.005, 0.01)),
-        ("5-10mA", Bounds("current", 0.005, 0.01)),
-        ("> -3 kV", Bounds("voltage", more(-3000))),
-        ("> 3,5 mA", Bounds("current", more(0.0035))),
-        ("Vacuum > 1e-7 Torr", Bounds("pressure", more(TORR), None, "vacuum")),
-        ("beam current 300 mA", Bounds("current", 0.3, 0.3, "beam current")),
+        (">1e-7Torr", QuantityBounds("pressure", more(TORR))),
+        ("> 10^-7 Torr", QuantityBounds("pressure", more(TORR))),
+        (">= 1.33322368421e-7 mbar", QuantityBounds("pressure", TORR)),
+        ("\u2264 0.1 Pa", QuantityBounds("pressure", None, 0.1)),
+        ("<300mA", QuantityBounds("current", None, less(0.3))),
+        ("<0.3 A", QuantityBounds("current", None, less(0.3))),
+        ("300 mA", QuantityBounds("current", 0.3, 0.3)),
+        ("=0.3A", QuantityBounds("current", 0.3, 0.3)),
+        ("5..10 mA", QuantityBounds("current", 0.005, 0.01)),
+        ("5-10mA", QuantityBounds("current", 0.005, 0.01)),
+        ("> -3 kV", QuantityBounds("voltage", more(-3000))),
+        ("> 3,5 mA", QuantityBounds("current", more(0.0035))),
+        ("Vacuum > 1e-7 Torr", QuantityBounds("pressure", more(TORR), None, "vacuum")),
+        ("beam current 300 mA", QuantityBounds("current", 0.3, 0.3, "beam current")),
         # What may be 1500 and 1.5, a bound without a unit, and what is no bound.
         *[("> 1,500 mbar", None), (">1e-7", None), ("> 5 furlong", None), ("", None)],
         *[("10-5 mA", None), ("> 5-10 mA", None), ("> x 5 mA", None), ("mA", None)],
     ],
 )
-def test_bounds_are_read_as_they_are_written(text: str, bounds: Bounds | None) -> None:
-    assert quantity_syntax.read(text) == bounds
+def test_bounds_are_read_as_they_are_written(
+    text: str, bounds: QuantityBounds | None
+) -> None:
+    assert quantity_syntax.parse_bounds(text) == bounds
     if bounds is not None:
         parsed = filters.parse({"quantity": text}, max_values=1)
         assert parsed.quantity == bounds
@@ -60,26 +62,30 @@ def test_bounds_are_read_as_they_are_written(text: str, bounds: Bounds | None) -
 @pytest.mark.parametrize(
     ("question", "bounds", "words"),
     [
-        ("quantity:>1e-7Torr", Bounds("pressure", more(TORR)), ""),
-        ("quantity:> 1e-7 Torr leak", Bounds("pressure", more(TORR)), "leak"),
+        ("quantity:>1e-7Torr", QuantityBounds("pressure", more(TORR)), ""),
+        ("quantity:> 1e-7 Torr leak", QuantityBounds("pressure", more(TORR)), "leak"),
         (
             'quantity:"vacuum > 1e-7 Torr" leak',
-            Bounds("pressure", more(TORR), None, "vacuum"),
+            QuantityBounds("pressure", more(TORR), None, "vacuum"),
             "leak",
         ),
-        ("quantity:5..10mA", Bounds("current", 0.005, 0.01), ""),
-        ("vacuum > 1e-7 Torr", Bounds("pressure", more(TORR)), "vacuum"),
-        ("why vacuum>1e-7Torr?", Bounds("pressure", more(TORR)), "why (vacuum)"),
+        ("quantity:5..10mA", QuantityBounds("current", 0.005, 0.01), ""),
+        ("vacuum > 1e-7 Torr", QuantityBounds("pressure", more(TORR)), "vacuum"),
+        (
+            "why vacuum>1e-7Torr?",
+            QuantityBounds("pressure", more(TORR)),
+            "why (vacuum)",
+        ),
         (
             "beam current < 300 mA trip",
-            Bounds("current", None, less(0.3)),
+            QuantityBounds("current", None, less(0.3)),
             "beam current (trip)",
         ),
-        ("gap (\u2265 5 mm) closed", Bounds("length", 0.005), "gap (closed)"),
+        ("gap (\u2265 5 mm) closed", QuantityBounds("length", 0.005), "gap (closed)"),
     ],
 )
 def test_a_question_compares_quantities(
-    question: str, bounds: Bounds, words: str
+    question: str, bounds: QuantityBounds, words: str
 ) -> None:
     parsed = grammar.parse(question)
     lifted = required_fields.lift(parsed.tree, NOTHING)
@@ -116,7 +122,7 @@ def test_what_compares_no_quantity_stays_words(question: str, codes: list[str]) 
 
 def test_two_bounds_both_hold() -> None:
     lifted = required_fields.lift(grammar.parse("beam >5 mA <10 mA").tree, NOTHING)
-    assert lifted.filters.quantity == Bounds("current", more(0.005))
+    assert lifted.filters.quantity == QuantityBounds("current", more(0.005))
     assert text_of(lifted.tree) == 'beam quantity:"<10 mA"'
 
 

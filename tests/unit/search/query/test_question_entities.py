@@ -8,7 +8,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.search.query import entities
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.text.facility import facility
 from shared.text.facility.facility import PLAIN, Facility
 
@@ -17,8 +17,8 @@ DEVICE, PERSON, ENTRY = "device", "person", "entry"
 
 
 def named(query: str, own: Facility = PLAIN, **fields: Any) -> list[tuple[Any, ...]]:
-    plan = make_plan(Question(query, **fields), ANNA, Limits(), facility=own)
-    told = entities.told(plan, own)
+    plan = make_plan(SearchQuery(query, **fields), ANNA, PlanLimits(), facility=own)
+    told = entities.describe_entities(plan, own)
     for one in told:
         start, end = one["start"], one["end"]
         if isinstance(start, int) and isinstance(end, int):
@@ -118,8 +118,8 @@ def test_what_filters_name_is_named_without_a_place() -> None:
         "device": {"not": ["QF1"]},
         "quantity": "beam >= 300 mA",
     }
-    plan = make_plan(Question("pump", filters=filters), ANNA, Limits())
-    told = entities.told(plan, PLAIN)
+    plan = make_plan(SearchQuery("pump", filters=filters), ANNA, PlanLimits())
+    told = entities.describe_entities(plan, PLAIN)
     assert [(one["kind"], one["name"], one["start"]) for one in told] == [
         ("source", "operations", None),
         ("quantity", "beam current >= 0.3 A", None),
@@ -127,6 +127,8 @@ def test_what_filters_name_is_named_without_a_place() -> None:
 
 
 def test_a_name_is_found_where_it_stands_although_blanks_are_many() -> None:
-    plan = make_plan(Question("  the   HCM03    of HCM03"), ANNA, Limits())
-    places = [(one["start"], one["end"]) for one in entities.told(plan, PLAIN)]
+    plan = make_plan(SearchQuery("  the   HCM03    of HCM03"), ANNA, PlanLimits())
+    places = [
+        (one["start"], one["end"]) for one in entities.describe_entities(plan, PLAIN)
+    ]
     assert places == [(8, 13), (20, 25)]

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shared.search.query.filters import filters
-from shared.search.query.filters.fact_filters import Bounds
+from shared.search.query.filters.fact_filters import QuantityBounds
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import grammar, required_fields, tree
 from shared.search.query.language.tree import Field, Node, Not, Or
@@ -31,7 +31,7 @@ def filtered(**ends: object) -> Filters:
     return filters.parse({"metadata.run": ends}, max_values=1, clock=CLOCK)
 
 
-def passes(value: float, bounds: Bounds) -> bool:
+def passes(value: float, bounds: QuantityBounds) -> bool:
     is_enough = bounds.least is None or value >= bounds.least
     return is_enough and (bounds.most is None or value <= bounds.most)
 

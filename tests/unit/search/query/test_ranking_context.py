@@ -11,25 +11,25 @@ import pytest
 from api.search.plan_settings import ordering_of
 from shared.search.query import ranking_context
 from shared.search.query.ordering import Ordering
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.settings.settings import Settings
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
 from shared.times.calendar import NO_CLOCK
 from tests.unit.search.query.test_plan import SCOPE
 
-THINGS = devices.read(
+THINGS = devices.parse_devices(
     "name,kind,system,aliases\n"
     "HCM01,device,,\nHCM02,device,,steerer two\nHCM03,device,,\nHCM05,device,,\n"
     "Vacuum,system,,\n"
 )
 OWN = replace(PLAIN, things=THINGS)
-LIMITS = Limits()
+LIMITS = PlanLimits()
 NOON = replace(NO_CLOCK, now=datetime(2026, 3, 2, 12, tzinfo=UTC))
 
 
-def ordered(query: str, limits: Limits = LIMITS, **fields: Any) -> Ordering:
-    asked = Question(query, **{"mode": "hybrid", **fields})
+def ordered(query: str, limits: PlanLimits = LIMITS, **fields: Any) -> Ordering:
+    asked = SearchQuery(query, **{"mode": "hybrid", **fields})
     plan = make_plan(asked, SCOPE, limits, NOON, OWN)
     ordering = ranking_context.ordered(plan, OWN, NOON, asked.ambient)
     there = replace(plan, ordering=ordering)
@@ -83,7 +83,7 @@ def test_a_question_of_many_names_looks_for_so_many_and_no_more() -> None:
 
 def test_ages_are_counted_from_the_facilitys_day_if_they_count_at_all() -> None:
     assert ordered("beam").day is None
-    limits = Limits(ordering=Ordering(half_lives={"incident": 30.0}))
+    limits = PlanLimits(ordering=Ordering(half_lives={"incident": 30.0}))
     assert ordered("beam", limits).day == "2026-03-02"
 
 
@@ -96,5 +96,5 @@ def test_settings_say_how_much_names_and_ages_count() -> None:
     }
     said = ordering_of(Settings.load(own))
     assert (said.entity_factor, said.half_lives) == (1.0, {"incident": 30.0})
-    limits = Limits(ordering=said)
+    limits = PlanLimits(ordering=said)
     assert ordered("HCM03 warm", limits).near == {}

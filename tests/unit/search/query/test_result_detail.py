@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from api.search.schemas.hits import SearchHit
 from api.search.schemas.search import SearchRequest
 from shared.errors import InvalidRequestError
-from shared.search.query.result_detail import BRIEF_CHARACTERS, WHOLE, Amount, told
+from shared.search.query.result_detail import (
+    BRIEF_CHARACTERS,
+    WHOLE,
+    Amount,
+    trim_results,
+)
 
 RESULT = st.fixed_dictionaries(
     {
@@ -42,9 +47,9 @@ def text_of(results: list[dict[str, Any]]) -> list[int]:
 def test_an_answer_has_no_more_text_than_was_asked_for_and_says_what_was_left_off(
     results: list[dict[str, Any]], amount: Amount
 ) -> None:
-    found, cut = told(results, amount)
+    found, cut = trim_results(results, amount)
 
-    asked, _ = told(results, Amount(fields=amount.fields))
+    asked, _ = trim_results(results, Amount(fields=amount.fields))
     whole, left = text_of(asked), text_of(found)
     assert len(found) == len(results)
     assert amount.max_chars is None or sum(left) <= amount.max_chars
@@ -64,7 +69,7 @@ def test_an_answer_has_no_more_text_than_was_asked_for_and_says_what_was_left_of
 
 def test_what_is_whole_is_told_as_it_is() -> None:
     one = {"title": "RF", "content": "x" * 900, "rank": 1, "highlights": ["<b>x</b>"]}
-    assert told([one], WHOLE) == ([one], {"entries": 0, "chars": 0})
+    assert trim_results([one], WHOLE) == ([one], {"entries": 0, "chars": 0})
 
 
 def test_a_field_that_no_result_has_is_refused_with_the_nearest() -> None:

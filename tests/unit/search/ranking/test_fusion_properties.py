@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.ordering import Ordering
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import calibration, fusion
 from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.rank import rank
 from shared.search.response.response_body import stability_hash
 from shared.search.results.conclude import conclude
 
-LIMITS = Limits(outside=frozenset({"pinned"}))
+LIMITS = PlanLimits(outside=frozenset({"pinned"}))
 # Three lists: by words, by meaning, and of another package.
-PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), LIMITS)
+PLAN = make_plan(SearchQuery("beam", mode="hybrid"), Scope("default", "anna"), LIMITS)
 UNITS = {"os_bm25": "bm25", "semantic": "cosine", "pinned": "pins"}
 ENTRIES = [f"e{n}" for n in range(12)]
 

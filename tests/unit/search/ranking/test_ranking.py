@@ -14,7 +14,7 @@ from shared.access.scope import Scope
 from shared.errors import ModuleNotEnabledError
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED, Ordering
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import calibration, factors, fold
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.rank import rank
@@ -23,9 +23,9 @@ from shared.search.response.response_body import stability_hash
 from shared.settings.search_sections import RerankingSettings
 
 ANNA = Scope("default", "anna")
-HYBRID = make_plan(Question("beam", mode="hybrid"), ANNA, Limits())
-WORDS = make_plan(Question("beam", mode="keyword"), ANNA, Limits())
-MEANING = make_plan(Question("beam", mode="semantic"), ANNA, Limits())
+HYBRID = make_plan(SearchQuery("beam", mode="hybrid"), ANNA, PlanLimits())
+WORDS = make_plan(SearchQuery("beam", mode="keyword"), ANNA, PlanLimits())
+MEANING = make_plan(SearchQuery("beam", mode="semantic"), ANNA, PlanLimits())
 
 
 def hit(
@@ -177,7 +177,9 @@ def test_without_a_vector_or_time_the_fused_order_stands_times_factors_and_is_to
 
 def test_a_request_may_ask_for_the_fused_order_and_then_nothing_is_missing() -> None:
     plan = make_plan(
-        Question("beam", mode="hybrid", ordering={"rerank": False}), ANNA, Limits()
+        SearchQuery("beam", mode="hybrid", ordering={"rerank": False}),
+        ANNA,
+        PlanLimits(),
     )
     order = rank([words(hit("a", 9.0)), meaning(hit("b", 0.9))], Facts(), plan)
     assert (order.reranked, order.notes) == (False, ())
@@ -186,12 +188,12 @@ def test_a_request_may_ask_for_the_fused_order_and_then_nothing_is_missing() -> 
 
 @pytest.mark.requirement("S1-85")
 def test_a_rerank_that_is_switched_off_is_refused_when_asked_for() -> None:
-    limits = Limits(ordering=Ordering(rerank=False))
-    asked = Question("beam", mode="hybrid", ordering={"rerank": True})
+    limits = PlanLimits(ordering=Ordering(rerank=False))
+    asked = SearchQuery("beam", mode="hybrid", ordering={"rerank": True})
     with pytest.raises(ModuleNotEnabledError):
         make_plan(asked, ANNA, limits)
     found = [words(hit("a", 9.0)), meaning(hit("b", 0.9))]
-    off = make_plan(Question("beam", mode="hybrid"), ANNA, limits)
+    off = make_plan(SearchQuery("beam", mode="hybrid"), ANNA, limits)
     assert not rank(found, Facts(), off).reranked
     shipped = RerankingSettings()
     assert shipped.enabled
@@ -413,7 +415,7 @@ def test_confidence_is_read_from_the_shown_score(score: float, told: str) -> Non
 
 
 def test_a_listing_is_by_time_alone() -> None:
-    plan = make_plan(Question("-beam"), ANNA, Limits())
+    plan = make_plan(SearchQuery("-beam"), ANNA, PlanLimits())
     listed = Outcome(
         "newest",
         "ok",
@@ -570,7 +572,9 @@ def test_a_search_of_one_branch_says_that_facts_came_too_late() -> None:
 def test_what_another_packages_module_scored_counts_like_words() -> None:
     outside = Outcome("pinned", "ok", "pins", hits=(hit("a", 0.5), hit("b", 0.25)))
     plan = make_plan(
-        Question("beam", mode="hybrid"), ANNA, Limits(outside=frozenset({"pinned"}))
+        SearchQuery("beam", mode="hybrid"),
+        ANNA,
+        PlanLimits(outside=frozenset({"pinned"})),
     )
     found = [words(hit("words", 8.0)), meaning(hit("a", 0.4)), outside]
     order = rank(found, Facts(cosines={"b": 0.4, "words": 0.4}), plan)
@@ -579,7 +583,9 @@ def test_what_another_packages_module_scored_counts_like_words() -> None:
 
 def test_what_it_found_alone_shows_its_own_score_within_bounds() -> None:
     plan = make_plan(
-        Question("beam", mode="pinned"), ANNA, Limits(outside=frozenset({"pinned"}))
+        SearchQuery("beam", mode="pinned"),
+        ANNA,
+        PlanLimits(outside=frozenset({"pinned"})),
     )
     outside = Outcome("pinned", "ok", "pins", hits=(hit("a", 7.0), hit("b", 0.55)))
     order = rank([outside], Facts(), plan)
@@ -600,7 +606,7 @@ def test_of_a_thread_its_best_entry_is_shown_and_the_rest_behind_it() -> None:
 
 
 def test_a_list_by_time_is_collapsed_by_thread_and_by_nothing_else() -> None:
-    listing = make_plan(Question("", filters={"source": "api"}), ANNA, Limits())
+    listing = make_plan(SearchQuery("", filters={"source": "api"}), ANNA, PlanLimits())
     listing = replace(listing, by_thread=True)
     hits = hit("a", 9.0), hit("b", 8.0), hit("c", 7.0), hit("d", 6.0)
     listed = Outcome("newest", "ok", "entry_time", hits=hits)
@@ -681,8 +687,8 @@ def test_a_model_is_asked_where_there_is_one_and_several_branches_or_a_wish() ->
     def by_model(
         mode: str, *, installed: bool = True, anyhow: bool = False, **asked: object
     ) -> bool:
-        limits = Limits(ordering=Ordering(by_model=installed))
-        question = Question("beam", mode=mode, ordering=asked, read_by_model=anyhow)
+        limits = PlanLimits(ordering=Ordering(by_model=installed))
+        question = SearchQuery("beam", mode=mode, ordering=asked, read_by_model=anyhow)
         return make_plan(question, ANNA, limits).ordering.by_model
 
     assert by_model("hybrid")

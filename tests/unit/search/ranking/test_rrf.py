@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.search.jobs.outcome import Candidate, Outcome
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.rank import rank
@@ -20,7 +20,9 @@ from shared.search.ranking.ranked_hits import Ranked
 from shared.settings.search_sections import FusionSettings
 from shared.settings.settings import Settings
 
-PLAN = make_plan(Question("beam", mode="hybrid"), Scope("default", "anna"), Limits())
+PLAN = make_plan(
+    SearchQuery("beam", mode="hybrid"), Scope("default", "anna"), PlanLimits()
+)
 
 
 def hit(

@@ -18,11 +18,11 @@ from shared.search.results.highlights import (
     MOST_PARTS,
     PART_CHARACTERS,
     WHOLE_CHARACTERS,
-    Reader,
+    Highlighter,
 )
-from shared.search.results.hydrate import Row
+from shared.search.results.hydrate import HitRow
 from shared.search.results.passage import PASSAGE_CHARACTERS, passage
-from shared.search.results.term_marks import Wanted, merged
+from shared.search.results.term_marks import WantedTerms, merged
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary.expand import Expansion, Want
 
@@ -33,13 +33,15 @@ def marked(text: str, query: str, language: str = "en") -> str:
     """Return the text with what answers the question between brackets."""
     question = compiled(grammar.parse(query).tree)
     told = text
-    for start, end in reversed(merged(Wanted(question, language).marks(text, PLAIN))):
+    for start, end in reversed(
+        merged(WantedTerms(question, language).marks(text, PLAIN))
+    ):
         told = f"{told[:start]}[{told[start:end]}]{told[end:]}"
     return told
 
 
-def row(text: str, title: str = "", language: str = "en") -> Row:
-    return Row(
+def row(text: str, title: str = "", language: str = "en") -> HitRow:
+    return HitRow(
         entry_id=UUID(int=1),
         source="api",
         external_id="E-1",
@@ -61,7 +63,7 @@ def row(text: str, title: str = "", language: str = "en") -> Row:
 
 
 def told(text: str, query: str, **fields: str) -> list[str]:
-    reader = Reader(compiled(grammar.parse(query).tree))
+    reader = Highlighter(compiled(grammar.parse(query).tree))
     return reader.told(row(text, **fields), None).highlights
 
 
@@ -112,7 +114,7 @@ def test_every_phrase_is_marked_wherever_its_words_follow_each_other(
                 expected.add((there[0][1], there[-1][2]))
     query = " OR ".join(f'"{" ".join(phrase)}"' for phrase in phrases)
     question = compiled(grammar.parse(query).tree)
-    found = Wanted(question, "en").marks(text, PLAIN)
+    found = WantedTerms(question, "en").marks(text, PLAIN)
     assert {(one.start, one.end) for one in found} == expected
 
 
@@ -134,7 +136,7 @@ def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
         Want("wildcard", "inject*"): Expansion(stems={"en": ("inject", "injector")}),
         Want("typo", "cavvity"): Expansion(spellings=("cavity",)),
     }
-    reader = Reader(compiled(tree, known=known))
+    reader = Highlighter(compiled(tree, known=known))
     parts = reader.told(row("Injection into cavity 3"), None).highlights
     assert parts == ["<b>Injection</b> into <b>cavity</b> 3"]
 
@@ -211,7 +213,7 @@ def test_a_phrase_that_goes_on_over_many_lines_is_cut_to_a_part() -> None:
 def test_a_glossary_form_is_marked_as_the_term_is() -> None:
     facility = Facility(glossary=(("MPS", "machine protection system"),))
     tree = grammar.parse("mps").tree
-    reader = Reader(compiled(tree, facility), facility)
+    reader = Highlighter(compiled(tree, facility), facility)
     (part,) = reader.told(row("The machine protection system fired"), None).highlights
     assert part == "The <b>machine protection system</b> fired"
 
@@ -230,10 +232,10 @@ def test_a_passage_is_the_same_where_its_page_took_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = "nothing here. " * 500 + "the klystron trips. " + "and so on. " * 500
-    reader = Reader(compiled(grammar.parse("Klystron trip -nothing").tree))
+    reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
     in_time = reader.told(row(text), None)
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
-    reader = Reader(compiled(grammar.parse("Klystron trip -nothing").tree))
+    reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
     late = reader.told(row(text), None)
     assert "klystron trips" in in_time.content
     assert late == in_time
@@ -245,7 +247,7 @@ def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(
     # A slow machine takes longer for a text like this than a page may take.
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", 60.0)
     text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500
-    reader = Reader(compiled(grammar.parse("Klystron trip").tree))
+    reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
     found = reader.told(row(text), None)
     assert "klystrons tripped" in found.content
     assert any("<b>klystrons</b> <b>tripped</b>" in one for one in found.highlights)
@@ -257,7 +259,7 @@ def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
 
 def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
     text = "nothing here. " * 500 + "the klystrons tripped. " + "and so on. " * 500
-    reader = Reader(compiled(grammar.parse("Klystron trip").tree))
+    reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
     found = reader.told(row(text), None).content
     assert "klystrons tripped" in found
     assert len(found) <= PASSAGE_CHARACTERS

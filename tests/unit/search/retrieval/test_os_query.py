@@ -8,7 +8,7 @@ import pytest
 
 from shared.access.scope import Scope
 from shared.search.query.compiled.compiled_question import compiled
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import os_bm25
 from shared.text.facility.facility import PLAIN
@@ -30,8 +30,8 @@ SCOPE: list[dict[str, Any]] = [
 
 
 def body(query: str, filters: dict[str, str], limit: int = 10) -> dict[str, Any]:
-    question = Question(query, mode="keyword", limit=limit, filters=filters)
-    plan = make_plan(question, ANNA, Limits())
+    question = SearchQuery(query, mode="keyword", limit=limit, filters=filters)
+    plan = make_plan(question, ANNA, PlanLimits())
     ask = Ask.lasting(plan, 2.0)
     return os_bm25.body(ask, compiled(plan.tree, PLAIN))
 

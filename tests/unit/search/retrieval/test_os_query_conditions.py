@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared.access.scope import Scope
 from shared.errors import InvalidRequestError, LogchordError
 from shared.search.query.compiled.compiled_question import compiled
-from shared.search.query.plan import Limits, Plan, Question, make_plan
+from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.engines import os_query
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import os_bm25
@@ -43,7 +43,9 @@ GROUPS = frozenset({"filter", "must", "must_not", "should", "minimum_should_matc
 
 
 def plan_of(query: str, **filters: object) -> Plan:
-    return make_plan(Question(query, mode="keyword", filters=filters), SCOPE, Limits())
+    return make_plan(
+        SearchQuery(query, mode="keyword", filters=filters), SCOPE, PlanLimits()
+    )
 
 
 def body_of(plan: Plan) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from shared.errors import (
     OpenSearchError,
 )
 from shared.postgres.pool import as_logchord_error
-from shared.search.query.plan import Limits, Question, make_plan
+from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.branch.retry import (
@@ -101,8 +101,8 @@ def test_what_took_long_a_while_ago_says_nothing_of_now():
 
 @pytest.mark.requirement("C44")
 def test_a_branch_that_did_not_search_says_nothing_of_how_long_it_takes():
-    question = Question("-klystron", mode="semantic")
-    plan = make_plan(question, Scope("default", "anna"), Limits())
+    question = SearchQuery("-klystron", mode="semantic")
+    plan = make_plan(question, Scope("default", "anna"), PlanLimits())
     paces = Paces()
     branch = Branch(
         plan, "semantic", time.monotonic() + 60, time.monotonic, paces=paces

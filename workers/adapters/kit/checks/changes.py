@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.adapter_contract.contract import Capabilities
 from shared.sources import run_records
-from shared.sources.run_records import Asked
+from shared.sources.run_records import RunRequest
 from workers.adapters.kit.keeping import Keeping
 from workers.adapters.kit.stored import StoredEntry
 from workers.adapters.kit.stub import FaultMode, StubFile
@@ -230,7 +230,7 @@ def counts(keeping: Keeping) -> None:
 def _check_limit(keeping: Keeping, before: set[str]) -> None:
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(seconds=30)
     ids = set(keeping.add(*keeping.some(5, time=now)))
-    run = keeping.run(run_records.TAIL, Asked(limit=LIMIT))
+    run = keeping.run(run_records.TAIL, RunRequest(limit=LIMIT))
     assert run.seen <= LIMIT, f"a limit of {LIMIT} has read {run.seen}"
     run = keeping.run(run_records.TAIL)
     assert run.error is None, run.error

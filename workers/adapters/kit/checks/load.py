@@ -14,7 +14,7 @@ from typing import Any
 from shared.adapter_contract.contract import MAX_CURSOR_BYTES, RawItem
 from shared.sources import run_records
 from workers.adapters.kit.keeping import SECRET_VARIABLE, Keeping, Killed
-from workers.adapters.kit.reading import Reading
+from workers.adapters.kit.reading import KitReading
 from workers.adapters.kit.stub import StubEntry
 
 MANY = 1000
@@ -212,7 +212,7 @@ def cursor(keeping: Keeping) -> None:
                 assert isinstance(page.items, tuple)
 
 
-def stops_between_pages(reading: Reading) -> None:
+def stops_between_pages(reading: KitReading) -> None:
     """ADP27: ends soon when it is stopped, and holds no page that it has yielded."""
     for number in range(1, 61):
         reading.stub.add(StubEntry(number, time=datetime(2024, 6, 10, tzinfo=UTC)))
@@ -225,7 +225,7 @@ def stops_between_pages(reading: Reading) -> None:
         gc.unfreeze()
 
 
-def _stop_between_pages(reading: Reading) -> None:
+def _stop_between_pages(reading: KitReading) -> None:
     pages = iter(reading.open(page_size=5).adapter.pages(None))
     yielded: set[str] = set()
     # A stretch of time without entries is a page, too.
@@ -245,7 +245,7 @@ def _stop_between_pages(reading: Reading) -> None:
     assert yielded, "there are pages"
 
 
-def page_sizes(reading: Reading) -> None:
+def page_sizes(reading: KitReading) -> None:
     """ADP28: whatever the size of a page, the same entries."""
     ids = {
         reading.stub.add(

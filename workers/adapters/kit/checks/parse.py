@@ -14,7 +14,7 @@ from shared.adapter_contract.contract import Capabilities, RawItem, SourceIO
 from shared.adapter_contract.entry import Entry
 from shared.errors import MalformedEntryError
 from workers.adapters.kit import imports, mutations, purity
-from workers.adapters.kit.reading import START, Reading
+from workers.adapters.kit.reading import START, KitReading
 from workers.adapters.kit.stub import StubEntry, StubFile
 from workers.adapters.kit.subject import registered
 
@@ -36,7 +36,7 @@ class Nothing:
         raise AssertionError(message)
 
 
-def descriptor(reading: Reading) -> None:
+def descriptor(reading: KitReading) -> None:
     """ADP1: complete, described, its name its own; imports within bounds."""
     name = reading.subject.adapter
     known = registered()
@@ -68,7 +68,7 @@ def descriptor(reading: Reading) -> None:
     one.kind(source, nowhere)
 
 
-def pure(reading: Reading) -> None:
+def pure(reading: KitReading) -> None:
     """ADP24: the same item twice is the same entry, without clock, network, chance."""
     for number in (1, 2, 3):
         reading.stub.add(StubEntry(number=number, time=START, text=f"Text {number}"))
@@ -85,7 +85,7 @@ def pure(reading: Reading) -> None:
     assert [again.parse(item) for item in items] == before
 
 
-def spoilt_payloads(reading: Reading) -> None:
+def spoilt_payloads(reading: KitReading) -> None:
     """ADP25: any payload is an entry or a MalformedEntryError, and takes no time."""
     items = _rich_items(reading)
     adapter = reading.open().adapter
@@ -122,7 +122,7 @@ def spoilt_payloads(reading: Reading) -> None:
     _check_speed(reading)
 
 
-def _rich_items(reading: Reading) -> list[RawItem]:
+def _rich_items(reading: KitReading) -> list[RawItem]:
     stub = reading.stub
     first = stub.add(StubEntry(number=1, time=START))
     stub.add(
@@ -142,7 +142,7 @@ def _rich_items(reading: Reading) -> list[RawItem]:
     return items
 
 
-def _check_speed(reading: Reading) -> None:
+def _check_speed(reading: KitReading) -> None:
     number = 3
     big = "Klystron 24-6 tripped, reset from the rack. "
     text = big * (BIG_BYTES // len(big))

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.entries.draft import EntryDraft
 from shared.errors import MalformedEntryError
-from workers.adapters.kit.reading import START, Reading, reading, says
+from workers.adapters.kit.reading import START, KitReading, reading, says
 from workers.adapters.kit.stub import StubEntry
 
 # What is on the wire, and what is read; None: whatever is read keeps its ASCII.
@@ -39,7 +39,7 @@ _OVERSIZED_KEYS = 10_000
 _OVERSIZED_TAGS = 200
 
 
-def charsets(reading_: Reading) -> None:
+def charsets(reading_: KitReading) -> None:
     """ADP17: text arrives as it was written, in whatever charset; nothing is lost."""
     for label, (data, expected) in _BYTES.items():
         draft = _read_bytes(reading_, data)
@@ -61,7 +61,7 @@ def charsets(reading_: Reading) -> None:
         _check_storable(draft)
 
 
-def escapes(reading_: Reading) -> None:
+def escapes(reading_: KitReading) -> None:
     """ADP18: what was escaped on the way is unescaped as often, and no oftener."""
     for text, draft in _read_texts(reading_, (*_ESCAPES, _LOOKS_LIKE_MARKUP)):
         assert says(draft, text), f"{text!r} came as {draft.text!r}"
@@ -73,7 +73,7 @@ def escapes(reading_: Reading) -> None:
     }
 
 
-def missing_and_oversized(reading_: Reading) -> None:
+def missing_and_oversized(reading_: KitReading) -> None:
     """ADP20: what is missing is legal, what is too much costs itself or is cut."""
     draft = _read_new(reading_, author=None)
     assert "" not in draft.authors, "nobody is no author"
@@ -98,7 +98,7 @@ def missing_and_oversized(reading_: Reading) -> None:
     assert kept == 0 or "metadata_overflow" in draft.flags
 
 
-def _check_sizes(reading_: Reading) -> None:
+def _check_sizes(reading_: KitReading) -> None:
     title = "Title"
     most = reading_.limits.max_entry_bytes - len(title)
     for size, fits in ((most, True), (most + 1, False)):
@@ -118,7 +118,7 @@ def _check_sizes(reading_: Reading) -> None:
             assert refusal.reason == "too_large"
 
 
-def _read_new(reading_: Reading, **given: Any) -> EntryDraft:
+def _read_new(reading_: KitReading, **given: Any) -> EntryDraft:
     """Return the draft of one entry in a source of its own."""
     entry = replace(StubEntry(number=1, time=START, title="T", text="Text"), **given)
     with reading(reading_.subject) as other:
@@ -126,7 +126,7 @@ def _read_new(reading_: Reading, **given: Any) -> EntryDraft:
 
 
 def _read_texts(
-    reading_: Reading, texts: Iterable[str]
+    reading_: KitReading, texts: Iterable[str]
 ) -> Iterator[tuple[str, EntryDraft]]:
     """Yield what is read of entries that have these texts, and titles of one line."""
     added = {
@@ -142,7 +142,7 @@ def _read_texts(
         yield text, reading_.read(items[external_id])
 
 
-def _read_bytes(reading_: Reading, data: bytes) -> EntryDraft | None:
+def _read_bytes(reading_: KitReading, data: bytes) -> EntryDraft | None:
     """Return what is read of raw bytes; None where none can be on the wire."""
     with reading(reading_.subject) as other:
         external_id = other.stub.add(StubEntry(number=1, time=START))

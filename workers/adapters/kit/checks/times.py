@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from shared.entries.draft import EntryDraft
-from workers.adapters.kit.reading import START, Reading, summer_time_nights
+from workers.adapters.kit.reading import START, KitReading, summer_time_nights
 from workers.adapters.kit.stub import StubEntry
 
 _UNREADABLE = ("not a time", "32.13.2024 25:61", "9999-12-31T23:59:59Z")
@@ -18,7 +18,7 @@ _FARAWAY = (
 )
 
 
-def times(reading: Reading) -> None:
+def times(reading: KitReading) -> None:
     """ADP15: the right instant, or a flag, or put aside; never now, never dropped."""
     nights = summer_time_nights(reading.zone)
     naive = reading.open().descriptor.naive_times
@@ -37,7 +37,7 @@ def times(reading: Reading) -> None:
 
 
 def _check_instants(
-    reading: Reading, instants: list[datetime], *, may_be_absent: bool = False
+    reading: KitReading, instants: list[datetime], *, may_be_absent: bool = False
 ) -> None:
     """Hold that entries keep their instants, as far as their source can say them."""
     added = {
@@ -52,7 +52,7 @@ def _check_instants(
             _check_instant(reading, reading.read(items[external_id]), instant)
 
 
-def _check_instant(reading: Reading, draft: EntryDraft, instant: datetime) -> None:
+def _check_instant(reading: KitReading, draft: EntryDraft, instant: datetime) -> None:
     if draft.entry_time == instant:
         return
     assert draft.entry_time in _twins(instant, reading.zone), (
@@ -63,7 +63,7 @@ def _check_instant(reading: Reading, draft: EntryDraft, instant: datetime) -> No
     )
 
 
-def _check_wall_times(reading: Reading, nights: list[datetime]) -> None:
+def _check_wall_times(reading: KitReading, nights: list[datetime]) -> None:
     """Hold how a wall time is read that comes twice, or never."""
     written = reading.subject.wall_time
     assert written, "say in the Subject how its source writes wall times"
@@ -90,7 +90,7 @@ def _check_wall_times(reading: Reading, nights: list[datetime]) -> None:
         assert flag in draft.flags, f"{raw} is not flagged: {draft.flags}"
 
 
-def _check_unreadable(reading: Reading) -> None:
+def _check_unreadable(reading: KitReading) -> None:
     added = {
         reading.stub.add(StubEntry(reading.number(), time=START, raw_time=raw)): raw
         for raw in _UNREADABLE
