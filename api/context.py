@@ -67,7 +67,7 @@ class ApiContext:
     def reader(self, scope: Scope) -> JobReader:
         """Return who reads a stored job, with the rights of now."""
         return JobReader(
-            lambda: self.pool,
+            self.pool,
             scope,
             self.signer,
             self.searches.facility,

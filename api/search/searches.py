@@ -324,11 +324,11 @@ class Searches:
             if number not in arrived:
                 metrics.branch_missed(name, plan.deadline_ms / 1000)
         # A model is no part of this process: there would be no time for it either.
-        tools = Tools(lambda: self._pool, self._clock.now, self._signer, self.facility)
+        tools = Tools(self._pool, self._clock.now, self._signer, self.facility)
         return finish.finish(tools, job, plan, arrived)
 
     def _close(self, job: Job, finished: Finished) -> None:
-        if finish.store(lambda: self._pool, job, finished):
+        if finish.store(self._pool, job, finished):
             metrics.job_ended(finished.state)
 
     async def _sent(

@@ -147,7 +147,7 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: StoredOutcomes) -> None:
         )
 
     tools = finish.Tools(
-        lambda: ctx.pool,
+        ctx.pool,
         ctx.clock.now,
         ctx.signer,
         ctx.facility,
@@ -159,7 +159,7 @@ def _answer(ctx: Context, job: Job, plan: Plan, kept: StoredOutcomes) -> None:
     if mailbox:
         finish.tell(ctx.redis, mailbox, job, finished)
     ctx.checkpoint("before_store")
-    if finish.store(lambda: ctx.pool, job, finished):
+    if finish.store(ctx.pool, job, finished):
         worker_metrics.job_ended(finished.state)
 
 

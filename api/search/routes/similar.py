@@ -47,6 +47,4 @@ def get_similar(
         SearchQuery("", limit=limit, filters=filters), caller.scope
     )
     facility = ctx.searches.facility
-    return as_json(
-        similar_hits.find_similar_hits(lambda: ctx.pool, facility, plan, entry_id)
-    )
+    return as_json(similar_hits.find_similar_hits(ctx.pool, facility, plan, entry_id))

@@ -6,7 +6,7 @@ be empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ PRESENT = Absence()
 
 
 def explain_empty_page(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     conclusion: Conclusion,
     question: CompiledQuery,
@@ -69,7 +69,7 @@ def explain_empty_page(
             with (
                 _part("near_misses"),
                 request_deadline.hurried(left.ms / 1000),
-                connection(pool()) as conn,
+                connection(pool) as conn,
             ):
                 near = near_misses.find_near_misses(
                     conn, plan, conclusion, question, left

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, LiteralString
@@ -161,7 +161,7 @@ class Coverage:
 
 
 def measure_coverage(
-    pool: Callable[[], Pool], plan: Plan, branches: Sequence[Outcome], left: Remaining
+    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Remaining
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
@@ -174,7 +174,7 @@ def measure_coverage(
     asked: Cursor[SourceCompleteness] | None = None
     late: int | None = None
     try:
-        with request_deadline.hurried(left.ms / 1000), at_once(pool()) as conn:
+        with request_deadline.hurried(left.ms / 1000), at_once(pool) as conn:
             # What else there is to say needs time as well.
             half = left.ms // 2
             left.bound(conn, half)
@@ -242,7 +242,7 @@ def _meet(
 
 
 def _count(
-    pool: Callable[[], Pool], plan: Plan, values: dict[str, Any], left: Remaining
+    pool: Pool, plan: Plan, values: dict[str, Any], left: Remaining
 ) -> AgedCount[Counts] | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
@@ -252,7 +252,7 @@ def _count(
     def count(seconds: float) -> Counts:
         # For a connection all of an answer's time may pass, for the count a part of it.
         wait = max(seconds, left.ms / 1000)
-        with request_deadline.hurried(wait), at_once(pool()) as conn:
+        with request_deadline.hurried(wait), at_once(pool) as conn:
             candidate_rows.limit_time(conn, max(1, int(seconds * 1000)))
             rows = conn.execute(statement, values, prepare=is_plain).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}

@@ -6,7 +6,7 @@ is told what they would find without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, LiteralString
@@ -51,7 +51,7 @@ _COUNT: LiteralString = (
 
 
 def count_outside_time_range(
-    pool: Callable[[], Pool], plan: Plan, facility: Facility, left_ms: int
+    pool: Pool, plan: Plan, facility: Facility, left_ms: int
 ) -> dict[str, Any] | None:
     """Return how many match at other times; None: no time was read, or nobody can say.
 
@@ -63,7 +63,7 @@ def count_outside_time_range(
     tree, filters = plan.elsewhen.tree, plan.elsewhen.filters
     ask = Ask.lasting(replace(plan, tree=tree, filters=filters), ms / 1000)
     try:
-        return _counted(ask, Ground(pool(), facility), plan)
+        return _counted(ask, Ground(pool, facility), plan)
     except LogchordError as exc:
         # The answer stands without it.
         log.warning("other_times_not_counted", code=exc.error_code)

@@ -74,7 +74,7 @@ class Finished:
 class Tools:
     """What it takes to finish a search, of whichever process does."""
 
-    pool: Callable[[], Pool]
+    pool: Pool
     # Epoch seconds by the broker's clock.
     now: Callable[[], float]
     signer: Callable[[], Signer]
@@ -150,13 +150,13 @@ def tell(client: redis.Redis, mailbox: str, job: Job, finished: Finished) -> Non
         pipe.execute()
 
 
-def store(pool: Callable[[], Pool], job: Job, finished: Finished) -> bool:
+def store(pool: Pool, job: Job, finished: Finished) -> bool:
     """Close the job in Postgres, once; the caller has its answer already.
 
     True for whoever closed it, who alone counts it.
     """
     try:
-        with at_once(pool()) as conn:
+        with at_once(pool) as conn:
             return close_job.close_job(conn, job, finished.ending)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:
         # A submitted job stays open and the finisher ends it; a direct one is told.

@@ -50,7 +50,7 @@ _ANSWERED = ("done", "partial")
 class JobReader:
     """Who reads a stored job, and by what."""
 
-    pool: Callable[[], Pool]
+    pool: Pool
     scope: Scope
     signer: Callable[[], Signer]
     # Whose words texts are read by.
@@ -130,7 +130,7 @@ def _counted_again(
         return list(branches)
     ask = Ask.lasting(plan, READ_MS / 1000)
     try:
-        counts = facets.again(ask, Ground(reader.pool(), reader.facility))
+        counts = facets.again(ask, Ground(reader.pool, reader.facility))
     except LogchordError as exc:
         log.warning("facets_not_counted_again", code=exc.error_code)
         counts = None
@@ -202,7 +202,7 @@ def _listed(
         else None
     )
     ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
-    ground = Ground(reader.pool(), reader.facility)
+    ground = Ground(reader.pool, reader.facility)
     rows = newest.following(ask, ground, place or ListingPosition())
     shown = rows[: plan.limit]
     found = Outcome(

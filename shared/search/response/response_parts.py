@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,7 +50,7 @@ class Beside(NamedTuple):
 
 
 def build_response_parts(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     conclusion: Conclusion,
     page: ResultPage,
@@ -70,7 +70,7 @@ def build_response_parts(
     if plan.debug:
         known = taken.known(texts.known)
         sent = engine_queries.describe_engine_queries(
-            pool(), plan, conclusion, known, facility, left.ms
+            pool, plan, conclusion, known, facility, left.ms
         )
     elsewhen = outside_time_range.count_outside_time_range(
         pool, plan, facility, left.ms
@@ -88,7 +88,7 @@ def build_response_parts(
 
 
 def _became(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     conclusion: Conclusion,
     page: ResultPage,
@@ -106,17 +106,13 @@ def _became(
     return visible_expansions.load_visible_expansions(pool, plan.scope, ways, hits)
 
 
-def _hidden(
-    pool: Callable[[], Pool], plan: Plan, facility: Facility, timeout_ms: int
-) -> int | None:
+def _hidden(pool: Pool, plan: Plan, facility: Facility, timeout_ms: int) -> int | None:
     """Return the number where it may be told, and can be in time."""
     ms = min(HIDDEN_MS, int(HIDDEN_SHARE * timeout_ms))
     if not plan.acl_honesty or not plan.branches or ms <= 0:
         return None
     try:
-        return hidden_count.count(
-            Ask.lasting(plan, ms / 1000), Ground(pool(), facility)
-        )
+        return hidden_count.count(Ask.lasting(plan, ms / 1000), Ground(pool, facility))
     except LogchordError as exc:
         log.warning("hidden_not_counted", code=exc.error_code)
         return None

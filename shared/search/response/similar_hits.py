@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +29,10 @@ STEP_MS = 2000
 
 
 def find_similar_hits(
-    pool: Callable[[], Pool], facility: Facility, plan: Plan, entry_id: UUID
+    pool: Pool, facility: Facility, plan: Plan, entry_id: UUID
 ) -> dict[str, Any]:
     """Return the entries most like one that the caller may see, best first."""
-    with connection(pool()) as conn:
+    with connection(pool) as conn:
         entry = read_entries.present(read_entries.current(conn, plan.scope, entry_id))
         candidate_rows.limit_time(conn, STEP_MS)
         found = similar_entries.find(conn, plan, entry)

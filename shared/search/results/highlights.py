@@ -10,7 +10,7 @@ import functools
 import html
 import re
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
@@ -107,7 +107,7 @@ class Highlighter:
 
 
 def reader(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     branches: Sequence[Outcome],
     facility: Facility = PLAIN,
@@ -130,7 +130,7 @@ def reader(
     if not wanted:
         return Highlighter(asked, facility)
     try:
-        with connection(pool()) as conn:
+        with connection(pool) as conn:
             candidate_rows.limit_time(conn, _LOOK_UP_MS)
             found = expand.expand(
                 conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold

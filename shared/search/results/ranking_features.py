@@ -63,7 +63,7 @@ def unknown(_: str) -> None:
 
 
 def load_ranking_features(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     branches: Sequence[Outcome],
     timeout_ms: int,
@@ -76,7 +76,7 @@ def load_ranking_features(
     if timeout_ms <= 0:
         return UNREAD
     try:
-        with at_once(pool()) as conn:
+        with at_once(pool) as conn:
             candidate_rows.limit_time(conn, timeout_ms, one_plan=True)
             given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)

@@ -47,7 +47,7 @@ class Model:
 
 def rerank_with_model(
     model: Model | None,
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
     known: Facts,
@@ -114,7 +114,7 @@ def _asked(
 
 
 def _texts(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
     known: Facts,
@@ -132,7 +132,7 @@ def _texts(
     if plan.ordering.late and items[0].calibration not in SHARED_SCALES:
         # A likeness would move nothing there: the time for it is saved.
         return {}
-    with connection(pool()) as conn:
+    with connection(pool) as conn:
         ids = [UUID(item.entry_id) for item in items]
         rows = hydrate(conn, ids, plan.scope, max(1, int(seconds * 1000)))
     heard = [outcome for branch in arrived.values() for outcome in branch]

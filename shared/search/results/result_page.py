@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
@@ -43,7 +43,7 @@ ResultPage = list[Shown]
 
 
 def read_page(
-    pool: Callable[[], Pool],
+    pool: Pool,
     plan: Plan,
     runs: Sequence[Run],
     timeout_ms: int,
@@ -60,7 +60,7 @@ def read_page(
     likes: Cursor[TupleRow] | None = None
     others: Cursor[Other] | None = None
     try:
-        with at_once(pool()) as conn:
+        with at_once(pool) as conn:
             page, rows = _rows(conn, plan, runs, timeout_ms)
             shown = [rows[item.entry_id] for item in page]
             likes = copy_counts.send_copy_counts(conn, plan, page)
@@ -107,13 +107,11 @@ def _rows(
         gone |= asked - rows.keys()
 
 
-def _others(
-    pool: Callable[[], Pool], plan: Plan, shown: Sequence[HitRow]
-) -> Cursor[Other] | None:
+def _others(pool: Pool, plan: Plan, shown: Sequence[HitRow]) -> Cursor[Other] | None:
     try:
         with (
             request_deadline.hurried(superseded.TIMEOUT_MS / 1000),
-            at_once(pool()) as conn,
+            at_once(pool) as conn,
         ):
             return superseded.send_other_values(conn, plan, shown)
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

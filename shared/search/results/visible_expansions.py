@@ -6,7 +6,7 @@ in hidden ones alone is named to nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, LiteralString, NamedTuple
 from uuid import UUID
@@ -134,7 +134,7 @@ def ways_of(question: CompiledQuery, known: Known, facility: Facility) -> list[W
 
 
 def load_visible_expansions(
-    pool: Callable[[], Pool],
+    pool: Pool,
     scope: Scope,
     ways: Collection[Way],
     entry_ids: Sequence[str],
@@ -148,7 +148,7 @@ def load_visible_expansions(
         "ids": array([UUID(one) for one in entry_ids]),
     }
     try:
-        with connection(pool()) as conn:
+        with connection(pool) as conn:
             candidate_rows.limit_time(conn, _LOOK_UP_MS)
             # Planned with the terms at hand, which it looks up as a set.
             rows = conn.execute(_TERMS, given, prepare=False).fetchall()

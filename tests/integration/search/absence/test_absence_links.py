@@ -15,6 +15,7 @@ from shared.search.absence import background_count, coverage
 from shared.search.absence.coverage import Coverage
 from shared.search.retrieval.engines.remaining_time import Remaining
 from tests.support.fixtures.asking import Asking
+from tests.support.pools import pools_in_turn
 
 LEFT_MS = 3_000
 # Whoever did not hurry would wait so long for a connection.
@@ -51,9 +52,9 @@ def covered(asking: Asking, other: Pool, left_ms: int) -> Coverage:
         )
     plan = asking.plan("unheardof")
     branches = asking.conclude(plan, asking.carried_out(plan)).branches
-    pools = iter((asking.pool, other))
     left = Remaining.lasting(left_ms)
-    return coverage.measure_coverage(lambda: next(pools), plan, branches, left)
+    pool = pools_in_turn(asking.pool, other)
+    return coverage.measure_coverage(pool, plan, branches, left)
 
 
 def test_what_cannot_be_counted_for_want_of_a_connection_costs_nothing_else(

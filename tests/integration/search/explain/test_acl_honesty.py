@@ -88,9 +88,7 @@ def test_why_not_tells_the_hidden_from_the_unknown_only_where_that_is_allowed(as
     job = asking.ended(asking.plan("klystron"))
 
     def why(ref: str, *, honest: bool) -> dict[str, Any]:
-        reader = JobReader(
-            lambda: asking.pool, ANNA, lambda: SIGNER, acl_honesty=honest
-        )
+        reader = JobReader(asking.pool, ANNA, lambda: SIGNER, acl_honesty=honest)
         return why_not.explain(reader, asking.tools, job, ref).body()
 
     assert why("ben", honest=False) == why("unknown", honest=False)
@@ -112,11 +110,11 @@ def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
         return absence.PRESENT
 
     monkeypatch.setattr(absence, "explain_empty_page", told)
-    page = read_page(lambda: asking.pool, plan, [], 1000)
+    page = read_page(asking.pool, plan, [], 1000)
     with connection(asking.pool) as conn:
         conn.execute("LOCK TABLE entry")
         said = response_parts.build_response_parts(
-            lambda: asking.pool, plan, ended, page, PLAIN, 1000
+            asking.pool, plan, ended, page, PLAIN, 1000
         )
 
     assert said.hidden is None

@@ -46,7 +46,7 @@ def logbook(asking: Asking) -> Asking:
 def why(
     logbook: Asking, job: StoredJob, ref: str, scope: Scope = ANNA
 ) -> dict[str, Any]:
-    reader = job_answer.JobReader(lambda: logbook.pool, scope, lambda: SIGNER)
+    reader = job_answer.JobReader(logbook.pool, scope, lambda: SIGNER)
     return why_not.explain(reader, logbook.tools, job, ref).body()
 
 

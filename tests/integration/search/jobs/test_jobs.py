@@ -300,7 +300,7 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
     pool = make_pool(database, application="test", size=1)
     signer = Signer(b"test", 60)
     finished = finish.finish(
-        finish.Tools(lambda: pool, time.time, lambda: signer),
+        finish.Tools(pool, time.time, lambda: signer),
         new_job(plan=plan, submitted=True, ends_in=-0.1),
         plan,
         {0: [replace(FOUND, hits=hits)], 1: [late]},

@@ -104,9 +104,7 @@ class World:
             for number, name in enumerate(plan.branches)
         }
         heard = [one for branch in told.values() for one in branch]
-        known = ranking_features.load_ranking_features(
-            lambda: self.pool, plan, heard, 5000
-        )
+        known = ranking_features.load_ranking_features(self.pool, plan, heard, 5000)
         return list(conclude(plan, told, known).ranked)
 
     def names_of(self, ranked: list[Ranked]) -> list[str]:

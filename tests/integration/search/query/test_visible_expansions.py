@@ -132,8 +132,8 @@ def test_a_form_of_the_glossary_is_named_where_a_hit_has_it(asking: Any) -> None
 def in_facility(asking: Any, plan: Plan) -> dict[str, Any]:
     asking.tools = replace(asking.tools, facility=BPM)
     ended = asking.conclude(plan, asking.carried_out(plan))
-    page = read_page(lambda: asking.pool, plan, fold.runs(ended.ranked), READ_MS)
+    page = read_page(asking.pool, plan, fold.runs(ended.ranked), READ_MS)
     said = response_parts.build_response_parts(
-        lambda: asking.pool, plan, ended, page, BPM, READ_MS
+        asking.pool, plan, ended, page, BPM, READ_MS
     )
     return render(plan, uuid7(), ended, page, {"total": 1.0}, told=said)

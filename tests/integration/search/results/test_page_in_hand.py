@@ -21,6 +21,7 @@ from shared.search.results import result_page as page_module
 from shared.search.results.result_page import ResultPage, read_page
 from shared.search.results.superseded import NONE
 from tests.support.fixtures.asking import Asking
+from tests.support.pools import pools_in_turn
 
 # One is waited for in vain, and the link to ask for the other with: for so long each.
 WAIT_SECONDS = (copy_counts.TIMEOUT_MS + superseded.TIMEOUT_MS) / 1000
@@ -55,9 +56,8 @@ def page_of(asking: Asking, other: Pool) -> tuple[ResultPage, float]:
     alike = [
         tuple(replace(item, group_id=item.entry_id) for item in run) for run in runs
     ]
-    pools = iter((asking.pool, other))
     began = time.monotonic()
-    page = read_page(lambda: next(pools), plan, alike, 1000)
+    page = read_page(pools_in_turn(asking.pool, other), plan, alike, 1000)
     assert sorted(one.row.external_id for one in page) == ["first", "second"]
     return page, time.monotonic() - began
 

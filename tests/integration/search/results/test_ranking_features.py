@@ -122,7 +122,7 @@ def test_a_copy_that_the_caller_may_not_see_hides_and_counts_nothing(
     with connection(world.pool) as conn:
         best = world.ids[stories[0]["external_id"]]
         tombstone(conn, "default", best, reason=None, stages=[])
-    page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
+    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
     (left,) = [one for one in page if "story" in one.row.external_id]
     assert left.row.external_id != stories[0]["external_id"]
     assert left.similar == 0
@@ -134,9 +134,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
     told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
-    known = ranking_features.load_ranking_features(
-        lambda: world.pool, plan, flat(told), 1000
-    )
+    known = ranking_features.load_ranking_features(world.pool, plan, flat(told), 1000)
     found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
@@ -155,7 +153,7 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
 
 def read_of(world: World, plan: Plan) -> Facts:
     return ranking_features.load_ranking_features(
-        lambda: world.pool, plan, flat(world.carried_out(plan)), 1000
+        world.pool, plan, flat(world.carried_out(plan)), 1000
     )
 
 
@@ -193,13 +191,13 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
 ) -> None:
     plan = world.plan("vacuum pump", mode="hybrid")
     told, models = flat(world.carried_out(plan)), world.tools.models
-    read = ranking_features.load_ranking_features(lambda: world.pool, plan, told, 1000)
+    read = ranking_features.load_ranking_features(world.pool, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
     monkeypatch.delattr(vectors, "registered")
     assert (
         ranking_features.load_ranking_features(
-            lambda: world.pool, plan, told, 1000, models.named
+            world.pool, plan, told, 1000, models.named
         )
         == read
     )
@@ -273,7 +271,7 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
         body = asking.answer(plan, told)
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
         known = ranking_features.load_ranking_features(
-            lambda: asking.pool, plan, flat(told), 5000
+            asking.pool, plan, flat(told), 5000
         ).near
         read = {names[one]: ways == {NAMED} for one, ways in known.items()}
         of = {
@@ -294,18 +292,14 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
 ) -> None:
     plan = world.plan("vacuum pump")
     told = world.carried_out(plan)
-    late = ranking_features.load_ranking_features(
-        lambda: world.pool, plan, flat(told), 0
-    )
+    late = ranking_features.load_ranking_features(world.pool, plan, flat(told), 0)
     ended = conclude(plan, told, late)
     assert not ended.order.reranked
     assert [note.code for note in ended.order.notes] == ["rerank_skipped"]
     with connection(world.pool) as conn:
         conn.execute("LOCK TABLE likeness IN ACCESS EXCLUSIVE MODE")
         assert (
-            ranking_features.load_ranking_features(
-                lambda: world.pool, plan, flat(told), 50
-            )
+            ranking_features.load_ranking_features(world.pool, plan, flat(told), 50)
             == late
         )
 

@@ -35,7 +35,7 @@ def similar(
     asking: Asking, entry_id: UUID, scope: Scope = ANNA, **fields: Any
 ) -> dict[str, Any]:
     plan = asking.plan("", scope, **fields)
-    return similar_hits.find_similar_hits(lambda: asking.pool, PLAIN, plan, entry_id)
+    return similar_hits.find_similar_hits(asking.pool, PLAIN, plan, entry_id)
 
 
 def names(found: dict[str, Any]) -> list[str]:

@@ -366,7 +366,7 @@ def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
             for number, name in enumerate(plan.branches)
         }
         ended = conclude(plan, found)
-        page = read_page(lambda: shelf.pool, plan, fold.runs(ended.ranked), 1000)
+        page = read_page(shelf.pool, plan, fold.runs(ended.ranked), 1000)
         answer = render(plan, uuid7(), ended, page, {})
         assert code in {note["code"] for note in answer["diagnostics"]}
         assert (answer["state"], answer["complete"]) == ("done", False)
@@ -422,7 +422,7 @@ def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
         branch = Branch(plan, "newest", ends_at, time.monotonic)
         found = branch_run.carry_out(branch, lambda: shelf.tools)
         ended = conclude(plan, {0: found})
-        page = read_page(lambda: shelf.pool, plan, fold.runs(ended.ranked), 1000)
+        page = read_page(shelf.pool, plan, fold.runs(ended.ranked), 1000)
         return render(plan, uuid7(), ended, page, {})
 
     matches = len(shelf.by_hand("beam", ANNA))

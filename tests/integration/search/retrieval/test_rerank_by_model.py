@@ -111,7 +111,7 @@ class World:
             submitted=False,
         )
         tools = finish.Tools(
-            lambda: self.pool,
+            self.pool,
             time.monotonic,
             lambda: Signer(b"x" * 32, 60),
             rerank_model=encoder and rerank_with_model.Model(encoder, self.circuit),

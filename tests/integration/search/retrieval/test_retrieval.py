@@ -415,7 +415,7 @@ def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_first
     first = ended.ranked[0]
     assert first.entry_id == str(both.ids["long"])
     assert isclose(first.rrf, 2 / 61)
-    page = read_page(lambda: both.pool, plan, fold.runs(ended.ranked), 1000)
+    page = read_page(both.pool, plan, fold.runs(ended.ranked), 1000)
     body = render(plan, uuid7(), ended, page, {"total": 1.0})
     assert TAIL in body["results"][0]["content"]
     assert len(body["results"][0]["content"]) < 3000
@@ -427,9 +427,9 @@ def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     plan = replace(world.plan(query), branches=(name,))
     branches = carried_out(world, plan, name)
     ended = conclude(plan, {0: branches})
-    page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
+    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
     told = response_parts.build_response_parts(
-        lambda: world.pool, plan, ended, page, PLAIN, 1000
+        world.pool, plan, ended, page, PLAIN, 1000
     )
     body = render(plan, uuid7(), ended, page, {}, told=told)
     return {one["external_id"]: one["highlights"] for one in body["results"]}
@@ -484,7 +484,7 @@ def answered(world: World, query: str) -> dict[str, Any]:
     plan = make_plan(question, ANNA, PlanLimits(opensearch=False))
     told = {n: carried_out(world, plan, b) for n, b in enumerate(plan.branches)}
     ended = conclude(plan, told)
-    page = read_page(lambda: world.pool, plan, fold.runs(ended.ranked), 1000)
+    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
     body = render(plan, uuid7(), ended, page, {})
     assert body["degraded"] is False
     named = [(one["name"], one["fallback_for"]) for one in body["branches"]]

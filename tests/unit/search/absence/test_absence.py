@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from shared.access.scope import Scope
 from shared.entries.reading.filter_sql import NARROWED
-from shared.postgres.pool import Pool
 from shared.search.absence import absence, coverage, pending_entries
 from shared.search.absence.background_count import AgedCount
 from shared.search.absence.coverage import (
@@ -28,6 +27,7 @@ from shared.search.response import response_parts
 from shared.search.results.conclude import Conclusion
 from shared.text.facility.facility import PLAIN
 from shared.times.calendar import Clock
+from tests.support.pools import closed_pool
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -159,12 +159,9 @@ def test_nothing_asked_is_not_nothing_found() -> None:
 
 
 def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
-    def pool() -> Pool:
-        raise AssertionError
-
     late = response_parts.LEAST_MS - 1
     said = response_parts.build_response_parts(
-        pool, PLAN, FOUND_NOTHING, [], PLAIN, late
+        closed_pool(), PLAN, FOUND_NOTHING, [], PLAIN, late
     ).absence
     assert said.coverage is None
     assert said.context_answer is not None
