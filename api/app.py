@@ -177,7 +177,8 @@ def _open(settings: Settings) -> ApiContext:
     def signer() -> Signer:
         return Signer(secret(), settings.cursor_ttl_minutes * 60)
 
-    searches = Searches(settings, celery, jobs, clock, pool, signer)
+    engine = opensearch.make_client(settings)
+    searches = Searches(settings, celery, jobs, clock, pool, signer, engine)
     sessions = Sessions(
         broker.brief_redis(settings),
         settings.session.inactivity_seconds,
@@ -204,7 +205,7 @@ def _open(settings: Settings) -> ApiContext:
         backlog=Backlog(
             pool, entry_stages.that_run(settings), settings.max_backlog_entries
         ),
-        opensearch=opensearch.make_client(settings),
+        opensearch=engine,
         uploads=Uploads(settings, pool),
         key_use=key_use,
         exports=Exports(settings, url),

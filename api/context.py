@@ -66,13 +66,8 @@ class ApiContext:
 
     def reader(self, scope: Scope) -> JobReader:
         """Return who reads a stored job, with the rights of now."""
-        return JobReader(
-            self.pool,
-            scope,
-            self.signer,
-            self.searches.facility,
-            self.settings.search.acl_honesty,
-        )
+        honest = self.settings.search.acl_honesty
+        return JobReader(self.searches.context, scope, honest)
 
 
 @dataclass(frozen=True, slots=True)

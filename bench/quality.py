@@ -247,7 +247,7 @@ def _told(plan: Plan, engines: Engines) -> dict[int, list[Outcome]]:
 
 def _branch(plan: Plan, name: str, engines: Engines) -> list[Outcome]:
     branch = Branch(plan, name, time.monotonic() + SECONDS, time.monotonic)
-    outcomes = branch_run.carry_out(branch, lambda: engines.tools)
+    outcomes = branch_run.carry_out(branch, engines.context)
     assert not [one for one in outcomes if one.failed], outcomes
     return outcomes
 

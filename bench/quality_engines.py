@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,6 @@ from shared.embedding.models.encoders import (
 from shared.embedding.vectors import embed_entry
 from shared.embedding.vectors.chunks import Chunk, cut
 from shared.embedding.vectors.embed_entry import Embedded
-from shared.embedding.vectors.live_models import InUse
 from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
@@ -36,10 +34,7 @@ from shared.errors import OpenSearchError
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
-from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.module_contract import Tools
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
 
 VECTORS = Path(__file__).parent / "results" / "vectors"
@@ -70,7 +65,7 @@ class Engines:
     """Where one collection has been put."""
 
     pool: Pool
-    tools: Tools
+    context: SearchContext
     client: OpenSearch
     encoder: Encoder
     # By the id of the entry, the id that the judgements know.
@@ -145,22 +140,17 @@ def _fill(
         names |= _page(collection, page, embedded, encoder, pool, client, index)
     client.indices.refresh(index=mapping.read_alias(index), params=PATIENT)
     _put_bare(client, collection)
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
         opensearch=lambda: client,
         index=index,
-        similarity_threshold=None,
-        models=InUse(pool, time.monotonic),
         encoder=lambda _: encoder,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
     with connection(pool) as conn:
         conn.execute("ANALYZE")
     owners = [key for key in keys for _ in embedded[key].chunks]
     vectors = np.concatenate([embedded[key].vectors for key in keys])
-    return Engines(pool, tools, client, encoder, names, vectors, owners)
+    return Engines(pool, context, client, encoder, names, vectors, owners)
 
 
 def _page(

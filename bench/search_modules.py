@@ -9,16 +9,12 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from bench.search_stack import Make, Stack, Timing, measured, questions
 from shared.access.scope import Scope
 from shared.embedding.vectors.exact_or_index import Sizes
-from shared.embedding.vectors.live_models import InUse
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.results.conclude import conclude
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
-from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.module_contract import Tools
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import WrittenIn
 from shared.vocabulary.recent_words import Present
 
@@ -33,16 +29,16 @@ _ASKED = (
 
 def at_the_module(stack: Stack, samples: int) -> list[Timing]:
     """Measure the branches of each kind of search, side by side as workers do them."""
-    tools = _tools(stack)
+    context = _tools(stack)
     asked = questions(stack)
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as threads:
         return [
-            measured(f"module of {kind}", samples, _once(asked[kind], tools, threads))
+            measured(f"module of {kind}", samples, _once(asked[kind], context, threads))
             for kind in _ASKED
         ]
 
 
-def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
+def _once(make: Make, context: SearchContext, threads: Executor) -> Callable[[], bool]:
     def once() -> bool:
         body = make()
         filters = body.get("filters")
@@ -52,7 +48,7 @@ def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
 
         def carried_out(name: str) -> list[Outcome]:
             branch = Branch(plan, name, ends_at, time.time)
-            return branch_run.carry_out(branch, lambda: tools)
+            return branch_run.carry_out(branch, context)
 
         arrived = dict(enumerate(threads.map(carried_out, plan.branches)))
         for one in (one for several in arrived.values() for one in several):
@@ -64,17 +60,12 @@ def _once(make: Make, tools: Tools, threads: Executor) -> Callable[[], bool]:
     return once
 
 
-def _tools(stack: Stack) -> Tools:
-    return Tools(
+def _tools(stack: Stack) -> SearchContext:
+    return SearchContext(
         pool=stack.pool,
         opensearch=lambda: stack.client,
         index=stack.made.settings.opensearch_index,
-        similarity_threshold=None,
-        models=InUse(stack.pool, time.monotonic),
         encoder=lambda _: stack.encoder,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
         sizes=Sizes(time.monotonic),
         present=Present(time.monotonic),
         written_in=WrittenIn(),

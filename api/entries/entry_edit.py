@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from api.entries import pushes
 from api.entries.entry_bodies import names
-from api.entries.schemas.entries import EntryIn, timestamp
+from api.entries.schemas.entries import EntryIn
 from api.server.errors import invalid
 from shared.entries import entry_links
 from shared.entries.reading import read_entries
@@ -21,6 +21,7 @@ from shared.entries.saving.save import Saved
 from shared.entries.saving.validate import Rules, refuse_pulled
 from shared.errors import GoneError, InvalidRequestError, NotFoundError
 from shared.postgres.pool import connection
+from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection

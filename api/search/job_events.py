@@ -14,7 +14,7 @@ from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.progress import ProgressEvent
-from shared.search.response.response_body import timestamp
+from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 

@@ -21,6 +21,7 @@ from api.search.glossaries import Glossaries
 from api.search.mailbox import Mailbox, Waiter
 from api.search.plan_settings import calendar_of, config_hash, facility_of, limits_of
 from api.server import metrics
+from shared.answers import sentences
 from shared.errors import CapacityError, LogchordError, SearchTimeoutError
 from shared.ids import uuid7
 from shared.log import get_logger
@@ -35,15 +36,17 @@ from shared.search.query import deadline_shares, ranking_context
 from shared.search.query import plan as planning
 from shared.search.query.glossary_expansions import NOTHING_APPROVED, Approved
 from shared.search.query.plan import Plan, SearchQuery
-from shared.search.response import finish
-from shared.search.response.finish import Finished, Tools
-from shared.search.response.response_body import nothing_asked
+from shared.search.response import end_search
+from shared.search.response.end_search import EndedSearch
+from shared.search.response.respond import nothing_asked
 from shared.search.retrieval import installed_modules
 from shared.search.retrieval.branch.retry import Paces
+from shared.search.retrieval.search_context import make_search_context
 from shared.search.retrieval.search_parameters import checked
 
 if TYPE_CHECKING:
     from celery import Celery
+    from opensearchpy import OpenSearch
 
     from api.context import CallerInfo
     from shared.access.cursors import Signer
@@ -82,8 +85,8 @@ class Searches:
         clock: BrokerClock,
         pool: Pool,
         signer: Callable[[], Signer],
+        opensearch: OpenSearch | None,
     ) -> None:
-        self._signer = signer
         self._app = app
         self._client = client
         self._clock = clock
@@ -93,6 +96,15 @@ class Searches:
         self._pipelines = {one.name: one for one in self._limits.pipelines}
         self._calendar = calendar_of(settings)
         self.facility = facility_of(settings)
+        # A model is no part of this process.
+        self.context = make_search_context(
+            settings,
+            pool=pool,
+            now=clock.now,
+            signer=signer,
+            facility=self.facility,
+            opensearch=lambda: opensearch,
+        )
         self.glossaries = Glossaries(pool, self.facility)
         self._config_hash = config_hash(settings, self.facility)
         # By mode: as whoever asked has waited, and as long as a place was held.
@@ -163,7 +175,7 @@ class Searches:
     ) -> str | Job:
         """Return the answer as JSON, or the job when `wait_ms` is over before it."""
         if not plan.branches:
-            return json.dumps(nothing_asked(plan))
+            return json.dumps(nothing_asked(plan).to_json())
         is_over = False
         try:
             reply = await self._asked(plan, caller, wait_ms)
@@ -228,13 +240,14 @@ class Searches:
                 return _body(*answer)
             late = partial(self._late, sent.job, plan, waiter)
             try:
-                finished = await self._in_thread(late, _LATE_SECONDS)
+                ended = await self._in_thread(late, _LATE_SECONDS)
             except TimeoutError as exc:
                 raise _too_late(plan) from exc
-        self._in_background(partial(self._close, sent.job, finished))
-        if finished.error is not None:
-            raise finished.error
-        return json.dumps(finished.body)
+        self._in_background(partial(self._close, sent.job, ended))
+        if ended.error is not None:
+            raise ended.error
+        assert ended.answer is not None
+        return json.dumps(ended.answer.to_json())
 
     async def _ask_and_go(
         self, plan: Plan, caller: CallerInfo, wait_ms: int | None
@@ -309,7 +322,7 @@ class Searches:
         broker.dispatch(self._app, job_id, job.branches, queue, headers)
         return _Sent(job, wait_until)
 
-    def _late(self, job: Job, plan: Plan, waiter: Waiter) -> Finished:
+    def _late(self, job: Job, plan: Plan, waiter: Waiter) -> EndedSearch:
         """Rank what has been heard, here: the last branch is late or gone."""
         arrived = {n: outcome.from_json(text) for n, text in waiter.outcomes.items()}
         if len(arrived) < job.branches:
@@ -323,13 +336,13 @@ class Searches:
         for number, name in enumerate(plan.branches):
             if number not in arrived:
                 metrics.branch_missed(name, plan.deadline_ms / 1000)
-        # A model is no part of this process: there would be no time for it either.
-        tools = Tools(self._pool, self._clock.now, self._signer, self.facility)
-        return finish.finish(tools, job, plan, arrived)
+        return end_search.end_search(
+            self.context, job, plan, arrived, sentences.answer_question
+        )
 
-    def _close(self, job: Job, finished: Finished) -> None:
-        if finish.store(self._pool, job, finished):
-            metrics.job_ended(finished.state)
+    def _close(self, job: Job, ended: EndedSearch) -> None:
+        if end_search.store(self._pool, job, ended):
+            metrics.job_ended(ended.state)
 
     async def _sent(
         self, send: Callable[[], _Sent], plan: Plan, caller: CallerInfo
@@ -373,5 +386,5 @@ def _left(plan: Plan, caller: CallerInfo) -> float:
 def _body(kind: str, text: str) -> str:
     """Return the finished body as it came; a failed search raises its error."""
     if kind == "failed":
-        raise finish.as_error(json.loads(text))
+        raise end_search.as_error(json.loads(text))
     return text

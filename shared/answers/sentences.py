@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shared.search.query.plan import Plan
+from shared.search.results.hit import Hit
 from shared.text.analysis.tokens import scan
 
 # A sentence of a log that never ends is cut between two words.
@@ -13,6 +15,15 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[^a-z])|\s*\n\s*")
 # What an entry writes as a citation, ours would be taken for.
 _CITED = re.compile(r"\[(\s*(?:#[^\[\]]{0,64}|\d[\d\s,;-]{0,64}))\]")
 _CLOSED = re.compile(r"[.!?:;,\s]*$")
+
+
+def answer_question(plan: Plan, hits: Sequence[Hit]) -> str | None:
+    """Return the answer that a plan asks for: a sentence of each of its best hits."""
+    asked = plan.synthesis
+    if asked is None:
+        return None
+    texts = [hit.content for hit in hits[: asked.max_sources]]
+    return synthesize(plan.query, texts, marked=asked.marked)
 
 
 def synthesize(query: str, texts: Sequence[str], *, marked: bool = True) -> str | None:

@@ -1,9 +1,10 @@
-"""Times that come in: RFC 3339, made UTC, or refused with the reason."""
+"""RFC 3339: times that come in are made UTC or refused; times that leave end in Z."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from typing import overload
 from zoneinfo import ZoneInfo
 
 from shared.errors import InvalidRequestError
@@ -68,6 +69,17 @@ def place(
         return (again if fold else first), ("time_ambiguous",)
     # By the offset from before the gap it comes out as much later as the gap is wide.
     return first, ("time_nonexistent",)
+
+
+@overload
+def timestamp(moment: datetime) -> str: ...
+@overload
+def timestamp(moment: datetime | None) -> str | None: ...
+def timestamp(moment: datetime | None) -> str | None:
+    """Return a time as it leaves: RFC 3339, UTC, Z."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def on_clock(moment: datetime, zone: ZoneInfo) -> str:

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import functools
-import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from uuid import UUID
 
-from shared.embedding.models import model_names
-from shared.embedding.vectors import not_embedded
-from shared.embedding.vectors.exact_or_index import Sizes
-from shared.embedding.vectors.live_models import InUse
-from shared.embedding.vectors.vector_tables import EmbeddingModel
+from shared.answers import sentences
 from shared.errors import MessageRejectedError
 from shared.log import get_logger
 from shared.messaging import broker
 from shared.search.jobs import close_job, outcome, progress
 from shared.search.jobs import job as jobs
 from shared.search.jobs.job import Job
-from shared.search.jobs.outcome import Outcome, StoredOutcomes
+from shared.search.jobs.outcome import Outcome
 from shared.search.pipelines import run_pipeline
 from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan
-from shared.search.response import finish
-from shared.search.results import rerank_with_model
-from shared.search.retrieval.branch import branch_run
+from shared.search.response import end_search
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.branch.retry import Paces
 from shared.search.retrieval.branch.single_flight import InFlight
-from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import unit_of
-from shared.search.retrieval.module_contract import Tools
-from shared.search.retrieval.modules import semantic
-from shared.search.retrieval.query_vectors import QueryVectors
-from shared.search.retrieval.tenant_languages import WrittenIn
-from shared.vocabulary.recent_words import Present
+from shared.search.retrieval.search_context import SearchContext, make_search_context
 from workers.runtime import worker_metrics
 from workers.runtime.context import Context
 from workers.runtime.task import attempt as classified
@@ -82,7 +70,7 @@ def run_branch(ctx: Context, job_id: UUID, branch_no: int) -> None:
     ctx.checkpoint("after_keep")
     if kept.missing == 0:
         ctx.checkpoint("before_answer", job_id)
-        _answer(ctx, job, plan, kept)
+        _end(ctx, job, plan, kept.outcomes)
 
 
 def _missed_after(job: Job, plan: Plan) -> float:
@@ -109,13 +97,13 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
         paces=ctx.kept("branch_paces", Paces),
     )
     outcomes: list[Outcome] = []
-    together: InFlight = ctx.kept("branches_in_flight", InFlight)
+    in_flight: InFlight = ctx.kept("branches_in_flight", InFlight)
 
     def carry_out() -> None:
         # The plan holds the caller's rights too: who may see less asks another thing.
-        found = together.once(
+        found = in_flight.once(
             (job.plan, branch_no),
-            lambda: _searched(ctx, branch),
+            lambda: run_pipeline.carry_out_branch(_search_context(ctx), branch),
             branch.ends_at - branch.now(),
         )
         outcomes.extend(replace(one, queued_ms=branch.queued_ms) for one in found)
@@ -128,62 +116,33 @@ def _carry_out(ctx: Context, job: Job, plan: Plan, branch_no: int) -> list[Outco
     return outcomes
 
 
-def _searched(ctx: Context, branch: Branch) -> list[Outcome]:
-    composed = ctx.settings.pipelines.plugins.get(branch.name)
-    if composed is None:
-        return branch_run.carry_out(branch, lambda: _tools(ctx))
-    return run_pipeline.carry_out(
-        branch, lambda: _tools(ctx), composed.retrieval_modules
+def _end(
+    ctx: Context, job: Job, plan: Plan, outcomes: Mapping[int, Sequence[Outcome]]
+) -> None:
+    """End the search with these outcomes: tell the API that waits, then store it."""
+    context = _search_context(ctx)
+    ended = end_search.end_search(
+        context, job, plan, outcomes, sentences.answer_question
     )
-
-
-def _answer(ctx: Context, job: Job, plan: Plan, kept: StoredOutcomes) -> None:
-    def named(model: str) -> EmbeddingModel | None:
-        return _tools(ctx).models.named(model)
-
-    def rerank_model() -> rerank_with_model.Model:
-        return rerank_with_model.Model(
-            lambda: ctx.cross_encoder, Circuit(time.monotonic)
-        )
-
-    tools = finish.Tools(
-        ctx.pool,
-        ctx.clock.now,
-        ctx.signer,
-        ctx.facility,
-        ctx.kept("rerank_model", rerank_model),
-        named,
-    )
-    finished = finish.finish(tools, job, plan, kept.outcomes)
     mailbox = ctx.headers.get("mailbox")
     if mailbox:
-        finish.tell(ctx.redis, mailbox, job, finished)
+        end_search.tell(ctx.redis, mailbox, job, ended)
     ctx.checkpoint("before_store")
-    if finish.store(ctx.pool, job, finished):
-        worker_metrics.job_ended(finished.state)
+    if end_search.store(ctx.pool, job, ended):
+        worker_metrics.job_ended(ended.state)
 
 
-def _tools(ctx: Context) -> Tools:
-    def make() -> Tools:
-        chosen = ctx.settings.search_modules.semantic.settings
-        return Tools(
+def _search_context(ctx: Context) -> SearchContext:
+    def make() -> SearchContext:
+        return make_search_context(
+            ctx.settings,
             pool=ctx.pool,
-            opensearch=lambda: ctx.opensearch,
-            index=ctx.settings.opensearch_index,
-            similarity_threshold=semantic.chosen_floor(chosen.similarity_threshold),
-            models=InUse(ctx.pool, time.monotonic),
-            encoder=ctx.encoder,
-            query_vectors=QueryVectors(),
-            freshness=Freshness(time.monotonic),
-            circuit=Circuit(time.monotonic),
+            now=ctx.clock.now,
+            signer=ctx.signer,
             facility=ctx.facility,
-            speaks=lambda model: not_embedded.spoken(model, ctx.settings),
-            told_dimension=lambda model: model_names.told_dimension(
-                model, ctx.settings
-            ),
-            sizes=Sizes(time.monotonic),
-            present=Present(time.monotonic),
-            written_in=WrittenIn(),
+            opensearch=lambda: ctx.opensearch,
+            encoder=ctx.encoder,
+            cross_encoder=lambda: ctx.cross_encoder,
         )
 
-    return ctx.kept("search_tools", make)  # type: ignore[no-any-return]
+    return ctx.kept("search_context", make)  # type: ignore[no-any-return]

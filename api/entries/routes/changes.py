@@ -14,7 +14,6 @@ from fastapi import APIRouter, Depends, Query, Response
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
 from api.entries.schemas.changes import ChangePage
-from api.entries.schemas.entries import timestamp
 from api.server import thread_pool
 from api.server.errors import documented
 from api.server.json_response import as_json
@@ -25,6 +24,7 @@ from shared.entries.identity import source_uri
 from shared.entries.reading import change_feed, read_entries
 from shared.entries.reading.change_feed import FeedPage, FeedPosition
 from shared.postgres.pool import connection
+from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection

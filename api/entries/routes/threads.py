@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
 from api.entries.entry_bodies import bodies
-from api.entries.schemas.entries import timestamp
 from api.entries.schemas.threads import ThreadOut
 from api.server.errors import documented
 from api.strict_route import DoorRoute
@@ -23,6 +22,7 @@ from shared.entries.reading.read_entries import EntryView
 from shared.errors import NotFoundError
 from shared.postgres.pool import connection
 from shared.settings.text_sections import expected
+from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from psycopg import Connection

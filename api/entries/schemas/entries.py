@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 from uuid import UUID
@@ -29,6 +29,7 @@ from shared.entries.reading.read_entries import EntryView
 from shared.entries.reading.revisions import Revision, difference
 from shared.entries.saving.attachment_rows import Attached
 from shared.messaging.broker import ATTACHMENTS_STAGE
+from shared.times.rfc3339 import timestamp
 
 # More names than any body has; each one that is unknown costs a kilobyte to refuse.
 MAX_FIELDS = 100
@@ -380,13 +381,6 @@ def _stages(
     return stages | {
         f"attachment:{one.id}": ends.get(one.state, of_files) for one in attached
     }
-
-
-def timestamp(value: datetime | None) -> str | None:
-    """Return RFC 3339 in UTC with a Z."""
-    if value is None:
-        return None
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def _from_template(template: str | None, external_id: str) -> str | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Depends, Response
 
 from api.context import ApiContext, Caller, Ctx, needs
-from api.entries.schemas.entries import timestamp
 from api.operations.schemas.lag import (
     LagOut,
     StatusOut,
@@ -44,6 +43,7 @@ from shared.postgres.pool import connection
 from shared.sources.admin import source_overview as source_views
 from shared.sources.admin.source_overview import SourceView
 from shared.stages import entry_stages
+from shared.times.rfc3339 import timestamp
 from shared.version import VERSION
 from shared.work import lag, work_overview
 from shared.work.work_overview import Overview

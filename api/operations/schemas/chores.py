@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.entries.schemas.entries import timestamp
+from shared.times.rfc3339 import timestamp
 from shared.work.chore_records import Maintenance
 
 

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.entries.schemas.entries import timestamp
 from shared.embedding.vectors.model_registry import ModelStatus
+from shared.times.rfc3339 import timestamp
 
 
 class ReembedIn(BaseModel):

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.entries.schemas.entries import timestamp
 from shared.embedding.vectors.semantic_preconditions import Preconditions
+from shared.times.rfc3339 import timestamp
 from shared.work import diagnosis
 from shared.work.chore_records import Maintenance
 from shared.work.lag import ANY_TENANT, StageLag

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.entries.schemas.entries import timestamp
+from shared.times.rfc3339 import timestamp
 from shared.work.quarantine import Aside, Released
 
 Filter = Annotated[str, Field(min_length=1, max_length=255)]

@@ -13,7 +13,6 @@ from api.server.json_response import as_json
 from api.strict_route import DoorRoute
 from shared.search.query.facet_request import Counting
 from shared.search.query.plan import SearchQuery
-from shared.search.retrieval.module_contract import Ground
 from shared.search.retrieval.modules import filter_options
 
 router = APIRouter(prefix="/v1", tags=["search"], route_class=DoorRoute)
@@ -76,7 +75,7 @@ def get_filter_options(
     counting = Counting((name,), max_matches=ctx.settings.facet_max_matches)
     found = filter_options.list_options(
         plan,
-        Ground(ctx.pool, ctx.searches.facility),
+        ctx.searches.context,
         ctx.settings.search.facet_budget_ms / 1000,
         counting,
         prefix=prefix,

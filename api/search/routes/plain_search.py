@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from fastapi import APIRouter, Depends, Request, Response
@@ -18,13 +17,13 @@ from api.server import errors
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute, Handler
 from shared.access.scope import Scope
-from shared.answers.sentences import synthesize
-from shared.entries.reading import read_entries
-from shared.entries.reading.read_entries import EntryView
 from shared.postgres.pool import connection
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
 from shared.search.query.plan import SearchQuery
+from shared.search.query.result_detail import Synthesis
+from shared.search.response.search_answer import SearchAnswer
+from shared.search.results.hit import Hit
 from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import metadata_keys
 from shared.settings.settings import Settings
@@ -72,30 +71,21 @@ async def post_search(
     plan = await planned(question, caller, ctx)
     reply = await ctx.searches.ask(plan, caller, None)
     assert isinstance(reply, str)
-    found = json.loads(reply)
-    ids = [UUID(hit["entry_id"]) for hit in found["results"]]
-    entries = await asyncio.to_thread(_entries, ctx, caller.scope, ids)
-    zone = ZoneInfo(ctx.settings.facility_timezone)
-    results = [
-        _result(hit, entries[UUID(hit["entry_id"])], zone)
-        for hit in found["results"]
-        # What was deleted or closed to the caller between the two reads is gone.
-        if UUID(hit["entry_id"]) in entries
-    ]
-    for place, result in enumerate(results, 1):
-        result["rank"] = place
+    found = SearchAnswer.from_values(json.loads(reply))
+    zone = ZoneInfo(settings.facility_timezone)
+    results = [_result(hit, zone) for hit in found.results]
     answer = {
         "results": results,
         "query": body.query,
         "method_used": body.method or settings.search.default_method,
         "total_results": len(results),
-        "synthesis": _synthesis(ctx, body, results),
+        "synthesis": found.answer,
         "citations": (
-            [one["source"] for one in results] if body.include_citations else []
+            [hit.source_uri for hit in found.results] if body.include_citations else []
         ),
     }
-    headers = {"X-Logchord-Job": found["job_id"]} if found["job_id"] else {}
-    if found["degraded"]:
+    headers = {"X-Logchord-Job": found.job_id} if found.job_id else {}
+    if found.degraded:
         headers["X-Logchord-Degraded"] = "true"
     return as_json(answer, headers=headers)
 
@@ -118,6 +108,11 @@ def question_of(
         fault=fault,
         any_word=True,
         read_by_model=True,
+        synthesis=(
+            Synthesis(settings.synthesis.max_sources, marked=body.include_citations)
+            if settings.synthesis.enabled
+            else None
+        ),
         ordering={
             "min_relevance_score": (
                 settings.search.min_relevance_score if least is None else least
@@ -152,40 +147,20 @@ def _named(key: str) -> str:
     return facts.METADATA + key
 
 
-def _entries(
-    ctx: ApiContext, scope: Scope, ids: Sequence[UUID]
-) -> dict[UUID, EntryView]:
-    if not ids:
-        return {}
-    with connection(ctx.pool) as conn:
-        found = read_entries.some(conn, scope, ids)
-    return {key: one for key, one in found.items() if one.deleted_at is None}
-
-
-def _result(hit: Mapping[str, Any], entry: EntryView, zone: ZoneInfo) -> dict[str, Any]:
+def _result(hit: Hit, zone: ZoneInfo) -> dict[str, Any]:
     told = {
-        "category": entry.category,
-        "date": entry.entry_time.astimezone(zone).date().isoformat(),
-        "author": hit["author"],
-        "logbook": ", ".join(entry.logbooks),
-        "title": entry.title,
-        "entry_id": hit["entry_id"],
-        "url": hit["url"],
+        "category": hit.category,
+        "date": hit.entry_time.astimezone(zone).date().isoformat(),
+        "author": hit.author,
+        "logbook": ", ".join(hit.logbooks),
+        "title": hit.title,
+        "entry_id": hit.entry_id,
+        "url": hit.url,
     }
     return {
-        "content": hit["content"],
-        "source": hit["source_uri"],
-        "relevance_score": hit["relevance_score"],
-        "rank": hit["rank"],
+        "content": hit.content,
+        "source": hit.source_uri,
+        "relevance_score": hit.relevance_score,
+        "rank": hit.rank,
         "metadata": {name: value for name, value in told.items() if value},
     }
-
-
-def _synthesis(
-    ctx: ApiContext, body: PlainRequest, results: Sequence[Mapping[str, Any]]
-) -> str | None:
-    settings = ctx.settings.synthesis
-    if not settings.enabled:
-        return None
-    texts = [one["content"] for one in results[: settings.max_sources]]
-    return synthesize(body.query, texts, marked=body.include_citations)

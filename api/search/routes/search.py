@@ -25,8 +25,7 @@ from shared.search.query import fault as faults
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan, SearchQuery
 from shared.search.query.query_log import logged
-from shared.search.response.response_body import timestamp
-from shared.search.retrieval.module_contract import Ground
+from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
@@ -115,8 +114,7 @@ async def post_export(
             message = f"{name}: a file holds all that match, whole and unranked."
             raise InvalidRequestError.field(name, "not_here", message)
     plan = await planned(body.question(None), caller, ctx)
-    ground = Ground(ctx.pool, ctx.searches.facility)
-    file = await ctx.exports.begin(plan, form, ground)
+    file = await ctx.exports.begin(plan, form, ctx.searches.context)
     log.info("export_begun", format=form)
     return file
 
@@ -135,7 +133,7 @@ async def post_plan(
     plan = await _made(question, caller, ctx, keep=False)
     log.info("plan_shown", mode=plan.method, **_asked(plan, caller, ctx))
     told = await asyncio.to_thread(
-        plan_preview.preview_plan, ctx.pool, plan, ctx.searches.facility
+        plan_preview.preview_plan, ctx.searches.context, plan
     )
     return as_json({**told, "expected_ms": ctx.searches.expected_ms(plan)})
 

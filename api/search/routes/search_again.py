@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.context import ApiContext, Caller, Ctx, needs
+from api.context import Caller, Ctx, needs
 from api.search import own_jobs
 from api.search.routes.search import accepted
 from api.search.schemas.jobs import JobAccepted, WhyNot
 from api.server.errors import documented
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute
-from shared.embedding.vectors.live_models import InUse
-from shared.errors import EmbeddingGenerationError, InvalidRequestError
+from shared.errors import InvalidRequestError
 from shared.search.explain import why_not
-from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.module_contract import Tools
-from shared.search.retrieval.query_vectors import QueryVectors
 from shared.text import door
-
-if TYPE_CHECKING:
-    from shared.embedding.models.encoders import Encoder
 
 router = APIRouter(
     prefix="/v1/search/jobs",
@@ -56,7 +47,7 @@ def get_why_not(
     """
     found = own_jobs.find(ctx, caller, job_id)
     named = door.admit(entry, "entry")
-    said = why_not.explain(ctx.reader(caller.scope), _tools(ctx), found, named)
+    said = why_not.explain(ctx.reader(caller.scope), found, named)
     return as_json(said.body())
 
 
@@ -80,23 +71,3 @@ async def post_replay(
         raise InvalidRequestError.field("job_id", "not_ended", message)
     plan = ctx.searches.again(found, caller.scope)
     return accepted(request, await ctx.searches.submit(plan, caller))
-
-
-def _tools(ctx: ApiContext) -> Tools:
-    """Return what modules are asked again with; the question's vector is the job's."""
-    return Tools(
-        pool=ctx.pool,
-        opensearch=lambda: ctx.opensearch,
-        index=ctx.settings.opensearch_index,
-        similarity_threshold=None,
-        models=InUse(ctx.pool, time.monotonic),
-        encoder=_no_encoder,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
-        facility=ctx.searches.facility,
-    )
-
-
-def _no_encoder(model: str) -> Encoder:
-    raise EmbeddingGenerationError(technical=f"the API has no encoder of {model}")

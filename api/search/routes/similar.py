@@ -46,5 +46,4 @@ def get_similar(
     plan = ctx.searches.plan(
         SearchQuery("", limit=limit, filters=filters), caller.scope
     )
-    facility = ctx.searches.facility
-    return as_json(similar_hits.find_similar_hits(ctx.pool, facility, plan, entry_id))
+    return as_json(similar_hits.find_similar_hits(ctx.searches.context, plan, entry_id))

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from api.search.schemas.search import SearchDiagnostic
 from api.search.schemas.times import SearchTime
+from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.intent import Intent
 
 
@@ -80,7 +80,7 @@ class QueryPlan(BaseModel):
         None, description="Null where it is not asked, or there are patterns."
     )
     engines: list[PlanEngine]
-    diagnostics: list[SearchDiagnostic]
+    diagnostics: list[Diagnostic]
     expected_ms: float | None = Field(
         description="The median of the last 100 searches of this mode that this process"
         " of the API has answered; null: there was none yet."

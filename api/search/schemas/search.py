@@ -21,12 +21,14 @@ from api.search.schemas.branches import BranchOutcome
 from api.search.schemas.facets import Facet
 from api.search.schemas.hits import ResultsCut, SearchHit
 from api.search.schemas.times import SearchTime
+from api.server.body_model import body_model
 from shared.errors import InvalidRequestError, ModuleNotEnabledError
 from shared.search.query.fault import Fault
 from shared.search.query.list_by_time import Sort
 from shared.search.query.modes import ALIASES as MODE_ALIASES
 from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Amount, Detail
+from shared.search.response.search_answer import SearchAnswer
 from shared.suggest import hint
 from shared.text import door
 
@@ -276,88 +278,22 @@ def _refuse_unbuilt(name: str, value: object) -> None:
         )
 
 
-class SearchDiagnostic(BaseModel):
-    """Something about a search that its reader should know."""
-
-    level: Literal["info", "warning", "error"]
-    source: str
-    code: str
-    message: str
-    category: str
-
-
-class TotalCandidates(BaseModel):
-    """How many entries were found at least."""
-
-    lower_bound: int
-    exact: bool
-
-
-class LeftOut(BaseModel):
-    """What was found and scored too low to be shown."""
-
-    count: int
-    best_score: float | None
-    threshold: float | None
+_Fields = body_model(
+    SearchAnswer,
+    without=("amount", "counts_hidden"),
+    results=list[SearchHit],
+    total_results=Annotated[
+        int, Field(description="Results returned; not how many match.")
+    ],
+    cut=ResultsCut,
+    time=SearchTime,
+    branches=list[BranchOutcome],
+    coverage=Coverage | None,
+    relaxation=Relaxation | None,
+    context_answer=ContextAnswer | None,
+    facets=dict[str, Facet],
+)
 
 
-class SearchResponse(BaseModel):
+class SearchResponse(_Fields):  # type: ignore[misc, valid-type]
     """What a search found, what was searched, and how fresh it was."""
-
-    job_id: str | None = Field(
-        description="Null where nothing was asked for: that is no job."
-    )
-    state: Literal["done", "partial"]
-    query: str
-    mode: str
-    method_used: str
-    search_modes_used: list[str]
-    results: list[SearchHit]
-    total_results: int = Field(description="Results returned; not how many match.")
-    cut: ResultsCut
-    total_candidates: TotalCandidates
-    window_complete: bool
-    complete: bool
-    next_cursor: str | None
-    sub_queries: list[str]
-    decomposed: bool
-    time: SearchTime = SearchTime()
-    time_range_applied: bool = False
-    branches: list[BranchOutcome]
-    degraded: bool
-    as_of: str | None
-    reasoning: str
-    diagnostics: list[SearchDiagnostic]
-    timings_ms: dict[str, float]
-    search_duration_ms: float
-    suppressed: LeftOut
-    thresholds_applied: dict[str, float]
-    stability_hash: str
-    config_hash: str = Field("", description="Of the settings that it depends on.")
-    replayable: bool = Field(
-        default=False, description="Not where a deadline cut the search."
-    )
-    deterministic: bool
-    reranked: bool
-    vector_model: str | None
-    plan: dict[str, Any] | None = Field(None, description="Only with `debug`.")
-    score_trace: list[dict[str, Any]] | None = Field(
-        None, description="Only with `debug`."
-    )
-    coverage: Coverage | None = Field(
-        None, description="What was searched, where nothing was found."
-    )
-    relaxation: Relaxation | None = None
-    context_answer: ContextAnswer | None = Field(
-        None, description="What an empty answer means."
-    )
-    facets: dict[str, Facet] = Field(
-        {}, description="By the names asked for; of each whether its counts are exact."
-    )
-    hidden_count: int | None = Field(
-        None,
-        description="Only with `acl_honesty`: how many match by words that you may not "
-        "see; 1000: as many at least; null: not counted.",
-    )
-    answer: str | None
-    citations: list[dict[str, Any]]

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.entries.schemas.entries import timestamp
 from shared.search.absence import coverage
 from shared.settings.source_sections import SourceSettings
 from shared.sources import load_adapter
@@ -17,6 +16,7 @@ from shared.sources.admin.check_source import Checked
 from shared.sources.admin.source_overview import SourceView
 from shared.sources.run_records import IngestionRun
 from shared.sources.runs.run_queue import Waiting
+from shared.times.rfc3339 import timestamp
 
 RunKind = Literal["tail", "reconcile", "backfill", "reparse"]
 RunState = Literal["queued", "running", "done", "partial", "failed"]

@@ -27,6 +27,7 @@ from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.sources import newest_entry
+from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -142,8 +143,8 @@ class Coverage:
             "waiting": self.waiting,
             "unknown": [
                 {
-                    "from": _told(one.since),
-                    "to": _told(one.until),
+                    "from": timestamp(one.since),
+                    "to": timestamp(one.until),
                     "source": one.source,
                     "why": one.why,
                 }
@@ -270,8 +271,8 @@ def _standing(one: SourceCompleteness) -> dict[str, Any]:
     lag = None if one.newest is None else (one.now - one.newest).total_seconds()
     return {
         "source": one.source,
-        "complete_from": _told(one.complete_from),
-        "complete_to": _told(one.complete_to),
+        "complete_from": timestamp(one.complete_from),
+        "complete_to": timestamp(one.complete_to),
         "lag_seconds": None if lag is None else round(max(0.0, lag), 1),
         "gaps": stretches(one.gaps),
     }
@@ -288,9 +289,3 @@ def _time(text: str | None) -> datetime | None:
         return None
     moment = datetime.fromisoformat(text)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _told(moment: datetime | None) -> str | None:
-    if moment is None:
-        return None
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -79,14 +79,9 @@ class NearMisses:
         ]
 
 
-def compares(plan: Plan, conclusion: Conclusion) -> bool:
-    """Tell whether anything is compared with the question to know what came near."""
-    return bool(plan.filters) or any(one.vector for one in conclusion.branches)
-
-
 def may_be(plan: Plan, conclusion: Conclusion) -> bool:
     """Tell whether anything can have come near, for all that is known."""
-    return bool(conclusion.order.missed) or compares(plan, conclusion)
+    return bool(conclusion.order.missed) or conclusion.is_compared(plan)
 
 
 def find_near_misses(

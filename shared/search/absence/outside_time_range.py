@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, LiteralString
+from typing import Any, LiteralString
 
 from shared.errors import LogchordError
 from shared.log import get_logger
@@ -18,12 +18,8 @@ from shared.search.jobs.outcome import cuts
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.plan import Plan
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules.pg_fts import with_words
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.text.facility.facility import Facility
 
 log = get_logger()
 
@@ -51,7 +47,7 @@ _COUNT: LiteralString = (
 
 
 def count_outside_time_range(
-    pool: Pool, plan: Plan, facility: Facility, left_ms: int
+    context: Lexicon, plan: Plan, left_ms: int
 ) -> dict[str, Any] | None:
     """Return how many match at other times; None: no time was read, or nobody can say.
 
@@ -63,15 +59,15 @@ def count_outside_time_range(
     tree, filters = plan.elsewhen.tree, plan.elsewhen.filters
     ask = Ask.lasting(replace(plan, tree=tree, filters=filters), ms / 1000)
     try:
-        return _counted(ask, Ground(pool, facility), plan)
+        return _counted(ask, context, plan)
     except LogchordError as exc:
         # The answer stands without it.
         log.warning("other_times_not_counted", code=exc.error_code)
         return None
 
 
-def _counted(ask: Ask, ground: Ground, plan: Plan) -> dict[str, Any] | None:
-    asked = branch_query.by_all_words(ask, ground, "other_times")
+def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
+    asked = branch_query.by_all_words(ask, lexicon, "other_times")
     if cuts((*plan.diagnostics, *asked.diagnostics)) or not asked.question.finds:
         return None
     since, until = (_moment(one) for one in (plan.filters.since, plan.filters.until))
@@ -85,7 +81,7 @@ def _counted(ask: Ask, ground: Ground, plan: Plan) -> dict[str, Any] | None:
     }
     for question in dict.fromkeys((asked.question, asked.question.relaxed())):
         queries = branch_query.queries(question)
-        with connection(ground.pool) as conn:
+        with connection(lexicon.pool) as conn:
             candidate_rows.limit_time(conn, ask.budget_ms)
             # Planned with the values at hand, as searches are.
             values = {**given, "queries": queries}

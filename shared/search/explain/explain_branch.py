@@ -31,8 +31,9 @@ from shared.search.query.plan import Plan
 from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.installed_modules import installed, module
-from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.query_vectors import unpacked
+from shared.search.retrieval.search_context import SearchContext
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
 
@@ -83,7 +84,7 @@ class Asking:
     """A search that has ended, and the entry that is asked about."""
 
     plan: Plan
-    tools: Tools
+    context: SearchContext
     entry_id: UUID
     seconds: float
 
@@ -110,9 +111,9 @@ def of_branch(asking: Asking, name: str, outcomes: Sequence[Outcome]) -> BranchR
 
 
 def _by_words(asking: Asking, used: Outcome) -> BranchReason:
-    plan, tools, name = asking.plan, asking.tools, used.name
+    plan, context, name = asking.plan, asking.context, used.name
     key = {"entry_id": asking.entry_id, "tenant": plan.scope.tenant}
-    with connection(tools.pool) as conn:
+    with connection(context.pool) as conn:
         language = _one(conn, _LANGUAGE, key)
         waits = name == "os_bm25" and bool(_one(conn, _WAITS_FOR_INDEX, key))
     by_words = name != LISTING_MODULE or plan.asks_for_words
@@ -120,7 +121,7 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
         return BranchReason(name, "not_indexed", "Its words are not in the index yet.")
     alone = replace(plan, filters=replace(plan.filters, ids=(str(asking.entry_id),)))
     execute = module(name).execute
-    found = execute(Ask.lasting(alone, asking.seconds), tools)
+    found = execute(Ask.lasting(alone, asking.seconds), context)
     wider = {note.code for note in found.diagnostics} & _WIDER
     allowed = {note.code for note in used.diagnostics} & _WIDER
     if not found.hits and language is None:
@@ -128,19 +129,19 @@ def _by_words(asking: Asking, used: Outcome) -> BranchReason:
         return BranchReason(name, "not_indexed", "Its words are not read yet.")
     if not found.hits or not wider <= allowed:
         ask = Ask.lasting(plan, asking.seconds)
-        asked = branch_query.build_branch_query(ask, tools, name).question
-        with connection(tools.pool) as conn:
+        asked = branch_query.build_branch_query(ask, context, name).question
+        with connection(context.pool) as conn:
             return _no_match(conn, name, key, asked, str(language))
     score = found.hits[0].score
     ask = replace(Ask.lasting(plan, asking.seconds), limit=MOST_PLACES)
-    every = execute(ask, tools).hits
+    every = execute(ask, context).hits
     return _placed(asking, name, every, score)
 
 
 def _by_another(asking: Asking, name: str) -> BranchReason:
     """Return what a module of another package makes of it: it says no reason."""
     ask = replace(Ask.lasting(asking.plan, asking.seconds), limit=MOST_PLACES)
-    found = plugin_module.execute(module(name), ask, asking.tools)
+    found = plugin_module.execute(module(name), ask, asking.context)
     if found.skipped:
         said = f"{name} cannot be asked again: {found.skipped}."
         return BranchReason(name, f"branch_failed:{name}", said)
@@ -153,14 +154,14 @@ def _by_another(asking: Asking, name: str) -> BranchReason:
 
 
 def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
-    plan, tools, name = asking.plan, asking.tools, used.name
+    plan, context, name = asking.plan, asking.context, used.name
     if not used.vector or used.floor is None:
         return BranchReason(name, f"branch_failed:{name}", "Its vector was not kept.")
     vector = unpacked(used.vector)
     asked = branch_query.build_branch_query(
-        Ask.lasting(plan, asking.seconds), tools, name
+        Ask.lasting(plan, asking.seconds), context, name
     )
-    with connection(tools.pool) as conn:
+    with connection(context.pool) as conn:
         bound = candidate_rows.within(conn, time.monotonic() + asking.seconds)
         bound(1.0)
         model = vectors.registered(conn, used.model or "")

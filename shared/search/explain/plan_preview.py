@@ -13,23 +13,20 @@ from shared.search.jobs.outcome import FACETS
 from shared.search.query import branch_choice
 from shared.search.query.plan import Plan
 from shared.search.response import engine_queries, score_trace
-from shared.search.response.response_body import times_of
+from shared.search.response.respond import times_of
 from shared.search.retrieval import installed_modules
 
 if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
-    from shared.text.facility.facility import Facility
+    from shared.search.retrieval.search_context import SearchContext
 
 OPENSEARCH, POSTGRES, PACKAGE = "opensearch", "postgres", "package"
 _BY_INDEX = branch_choice.KEYWORD_MODULES[0]
 
 
-def preview_plan(pool: Pool, plan: Plan, facility: Facility) -> dict[str, Any]:
+def preview_plan(context: SearchContext, plan: Plan) -> dict[str, Any]:
     """Return the plan as an answer with `debug` tells it, and whom each branch asks."""
-    sent, notes = (
-        engine_queries.before(pool, plan, facility) if plan.branches else ({}, ())
-    )
-    with connection(pool) as conn:
+    sent, notes = engine_queries.before(context, plan) if plan.branches else ({}, ())
+    with connection(context.pool) as conn:
         circuits = circuits_seen.load_circuits(conn, plan.scope.tenant)
     return {
         **score_trace.planned(plan),

@@ -16,7 +16,7 @@ from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response import job_answer, withheld_hits
-from shared.search.response.response_body import stability_hash
+from shared.search.response.respond import stability_hash
 from shared.search.retrieval.engines import candidate_rows
 
 # For all that is compared: later it is not known.

@@ -30,7 +30,7 @@ from shared.search.ranking.fold import Run
 from shared.search.ranking.rank import LIKENESS, LOGIT
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked
 from shared.search.response import job_answer
-from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.search_context import SearchContext
 
 SECONDS = 2.0
 # What may mend itself is told before what will not.
@@ -109,15 +109,13 @@ class _MissedEntry:
     deleted_at: datetime | None
 
 
-def explain(
-    reader: job_answer.JobReader, tools: Tools, job: StoredJob, ref: str
-) -> WhyNot:
+def explain(reader: job_answer.JobReader, job: StoredJob, ref: str) -> WhyNot:
     """Return why an ended search did not return an entry, or at which place it did."""
     if job.ended_at is None:
         message = "This search has not ended yet: ask again when it has."
         raise InvalidRequestError.field("job_id", "not_ended", message)
-    plan = reader.plan_of(job)
-    with connection(tools.pool) as conn:
+    plan, context = reader.plan_of(job), reader.context
+    with connection(context.pool) as conn:
         entry = _meant(conn, reader.scope, ref)
         if entry is None:
             is_told = reader.acl_honesty and _is_there(conn, reader.scope.tenant, ref)
@@ -127,14 +125,14 @@ def explain(
             return said
     branches = job_answer.branches_of(job)
     order = job_answer.order_of(reader, job, plan, branches)
-    said = _of_window(tools, plan, entry, order)
+    said = _of_window(context, plan, entry, order)
     if said is not None:
         return said
     found = (one for one in order.beyond if one.entry_id == str(entry.id))
     cut = next((_of_beyond(plan, order, one) for one in found), None)
     if not plan.branches:
         return WhyNot("no_match", "Nothing was asked for.", str(entry.id))
-    asking = Asking(plan, tools, entry.id, SECONDS)
+    asking = Asking(plan, context, entry.id, SECONDS)
     kept = tuple(
         explain_branch.of_branch(asking, name, branches) for name in plan.searching
     )
@@ -188,7 +186,7 @@ def _of_filters(
 
 
 def _of_window(
-    tools: Tools, plan: Plan, entry: _MissedEntry, order: Order
+    context: SearchContext, plan: Plan, entry: _MissedEntry, order: Order
 ) -> WhyNot | None:
     """Return where it stands in the order, if it stands in it at all."""
     runs = fold.runs(order.items)
@@ -198,7 +196,7 @@ def _of_window(
         return None
     ids = [UUID(item.entry_id) for run in runs[: at + 1] for item in run]
     with (
-        connection(tools.pool) as conn,
+        connection(context.pool) as conn,
         conn.cursor(row_factory=class_row(_MissedEntry)) as cur,
     ):
         rows = cur.execute(_SEEN, {**plan.scope.params, "ids": ids}).fetchall()

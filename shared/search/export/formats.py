@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from shared.entries.identity import source_uri
-from shared.search.response.response_body import timestamp
 from shared.search.results.hydrate import HitRow
+from shared.times.rfc3339 import timestamp
 
 Format = Literal["jsonl", "csv"]
 Record = Mapping[str, Any]

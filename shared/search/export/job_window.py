@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from shared.search.export import formats
-from shared.search.response.response_body import timestamp
 from shared.search.results.hydrate import HitRow
 from shared.search.results.result_page import ResultPage
+from shared.times.rfc3339 import timestamp
 
 WindowFormat = Literal["jsonl", "csv", "md"]
 MEDIA_TYPES: Mapping[WindowFormat, str] = {

@@ -22,7 +22,7 @@ class PipelineDescriptor:
     # Whether a model reasons in it.
     category: Category
     parameters: tuple[ParameterDescriptor, ...] = ()
-    # Takes (ask, tools, modules) and returns a `ModuleResult` with what it names; it
+    # Takes (ask, context, modules) and returns a `ModuleResult` with what it names; it
     # may be a coroutine function. None: its modules are asked at once and ranked as
     # one list.
     execute: Callable[..., Any] | None = None

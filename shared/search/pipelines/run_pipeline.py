@@ -6,7 +6,7 @@ question excludes hold behind it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,8 @@ from shared.search.query.language import grammar
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.installed_modules import Installed
-from shared.search.retrieval.module_contract import Ask, SearchToolDescriptor, Tools
+from shared.search.retrieval.module_contract import Ask, SearchToolDescriptor
+from shared.search.retrieval.search_context import SearchContext
 from shared.suggest import hint
 
 # What a module's time leaves the pipeline: to decide, and to look up what it names.
@@ -33,7 +34,7 @@ class Modules:
 
     names: tuple[str, ...]
     branch: Branch
-    tools: Callable[[], Tools]
+    context: SearchContext
     # What each came to when it was last asked, and its fallback.
     told: dict[str, list[Outcome]] = field(default_factory=dict)
 
@@ -58,7 +59,7 @@ class Modules:
         now = self.branch.now()
         left = (self.branch.ends_at - now) * (1 - KEPT_BACK_SHARE)
         asked = replace(self.branch, plan=plan, name=name, ends_at=now + left)
-        outcomes = branch_run.carry_out(asked, self.tools)
+        outcomes = branch_run.carry_out(asked, self.context)
         self.told[module] = outcomes
         last = outcomes[-1]
         if last.unsearched:
@@ -67,12 +68,20 @@ class Modules:
         return last.hits
 
 
-def carry_out(
-    branch: Branch, tools: Callable[[], Tools], names: Sequence[str]
+def carry_out_branch(context: SearchContext, branch: Branch) -> list[Outcome]:
+    """Return what a branch came to: a search module's, or a pipeline's of its own."""
+    names = context.pipelines.get(branch.name)
+    if names is None:
+        return branch_run.carry_out(branch, context)
+    return _carry_out_pipeline(branch, context, names)
+
+
+def _carry_out_pipeline(
+    branch: Branch, context: SearchContext, names: Sequence[str]
 ) -> list[Outcome]:
     """Return what each of its modules came to, without hits, and last what it did."""
     described = installed_pipelines.pipeline(branch.name)
-    modules = Modules(tuple(names), branch, tools)
+    modules = Modules(tuple(names), branch, context)
     as_module = SearchToolDescriptor(
         described.name,
         description=described.description,
@@ -81,7 +90,7 @@ def carry_out(
         unit=described.name,
     )
     found = Installed(as_module, described.parameters, is_ours=False)
-    outcomes = branch_run.outcomes_of(found, branch, tools)
+    outcomes = branch_run.outcomes_of(found, branch, context)
     own = outcomes[-1]
     asked = [one for told in list(modules.told.values()) for one in told]
     # Where it failed itself, what its modules have found is nobody's answer.
@@ -90,7 +99,7 @@ def carry_out(
 
 
 def _run(
-    described: PipelineDescriptor, modules: Modules, ask: Ask, tools: Tools
+    described: PipelineDescriptor, modules: Modules, ask: Ask, context: SearchContext
 ) -> Any:
     assert described.execute is not None
-    return described.execute(ask, tools, modules)
+    return described.execute(ask, context, modules)

@@ -30,7 +30,7 @@ from shared.search.query.language import grammar, required_fields, tree, tree_te
 from shared.search.query.language.tree import Node
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.ordering import SHIPPED, Ordering
-from shared.search.query.result_detail import WHOLE, Amount
+from shared.search.query.result_detail import WHOLE, Amount, Synthesis
 from shared.search.query.times import resolve_times
 from shared.search.query.times.without_times import Elsewhen
 from shared.text.facility.facility import PLAIN, Facility
@@ -74,6 +74,8 @@ class SearchQuery:
     asks_rerank: bool = False
     # How much the answer tells of its results.
     amount: Amount = WHOLE
+    # An answer in sentences, made of the hits; None: the hits alone.
+    synthesis: Synthesis | None = None
     any_word: bool = False  # is enough, although no other branch asks besides
     read_by_model: bool = False  # if one is installed, although one branch finds all
     request: Mapping[str, object] | None = None  # as it was given
@@ -162,6 +164,8 @@ class Plan:
     acl_honesty: bool = False
     # How alike a word must be to the one that nobody has written; None: none stands in.
     fuzzy_threshold: float | None = ALIKE
+    # An answer in sentences, made of the hits; None: the hits alone.
+    synthesis: Synthesis | None = None
     any_word: bool = False  # is enough from the first, not only where all find none
     by_field: bool = False  # every hit is named: `device:`, `author:`, and the like
     request: Mapping[str, object] | None = None  # as it was given
@@ -206,6 +210,7 @@ class Plan:
         raw = dict(values)
         narrowed, fault = raw.pop("filters"), raw.pop("fault")
         counted, elsewhen = raw.pop("counting", None), raw.pop("elsewhen", None)
+        synthesis = raw.pop("synthesis", None)
         # A job planned by the release before has none.
         asked = raw.pop("tree") if "tree" in raw else _planned_before(raw["query"])
         return cls(
@@ -220,6 +225,7 @@ class Plan:
             counting=Counting.from_values(counted) if counted else None,
             elsewhen=Elsewhen.from_values(elsewhen) if elsewhen else None,
             amount=Amount.from_values(raw.pop("amount", {})),
+            synthesis=Synthesis(**synthesis) if synthesis else None,
             branches=tuple(raw.pop("branches")),
             glossary=tuple((term, form) for term, form in raw.pop("glossary", ())),
             diagnostics=tuple(Diagnostic(**d) for d in raw.pop("diagnostics")),
@@ -289,6 +295,7 @@ def make_plan(
         zone=clock.zone,
         by_thread=question.by_thread,
         amount=question.amount,
+        synthesis=question.synthesis,
         without_opensearch=not limits.opensearch,
         acl_honesty=limits.acl_honesty,
         fuzzy_threshold=_alike(question, limits),

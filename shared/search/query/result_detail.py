@@ -37,6 +37,14 @@ class Amount:
 WHOLE = Amount()
 
 
+@dataclass(frozen=True, slots=True)
+class Synthesis:
+    """What is wanted of an answer in sentences: from how many hits, and with marks."""
+
+    max_sources: int
+    marked: bool = True
+
+
 @dataclass
 class _TextBudget:
     """What is left of the text that may be told, and what was left off."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shared.errors import LogchordError
 from shared.glossary import synonyms
@@ -26,14 +26,11 @@ from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
 from shared.search.retrieval.engines import branch_query, thread_filter
 from shared.search.retrieval.engines.branch_query import BranchQuery
-from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules import os_bm25
 from shared.search.retrieval.tenant_languages import WrittenIn
 from shared.text.facility.facility import Facility
 from shared.vocabulary.expand import LANGUAGES
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 
@@ -46,11 +43,10 @@ _COMPARE_WORDS = frozenset({*branch_choice.KEYWORD_MODULES, LISTING_MODULE})
 
 
 def describe_engine_queries(
-    pool: Pool,
+    context: Lexicon,
     plan: Plan,
     conclusion: Conclusion,
     known: Known,
-    facility: Facility,
     left_ms: int,
 ) -> Mapping[str, object]:
     """Return names, terms, phrases and what both engines were given.
@@ -58,8 +54,8 @@ def describe_engine_queries(
     If it is too late, names alone.
     """
     ask = Ask.lasting(plan, min(left_ms, _MOST_MS) / 1000)
-    named = {"entities": entities.describe_entities(plan, facility)}
-    compiled = _compiled(ask, Ground(pool, facility), known)
+    named = {"entities": entities.describe_entities(plan, context.facility)}
+    compiled = _compiled(ask, context, known)
     if compiled is None:
         return named
     ask, asked = compiled
@@ -69,21 +65,26 @@ def describe_engine_queries(
     by_index = any(
         one.name == _BY_INDEX and one.status != "skipped" for one in conclusion.branches
     )
-    return {**named, **_queries(ask, question, known, facility, by_index=by_index)}
+    return {
+        **named,
+        **_queries(ask, question, known, context.facility, by_index=by_index),
+    }
 
 
 def before(
-    pool: Pool, plan: Plan, facility: Facility
+    context: Lexicon, plan: Plan
 ) -> tuple[Mapping[str, object], tuple[Diagnostic, ...]]:
     """Return what will be asked first, and what is left out of it; nobody searches."""
     ask = Ask.lasting(plan, _BEFORE_SECONDS)
-    told: dict[str, object] = {"entities": entities.describe_entities(plan, facility)}
-    compiled = _compiled(ask, Ground(pool, facility), {})
+    told: dict[str, object] = {
+        "entities": entities.describe_entities(plan, context.facility)
+    }
+    compiled = _compiled(ask, context, {})
     if compiled is None:
         return told, ()
     ask, asked = compiled
     by_index = _BY_INDEX in plan.branches and asked.question.finds
-    told |= _queries(ask, asked.question, {}, facility, by_index=by_index)
+    told |= _queries(ask, asked.question, {}, context.facility, by_index=by_index)
     patterns = expandable_words.patterns(plan.tree)
     if patterns:
         told |= _without_patterns(told, is_in_phrase=any(p.in_phrase for p in patterns))
@@ -95,15 +96,17 @@ def before(
     return told, tuple(note for note in notes if note is not None)
 
 
-def _compiled(ask: Ask, ground: Ground, known: Known) -> tuple[Ask, BranchQuery] | None:
+def _compiled(
+    ask: Ask, lexicon: Lexicon, known: Known
+) -> tuple[Ask, BranchQuery] | None:
     """Return the question of a branch by words; None: it is not to be had in time."""
     try:
-        languages = WrittenIn().of(ground.pool, ask.plan.scope.tenant, ask.budget_ms)
-        ask = replace(ask, plan=thread_filter.resolved(ask, ground))
+        languages = WrittenIn().of(lexicon.pool, ask.plan.scope.tenant, ask.budget_ms)
+        ask = replace(ask, plan=thread_filter.resolved(ask, lexicon))
     except LogchordError as exc:
         log.warning("plan_not_compiled", code=exc.error_code)
         return None
-    return ask, branch_query.of_known(ask, ground, known, languages)
+    return ask, branch_query.of_known(ask, lexicon, known, languages)
 
 
 def _without_patterns(

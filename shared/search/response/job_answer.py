@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -18,7 +18,6 @@ from shared.search.jobs.compatibility import select_known_fields
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome
 from shared.search.jobs.verdict import State
-from shared.search.query import result_detail
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
@@ -27,18 +26,19 @@ from shared.search.ranking.fusion import rrf_contrib
 from shared.search.ranking.rank import SCORE_DECIMALS, rank
 from shared.search.ranking.ranked_hits import Beyond, Order, Ranked, Suppressed
 from shared.search.response import response_parts
-from shared.search.response.response_body import hits, is_cut, render, timestamp, under
+from shared.search.response.respond import is_cut, is_under_window, respond
+from shared.search.response.search_answer import SearchAnswer, branch_body, trimmed
 from shared.search.results import highlights, paging, ranking_features
 from shared.search.results.conclude import Conclusion
+from shared.search.results.mark_passages import make_marker, mark_passages
 from shared.search.results.result_page import ResultPage, read_page
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Ground
+from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import facets, newest
-from shared.text.facility.facility import PLAIN, Facility
+from shared.times.rfc3339 import timestamp
 
 if TYPE_CHECKING:
-    from shared.access.cursors import Signer
-    from shared.postgres.pool import Pool
+    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -50,11 +50,8 @@ _ANSWERED = ("done", "partial")
 class JobReader:
     """Who reads a stored job, and by what."""
 
-    pool: Pool
+    context: SearchContext
     scope: Scope
-    signer: Callable[[], Signer]
-    # Whose words texts are read by.
-    facility: Facility = PLAIN
     # Whether they may know that there is what they may not see.
     acl_honesty: bool = False
 
@@ -69,13 +66,11 @@ def job_body(
 ) -> dict[str, Any]:
     """Return a job as its owner sees it, with its answer once it has one."""
     branches = branches_of(stored) if stored.ended_at else list(running)
+    answer = read_answer(reader, stored)
     return {
         **job_line(stored, is_running=bool(running)),
-        "branches": [
-            {**branch.summary(), "sub_query": stored.plan["query"]}
-            for branch in branches
-        ],
-        "response": response(reader, stored),
+        "branches": [branch_body(one, stored.plan["query"]) for one in branches],
+        "response": None if answer is None else answer.to_json(),
         "replay": None,
     }
 
@@ -98,7 +93,7 @@ def job_line(stored: StoredJob, *, is_running: bool = False) -> dict[str, Any]:
     }
 
 
-def response(reader: JobReader, stored: StoredJob) -> dict[str, Any] | None:
+def read_answer(reader: JobReader, stored: StoredJob) -> SearchAnswer | None:
     """Return the answer to a job, or None where it has none."""
     if stored.state not in _ANSWERED:
         return None
@@ -112,14 +107,16 @@ def response(reader: JobReader, stored: StoredJob) -> dict[str, Any] | None:
         degraded=verdict.is_degraded(branches),
     )
     runs = fold.runs(order.items)
-    page = read_page(reader.pool, plan, runs, READ_MS)
+    page = read_page(reader.context.pool, plan, runs, READ_MS)
     ended = stored.ended_at or stored.deadline_at
     took = {"total": round((ended - stored.created_at).total_seconds() * 1000, 3)}
-    following = paging.following(reader.signer, plan, stored.id, runs, page)
-    said = response_parts.build_response_parts(
-        reader.pool, plan, conclusion, page, reader.facility, READ_MS
+    following = paging.following(reader.context.signer, plan, stored.id, runs, page)
+    marker = make_marker(reader.context, plan, conclusion, page)
+    hits = mark_passages(plan.scope.tenant, page, marker)
+    parts = response_parts.build_response_parts(
+        reader.context, plan, conclusion, hits, marker, READ_MS
     )
-    return render(plan, stored.id, conclusion, page, took, following, said)
+    return respond(plan, stored.id, conclusion, hits, parts, took, following)
 
 
 def _counted_again(
@@ -130,7 +127,7 @@ def _counted_again(
         return list(branches)
     ask = Ask.lasting(plan, READ_MS / 1000)
     try:
-        counts = facets.again(ask, Ground(reader.pool, reader.facility))
+        counts = facets.again(ask, reader.context)
     except LogchordError as exc:
         log.warning("facets_not_counted_again", code=exc.error_code)
         counts = None
@@ -157,14 +154,13 @@ def results(
     runs, at, page = [], place, []
     if stored.state in _ANSWERED:
         runs = fold.runs(order_of(reader, stored, plan, branches).items)
-        page = read_page(reader.pool, plan, runs[place:], READ_MS)
+        page = read_page(reader.context.pool, plan, runs[place:], READ_MS)
         at = paging.place_after(runs, page)
-    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    marker = highlights.make_highlighter(reader.context, plan, branches)
     more = stored.ended_at is None or at < len(runs)
     owned = paging.binding(reader.scope, stored.id, plan.limit)
-    items, cut = result_detail.trim_results(
-        hits(plan, page, texts, place + 1), plan.amount
-    )
+    hits = mark_passages(plan.scope.tenant, page, marker, place + 1)
+    items, cut = trimmed(hits, plan.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state if stored.ended_at else "running",
@@ -172,7 +168,7 @@ def results(
         "cut": cut,
         # What the caller could see then, and not any more.
         "removed": max(0, at - place - len(page)) if stored.ended_at else 0,
-        "next_cursor": reader.signer().make([at], owned) if more else None,
+        "next_cursor": reader.context.signer().make([at], owned) if more else None,
         "error": stored.error,
     }
 
@@ -186,8 +182,8 @@ def window(reader: JobReader, stored: StoredJob) -> tuple[Plan, ResultPage, bool
     runs = fold.runs(order_of(reader, stored, plan, branches).items)
     whole = replace(plan, limit=len(runs))
     # No file says which of its values are the newest.
-    page = read_page(reader.pool, whole, runs, READ_MS, with_values=False)
-    found_all = under(plan, branches) and not is_cut(plan, branches)
+    page = read_page(reader.context.pool, whole, runs, READ_MS, with_values=False)
+    found_all = is_under_window(plan, branches) and not is_cut(plan, branches)
     return plan, page, stored.state == "done" and found_all
 
 
@@ -202,8 +198,7 @@ def _listed(
         else None
     )
     ask = replace(Ask.lasting(plan, READ_MS / 1000), limit=plan.limit + 1)
-    ground = Ground(reader.pool, reader.facility)
-    rows = newest.following(ask, ground, place or ListingPosition())
+    rows = newest.following(ask, reader.context, place or ListingPosition())
     shown = rows[: plan.limit]
     found = Outcome(
         name=LISTING_MODULE,
@@ -213,17 +208,18 @@ def _listed(
     )
     items = rank([found], Facts(), plan).items
     further = [_further(one, n, plan) for n, one in enumerate(items, first + 1)]
-    page = read_page(reader.pool, plan, fold.runs(further), READ_MS)
+    page = read_page(reader.context.pool, plan, fold.runs(further), READ_MS)
     branches = branches_of(stored)
-    texts = highlights.reader(reader.pool, plan, branches, reader.facility)
+    marker = highlights.make_highlighter(reader.context, plan, branches)
     following = None
     if len(rows) > len(shown):
         behind_last = paging.behind(shown[-1].entry_time, str(shown[-1].id))
         owned = paging.binding(reader.scope, stored.id, plan.limit)
-        following = reader.signer().make([first + len(shown), *behind_last], owned)
-    told, cut = result_detail.trim_results(
-        hits(plan, page, texts, first + 1), plan.amount
-    )
+        following = reader.context.signer().make(
+            [first + len(shown), *behind_last], owned
+        )
+    hits = mark_passages(plan.scope.tenant, page, marker, first + 1)
+    told, cut = trimmed(hits, plan.amount)
     return {
         "job_id": str(stored.id),
         "state": stored.state,
@@ -260,7 +256,7 @@ def order_of(
         return rank(
             branches,
             ranking_features.load_ranking_features(
-                reader.pool, plan, branches, READ_MS
+                reader.context, plan, branches, READ_MS
             ),
             plan,
         )

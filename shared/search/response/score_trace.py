@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.search.query.ordering import CARRIED, NAMED, Ordering
@@ -10,18 +10,18 @@ from shared.search.query.plan import Plan
 from shared.search.ranking.linear_rerank import COSINE, MOVED
 from shared.search.ranking.rank import LOGIT
 from shared.search.results.conclude import Conclusion
-from shared.search.results.result_page import ResultPage, Shown
+from shared.search.results.hit import Hit
 
 
 def trace_scores(
-    plan: Plan, conclusion: Conclusion, page: ResultPage, sent: Mapping[str, object]
+    plan: Plan, conclusion: Conclusion, hits: Sequence[Hit], sent: Mapping[str, object]
 ) -> dict[str, Any]:
     """Return the plan with what was sent, and the steps that each hit's score took."""
+    fused = {item.entry_id: item.fused for item in conclusion.ranked}
     return {
         "plan": {**planned(plan), **sent},
         "score_trace": [
-            _trace(shown, place, conclusion, plan)
-            for place, shown in enumerate(page, 1)
+            _trace(hit, fused.get(hit.entry_id, 0.0), conclusion, plan) for hit in hits
         ],
     }
 
@@ -73,35 +73,32 @@ def _rerank(ordering: Ordering) -> str:
 
 
 def _trace(
-    shown: Shown, place: int, conclusion: Conclusion, plan: Plan
+    hit: Hit, fused: float, conclusion: Conclusion, plan: Plan
 ) -> dict[str, Any]:
-    item = shown.item
-    score = f"{item.calibration} {item.relevance_score:.6f}"
-    ranks = ", ".join(f"{name} {rank}" for name, rank in item.ranks.items())
-    factors = ", ".join(f"{name} {one:g}" for name, one in item.factors.items())
-    reranked = (
-        f"{item.fused:.6f} before factors" if conclusion.order.reranked else "none"
-    )
-    if MOVED in item.scores:
-        own = item.scores.get(COSINE)
+    score = f"{hit.calibration} {hit.relevance_score:.6f}"
+    ranks = ", ".join(f"{name} {rank}" for name, rank in hit.ranks.items())
+    factors = ", ".join(f"{name} {one:g}" for name, one in hit.factors.items())
+    reranked = f"{fused:.6f} before factors" if conclusion.order.reranked else "none"
+    if MOVED in hit.scores:
+        own = hit.scores.get(COSINE)
         was = "" if own is None else f", {own:.6f} before"
-        reranked += f"; question moved, cosine {item.scores[MOVED]:.6f}{was}"
+        reranked += f"; question moved, cosine {hit.scores[MOVED]:.6f}{was}"
     return {
-        "entry_id": item.entry_id,
-        "chunk_id": item.chunk_id,
-        "contrib": item.contrib,
-        "factors": item.factors,
-        "fused": item.fused,
-        "rerank_logit": item.scores.get(LOGIT),
-        "calibrated": item.relevance_score,
+        "entry_id": hit.entry_id,
+        "chunk_id": hit.chunk_id,
+        "contrib": hit.contrib,
+        "factors": hit.factors,
+        "fused": fused,
+        "rerank_logit": hit.scores.get(LOGIT),
+        "calibrated": hit.relevance_score,
         # In the order in which a search goes through them.
         "steps": [
             f"Query Analysis: {plan.method}",
             f"Parallel Search: {ranks}",
-            f"Result Fusion: {item.rrf:.6f}",
+            f"Result Fusion: {hit.scores['rrf']:.6f}",
             f"Reranking: {reranked}; factors {factors or 'none'}",
-            f"Filtering: {score}, {item.confidence}",
-            f"Limiting: place {place}, {shown.similar} alike behind it",
+            f"Filtering: {score}, {hit.confidence}",
+            f"Limiting: place {hit.rank}, {hit.similar_count} alike behind it",
             "Synthesis: none",
         ],
     }

@@ -1,4 +1,4 @@
-"""What happened like an entry before, as an answer shows hits."""
+"""Entries most like one: what happened before, as an answer shows hits."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import compiled
 from shared.search.ranking import fold
 from shared.search.ranking.rank import rank
-from shared.search.response.response_body import hits
 from shared.search.results import ranking_features
 from shared.search.results.highlights import Highlighter
+from shared.search.results.mark_passages import mark_passages
 from shared.search.results.result_page import read_page
 from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import similar_entries
@@ -20,19 +20,18 @@ from shared.search.retrieval.modules import similar_entries
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from shared.postgres.pool import Pool
     from shared.search.query.plan import Plan
-    from shared.text.facility.facility import Facility
+    from shared.search.retrieval.search_context import SearchContext
 
 # What each step may take.
 STEP_MS = 2000
 
 
 def find_similar_hits(
-    pool: Pool, facility: Facility, plan: Plan, entry_id: UUID
+    context: SearchContext, plan: Plan, entry_id: UUID
 ) -> dict[str, Any]:
     """Return the entries most like one that the caller may see, best first."""
-    with connection(pool) as conn:
+    with connection(context.pool) as conn:
         entry = read_entries.present(read_entries.current(conn, plan.scope, entry_id))
         candidate_rows.limit_time(conn, STEP_MS)
         found = similar_entries.find(conn, plan, entry)
@@ -47,16 +46,15 @@ def find_similar_hits(
         source_share=1.0,
     )
     plan = replace(plan, branches=tuple(one.name for one in found), ordering=ordering)
-    known = ranking_features.load_ranking_features(pool, plan, found, STEP_MS)
+    known = ranking_features.load_ranking_features(context, plan, found, STEP_MS)
     order = rank(found, known, plan)
-    page = read_page(pool, plan, fold.runs(order.items), STEP_MS)
-    texts = Highlighter(
-        compiled(plan.tree, facility, max_terms=plan.max_terms), facility
-    )
-    results = hits(plan, page, texts)
+    page = read_page(context.pool, plan, fold.runs(order.items), STEP_MS)
+    facility = context.facility
+    asked = compiled(plan.tree, facility, max_terms=plan.max_terms)
+    hits = mark_passages(plan.scope.tenant, page, Highlighter(asked, facility))
     return {
         "entry_id": str(entry_id),
-        "results": results,
-        "total_results": len(results),
+        "results": [hit.to_json() for hit in hits],
+        "total_results": len(hits),
         "branches": [one.summary() for one in found],
     }

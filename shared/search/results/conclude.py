@@ -32,6 +32,10 @@ class Conclusion:
         """Return the hits, best first."""
         return self.order.items
 
+    def is_compared(self, plan: Plan) -> bool:
+        """Tell whether the question is compared with what came near but is no hit."""
+        return bool(plan.filters) or any(one.vector for one in self.branches)
+
     @property
     def window(self) -> dict[str, Any]:
         """Return the order as a stored job keeps it: ids and scores."""

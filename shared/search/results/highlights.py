@@ -11,7 +11,7 @@ import html
 import re
 import time
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
@@ -26,11 +26,9 @@ from shared.search.results.hydrate import HitRow
 from shared.search.results.passage import PASSAGE_CHARACTERS, by_words, passage
 from shared.search.results.term_marks import MAX_CHARACTERS, Mark, WantedTerms, merged
 from shared.search.retrieval.engines import candidate_rows
+from shared.search.retrieval.module_contract import Lexicon
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary import expand
-
-if TYPE_CHECKING:
-    from shared.postgres.pool import Pool
 
 log = get_logger()
 
@@ -69,7 +67,7 @@ class Highlighter:
         self._wanted: dict[str, WantedTerms] = {}
         self._until: float | None = None
 
-    def told(self, row: HitRow, span: tuple[int, int] | None) -> MarkedText:
+    def mark(self, row: HitRow, span: tuple[int, int] | None) -> MarkedText:
         """Return what is shown of an entry whose chunk stands there, if one does."""
         if self._until is None:
             self._until = time.thread_time() + SECONDS_A_PAGE
@@ -106,19 +104,18 @@ class Highlighter:
         return wanted
 
 
-def reader(
-    pool: Pool,
+def make_highlighter(
+    context: Lexicon,
     plan: Plan,
     branches: Sequence[Outcome],
-    facility: Facility = PLAIN,
     languages: Collection[str] = (),
 ) -> Highlighter:
-    """Return who reads the page, with what patterns and misspelt words stand for.
+    """Return what marks a page, with what patterns and misspelt words stand for.
 
-    Texts of these languages; without any, of every one.
+    For texts of these languages; without any, of every one.
     """
     listed = sorted(languages)
-    facility = synonyms.widened(facility, plan.glossary)
+    facility = synonyms.widened(context.facility, plan.glossary)
     make = functools.partial(
         compiled, plan.tree, facility, max_terms=plan.max_terms, languages=listed
     )
@@ -130,7 +127,7 @@ def reader(
     if not wanted:
         return Highlighter(asked, facility)
     try:
-        with connection(pool) as conn:
+        with connection(context.pool) as conn:
             candidate_rows.limit_time(conn, _LOOK_UP_MS)
             found = expand.expand(
                 conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold

@@ -27,6 +27,7 @@ class HitRow:
     external_id: str
     revision: int
     kind: str
+    category: str | None
     origin: str
     title: str
     # As it is read: what chunks are parts of.
@@ -47,9 +48,9 @@ class HitRow:
 
 _ROWS: LiteralString = (
     """
-    SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.origin,
-           r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors, e.logbooks,
-           e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
+    SELECT e.id AS entry_id, e.source, e.external_id, e.revision, e.kind, e.category,
+           e.origin, r.title, coalesce(r.plain, r.text) AS text, e.url, e.authors,
+           e.logbooks, e.tags, e.metadata, e.entry_time, e.event_time, e.thread_id,
            coalesce(t.language, 'unknown') AS language,
            EXISTS (SELECT FROM entry_quantity q
                     WHERE q.entry_id = e.id AND q.tenant = %(tenant)s

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, Any, LiteralString
 from uuid import UUID
@@ -25,8 +25,8 @@ from shared.search.retrieval.query_vectors import unpacked
 from shared.text.analysis.analyser import quoted
 
 if TYPE_CHECKING:
-    from shared.embedding.vectors.vector_tables import EmbeddingModel
-    from shared.postgres.pool import Pool
+    from shared.embedding.vectors.live_models import InUse
+    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -54,20 +54,8 @@ _NEAR: LiteralString = """
 _WAYS = (NAMED, BESIDE, SCOPED, CARRIED)
 
 
-# Of a model's name: the model, where that is known without asking anybody.
-Named = Callable[[str], "EmbeddingModel | None"]
-
-
-def unknown(_: str) -> None:
-    """Know no model."""
-
-
 def load_ranking_features(
-    pool: Pool,
-    plan: Plan,
-    branches: Sequence[Outcome],
-    timeout_ms: int,
-    named: Named = unknown,
+    context: SearchContext, plan: Plan, branches: Sequence[Outcome], timeout_ms: int
 ) -> Facts:
     """Return what is known of the hits; without the time for it, that it is not."""
     ids = sorted({hit.entry_id for one in branches for hit in one.hits})
@@ -76,11 +64,11 @@ def load_ranking_features(
     if timeout_ms <= 0:
         return UNREAD
     try:
-        with at_once(pool) as conn:
+        with at_once(context.pool) as conn:
             candidate_rows.limit_time(conn, timeout_ms, one_plan=True)
             given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
-            cosines = _cosines(conn, plan, branches, named)
+            cosines = _cosines(conn, plan, branches, context.models)
             near = _near(conn, plan, given)
         return Facts(*cosines, _kin(kin.fetchall()), near)
     except DatabaseQueryError as exc:
@@ -111,7 +99,7 @@ def _any_of(terms: Sequence[str]) -> str:
 
 
 def _cosines(
-    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], named: Named
+    conn: Connection[Any], plan: Plan, branches: Sequence[Outcome], models: InUse
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Return the cosines of what was found by words and not by meaning.
 
@@ -126,7 +114,7 @@ def _cosines(
     missing = sorted(UUID(entry_id) for entry_id in found - known)
     wanted = bool(missing) or moves
     name = asked.model or ""
-    model = (named(name) or vectors.registered(conn, name)) if wanted else None
+    model = (models.named(name) or vectors.registered(conn, name)) if wanted else None
     if model is None:
         return {}, {}
     vector, table = unpacked(asked.vector or ""), model.table_name

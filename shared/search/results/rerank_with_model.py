@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -23,9 +23,7 @@ from shared.search.results.hydrate import hydrate
 
 if TYPE_CHECKING:
     from shared.embedding.models.cross_encoders import CrossEncoder
-    from shared.postgres.pool import Pool
-    from shared.search.retrieval.circuit import Circuit
-    from shared.text.facility.facility import Facility
+    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -37,22 +35,12 @@ _SAYS_SO = 0.5
 _OF_THE_MODEL = frozenset({Category.EMBEDDING, Category.CONFIGURATION})
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
-    """What reads, made when it is first asked; left alone once it keeps failing."""
-
-    encoder: Callable[[], CrossEncoder]
-    circuit: Circuit
-
-
 def rerank_with_model(
-    model: Model | None,
-    pool: Pool,
+    context: SearchContext,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
     known: Facts,
     left_seconds: float,
-    facility: Facility,
 ) -> Facts:
     """Return the facts with what a model says of the best hits, or why it does not."""
     if not plan.ordering.by_model or plan.is_listing:
@@ -62,21 +50,22 @@ def rerank_with_model(
         return known
     unit = LIKENESS if plan.ordering.late else LOGIT
     seconds = min(left_seconds * SHARE, plan.ordering.model_timeout_ms / 1000)
-    if model is None or seconds <= 0:
+    if context.cross_encoder is None or seconds <= 0:
         why = "there was no time for it"
         unread = Outcome(RERANK, "skipped", unit, reason=DEADLINE)
         return replace(known, unread_because=why, unread=unread)
     began = time.monotonic()
     ends = began + seconds
     try:
-        texts = _texts(pool, plan, arrived, known, seconds, facility)
+        texts = _texts(context, plan, arrived, known, seconds)
         if not texts:
             return known
-        if not model.circuit.allows():
+        if not context.rerank_circuit.allows():
             why = "it has failed again and again"
             unread = Outcome(RERANK, "skipped", unit, reason=CIRCUIT_OPEN)
             return replace(known, unread_because=why, unread=unread)
-        logits = _asked(model, plan, query, list(texts.values()), ends)
+        reader = context.cross_encoder()
+        logits = _ask(context, reader, plan, query, list(texts.values()), ends)
     except LogchordError as exc:
         # The order of before stands: a better one is worth no failed search.
         log.warning("rerank_skipped", code=exc.error_code, technical=exc.technical)
@@ -94,10 +83,14 @@ def rerank_with_model(
     return replace(known, logits=dict(zip(texts, logits, strict=True)))
 
 
-def _asked(
-    model: Model, plan: Plan, query: str, texts: Sequence[str], ends: float
+def _ask(
+    context: SearchContext,
+    reader: CrossEncoder,
+    plan: Plan,
+    query: str,
+    texts: Sequence[str],
+    ends: float,
 ) -> list[float]:
-    reader = model.encoder()
     if reader.late is not plan.ordering.late:
         # The setting was changed since: what this one says is on another scale.
         message = "The model that reads here is not of the kind that was planned."
@@ -107,19 +100,18 @@ def _asked(
         logits = reader.logits(query, texts, seconds)
     except EmbeddingOutageError:
         if seconds * 1000 >= _SAYS_SO * plan.ordering.model_timeout_ms:
-            model.circuit.failed()
+            context.rerank_circuit.failed()
         raise
-    model.circuit.succeeded()
+    context.rerank_circuit.succeeded()
     return logits
 
 
 def _texts(
-    pool: Pool,
+    context: SearchContext,
     plan: Plan,
     arrived: Mapping[int, Sequence[Outcome]],
     known: Facts,
     seconds: float,
-    facility: Facility,
 ) -> dict[str, str]:
     """Return the passages of the best hits that the caller may see, by entry."""
     # Not cut yet: what scores low by weight may be what the model finds best.
@@ -132,16 +124,16 @@ def _texts(
     if plan.ordering.late and items[0].calibration not in SHARED_SCALES:
         # A likeness would move nothing there: the time for it is saved.
         return {}
-    with connection(pool) as conn:
+    with connection(context.pool) as conn:
         ids = [UUID(item.entry_id) for item in items]
         rows = hydrate(conn, ids, plan.scope, max(1, int(seconds * 1000)))
     heard = [outcome for branch in arrived.values() for outcome in branch]
     languages = {row.language for row in rows.values()}
-    reader = highlights.reader(pool, plan, heard, facility, languages)
+    marker = highlights.make_highlighter(context, plan, heard, languages)
     found = {}
     for item in items:
         row = rows.get(UUID(item.entry_id))
         if row is not None:
             span = item.span if item.revision == row.revision else None
-            found[item.entry_id] = f"{row.title}\n{reader.told(row, span).content}"
+            found[item.entry_id] = f"{row.title}\n{marker.mark(row, span).content}"
     return found

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from shared.errors import LogchordError
 from shared.search.jobs.outcome import Candidate, Diagnostic
-from shared.search.retrieval.circuit import Circuit, Circuits
 from shared.search.retrieval.tool_schema import SearchArguments, as_json
-from shared.text.facility.facility import PLAIN, Facility
 
 if TYPE_CHECKING:
-    from opensearchpy import OpenSearch
     from pydantic import BaseModel
 
-    from shared.embedding.models.encoders import Encoder
-    from shared.embedding.vectors.exact_or_index import Sizes
-    from shared.embedding.vectors.live_models import InUse
     from shared.postgres.pool import Pool
     from shared.search.query.plan import Plan
-    from shared.search.retrieval.freshness import Freshness
-    from shared.search.retrieval.query_vectors import QueryVectors
-    from shared.search.retrieval.tenant_languages import WrittenIn
+    from shared.search.retrieval.search_context import SearchContext
+    from shared.text.facility.facility import Facility
     from shared.vocabulary.recent_words import Present
 
 
@@ -44,45 +37,6 @@ class Lexicon(Protocol):
     @property
     def present(self) -> Present | None:
         """The words that entries were seen to have; None: looked up each time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """That alone, for whoever reads without searching."""
-
-    pool: Pool
-    facility: Facility
-    present: Present | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What modules search with; made once a process, shared by its threads."""
-
-    pool: Pool
-    opensearch: Callable[[], OpenSearch | None]
-    index: str
-    # None: the floor that the registry keeps for the model.
-    similarity_threshold: float | None
-    # Which model is searched, and what makes its vectors, by its name.
-    models: InUse
-    encoder: Callable[[str], Encoder]
-    query_vectors: QueryVectors
-    freshness: Freshness
-    circuit: Circuit
-    facility: Facility = PLAIN
-    # The languages of a model, by its name; none: all of them.
-    speaks: Callable[[str], Sequence[str]] = lambda _: ()
-    # How long settings say that its vectors are; None: they do not.
-    told_dimension: Callable[[str], int | None] = lambda _: None
-    # How many vectors a tenant has; None: counted each time.
-    sizes: Sizes | None = None
-    # Words that nobody need look up; None: each of them is.
-    present: Present | None = None
-    # In which languages entries are; None: in any.
-    written_in: WrittenIn | None = None
-    # Of modules of other packages, by their name.
-    circuits: Circuits = field(default_factory=Circuits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +113,7 @@ class SearchToolDescriptor:
     # The family: what `mode` calls it, and what an answer says was used.
     search_mode: str
     # Returns what it found; another package's may be a coroutine function.
-    execute: Callable[[Ask, Tools], Any]
+    execute: Callable[[Ask, SearchContext], Any]
     # What its scores are called in an answer.
     unit: str
     needs_embedder: bool = False

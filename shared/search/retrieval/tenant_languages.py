@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from psycopg.rows import TupleRow
 
     from shared.postgres.pool import Pool
-    from shared.search.retrieval.module_contract import Ask, Tools
+    from shared.search.retrieval.module_contract import Ask
+    from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -55,11 +56,11 @@ _LANGUAGES: LiteralString = """
       LIMIT 1)"""
 
 
-def choose_languages(ask: Ask, tools: Tools) -> tuple[str, ...]:
+def choose_languages(ask: Ask, context: SearchContext) -> tuple[str, ...]:
     """Return the languages that a branch searches; none: all that there may be."""
-    if tools.written_in is None:
+    if context.written_in is None:
         return ()
-    return tools.written_in.of(tools.pool, ask.plan.scope.tenant, ask.budget_ms)
+    return context.written_in.of(context.pool, ask.plan.scope.tenant, ask.budget_ms)
 
 
 class WrittenIn:
@@ -118,11 +119,11 @@ class Assumed:
     what is found in a new language afterwards, is as new as if it had been before.
     """
 
-    def __init__(self, ask: Ask, tools: Tools) -> None:
-        self._known = tools.written_in
+    def __init__(self, ask: Ask, context: SearchContext) -> None:
+        self._known = context.written_in
         self._tenant = ask.plan.scope.tenant
         lately = self._known.lately(self._tenant) if self._known else ()
-        self.languages = choose_languages(ask, tools) if lately is None else lately
+        self.languages = choose_languages(ask, context) if lately is None else lately
         # Of every language there are no others, but the next search may need fewer.
         self._is_compared = self._known is None or lately is None
         self._rows: Cursor[TupleRow] | None = None
@@ -144,10 +145,10 @@ class Assumed:
         self._there = unread(error)
         self._rows, self._is_compared = None, True
 
-    def others(self, ask: Ask, tools: Tools) -> tuple[str, ...] | None:
+    def others(self, ask: Ask, context: SearchContext) -> tuple[str, ...] | None:
         """Return what is to be searched instead; None: all that is there was."""
         if not self._is_compared:
-            self._there = choose_languages(ask, tools)
+            self._there = choose_languages(ask, context)
         is_every = not self.languages
         if is_every or (self._there and set(self._there) <= set(self.languages)):
             return None

@@ -18,8 +18,8 @@ from shared.entries.saving.save import save_page
 from shared.postgres.pool import connect, connection, make_pool
 from shared.search.export.stream import Export
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.module_contract import Ask, Ground
-from shared.text.facility.facility import PLAIN
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.search_context import SearchContext
 from tests.support.fixtures.system import System
 from tests.support.waiting import until
 
@@ -133,7 +133,7 @@ def test_a_batch_is_weighed_with_the_metadata_that_its_rows_carry(
             save_page(conn, "default", made, stages=[], editor="test")
         conn = connect(database, application="test", autocommit=True)
         export = Export(conn, plan, "jsonl")
-        export.find(Ask.lasting(plan, 30.0), Ground(pool, PLAIN))
+        export.find(Ask.lasting(plan, 30.0), SearchContext(pool=pool))
         rows = [part.count("\n") for part in export.parts() if part]
         export.close()
     assert rows == [1] * (len(made) + 1)

@@ -65,7 +65,7 @@ def asked(ctx: Context) -> Outcome:
     question = SearchQuery(query="why was the beam lost", mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
     branch = Branch(plan, "semantic", time.time() + 10, time.time)
-    (found,) = branch_run.carry_out(branch, lambda: search._tools(ctx))
+    (found,) = branch_run.carry_out(branch, search._search_context(ctx))
     return found
 
 

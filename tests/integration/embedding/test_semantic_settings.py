@@ -19,7 +19,7 @@ from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import save_page
 from shared.messaging.broker import embed_stage, make_app
 from shared.postgres.pool import connection
-from shared.search.retrieval.modules.semantic import FLOOR, chosen_floor
+from shared.search.retrieval.search_context import FLOOR, chosen_floor
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ENCODER, Asking
 from tests.support.stub_servers.embedding_server import Script, serving
@@ -58,7 +58,7 @@ def test_the_least_cosine_is_the_first_that_is_named_and_the_answer_says_which(
     asking.write(ENTRY)
     with connection(asking.pool) as conn:
         conn.execute("UPDATE embedding_model SET similarity_floor = 0.3")
-    asking.tools = replace(asking.tools, similarity_threshold=chosen_floor(setting))
+    asking.context = replace(asking.context, similarity_threshold=chosen_floor(setting))
     ordering = {} if asked is None else {"similarity_threshold": asked}
 
     body = asking.ask("klystron tripped", mode="semantic", ordering=ordering)

@@ -168,8 +168,8 @@ def asked(ctx: Context, text: str) -> tuple[str | None, int]:
     """Ask by meaning; return why that was skipped, and how many were found."""
     question = SearchQuery(query=text, mode="semantic")
     plan = make_plan(question, Scope(TENANT, "anna"), PlanLimits(opensearch=False))
-    tools = search._tools(ctx)
-    found = module("semantic").execute(Ask.lasting(plan, 5.0), tools)
+    context = search._search_context(ctx)
+    found = module("semantic").execute(Ask.lasting(plan, 5.0), context)
     return found.skipped, len(found.hits)
 
 

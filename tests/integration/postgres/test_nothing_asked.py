@@ -85,6 +85,7 @@ def watched(database: str) -> Iterator[Watched]:
             BrokerClock(client),
             pool,
             lambda: Signer(b"test", 60),
+            None,
         )
         yield Watched(searches, pool, deaf)
         asyncio.run(searches.stop())

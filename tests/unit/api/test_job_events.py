@@ -20,7 +20,7 @@ from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.jobs.progress import ProgressEvent
 from shared.search.response.job_answer import JobReader, job_body
-from tests.support.pools import closed_pool
+from tests.support.ended_searches import unasked
 
 NOW = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 JOB = StoredJob(
@@ -93,7 +93,7 @@ def test_each_part_of_a_job_is_told_with_the_question_that_it_searches() -> None
 
 
 def test_a_job_names_of_each_part_the_question_that_it_searches() -> None:
-    reader = JobReader(closed_pool(), Scope("default", "anna"), pytest.fail)
+    reader = JobReader(unasked(), Scope("default", "anna"))
     (one,) = job_body(reader, JOB, [Outcome("semantic", "empty", "cosine")])["branches"]
     assert (one["name"], one["sub_query"]) == ("semantic", "beam")
     assert one.keys() == BranchOutcome.model_fields.keys()

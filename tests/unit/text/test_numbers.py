@@ -15,8 +15,9 @@ from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.candidate_facts import Facts
 from shared.search.ranking.rank import rank
 from shared.search.retrieval.branch import entry_number
-from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.modules import pg_fts
+from shared.search.retrieval.search_context import SearchContext
 from tests.unit.search.ranking.test_ranking import (
     HYBRID,
     hit,
@@ -56,7 +57,7 @@ def test_a_question_of_words_costs_no_statement_more() -> None:
     plan = make_plan(
         SearchQuery("pump", mode="keyword"), Scope("default", "a"), PlanLimits()
     )
-    nothing = cast("Tools", None)
+    nothing = cast("SearchContext", None)
     found = ModuleResult()
     descriptor = pg_fts.get_tool_descriptor()
     ask = Ask.lasting(plan, 1.0)

@@ -10,7 +10,7 @@ import pytest
 
 from shared.search.query.language import tree_text
 from shared.search.query.plan import Plan
-from shared.search.response.response_body import nothing_asked
+from shared.search.response.respond import nothing_asked
 from shared.times.calendar import Clock
 from shared.times.operating_periods import Period
 from tests.unit.times.test_date_expressions import ZONE
@@ -255,7 +255,7 @@ def test_without_shifts_tonight_is_the_night_that_has_begun() -> None:
 def test_an_interval_in_which_nothing_lies_is_told_as_well() -> None:
     plan = plan_of("trip last week", date_from="2024-06-11")
     assert told(plan) == ["2024-06-10 22:00 to 2024-06-09 22:00"]
-    body = nothing_asked(Plan.from_json(plan.to_json()))
+    body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     assert body["time_range_applied"] is True
     assert len(body["time"]["applied"]) == 1
 

@@ -17,7 +17,7 @@ from shared.search.query.language import grammar, tree_text
 from shared.search.query.language.tree import And, Field, Or
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.query.times import extract_times
-from shared.search.response.response_body import nothing_asked
+from shared.search.response.respond import nothing_asked
 from shared.text.facility import facility
 from shared.times.calendar import NO_CLOCK, Clock
 from shared.times.operating_periods import Period
@@ -284,7 +284,7 @@ def test_words_of_a_time_are_an_interval_and_are_not_searched(
     (applied,) = plan.times
     assert (applied.expression, applied.confidence) == (words, sure)
     assert (plan.filters.since, plan.filters.until) == (applied.since, applied.until)
-    body = nothing_asked(Plan.from_json(plan.to_json()))
+    body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     (echo,) = body["time"]["applied"]
     assert (body["time_range_applied"], body["time"]["inferred"]) == (True, True)
     assert (echo["zone"], echo["field"]) == (ZONE, "entry_time")
@@ -296,7 +296,7 @@ def test_what_names_no_time_is_not_narrowed(query: str) -> None:
     plan = plan_of(query)
     assert plan.tree == grammar.parse(query, CLOCK).tree
     assert (plan.times, plan.is_inferred) == ((), False)
-    body = nothing_asked(plan)
+    body = nothing_asked(plan).to_json()
     assert (body["time_range_applied"], body["time"]["inferred"]) == (False, False)
 
 
@@ -365,7 +365,7 @@ def test_a_time_that_comes_twice_is_asked_back(
     (question,) = plan.asks
     assert "CEST" in question
     assert "CET" in question
-    said = nothing_asked(Plan.from_json(plan.to_json()))["context_answer"]
+    said = nothing_asked(Plan.from_json(plan.to_json())).to_json()["context_answer"]
     assert said["questions"] == [question]
 
 
@@ -391,7 +391,7 @@ def test_of_a_time_that_comes_twice_both_are_searched_and_nothing_between() -> N
 def test_what_happened_then_need_not_have_been_written_then() -> None:
     plan = plan_of("trip that happened yesterday")
     assert (plan.times, told(plan)) == ((), [YESTERDAY])
-    body = nothing_asked(Plan.from_json(plan.to_json()))
+    body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     (echo,) = body["time"]["applied"]
     assert (echo["field"], echo["expression"]) == ("event_time", "happened yesterday")
     # Most entries do not say when it happened: when they were written counts, too.

@@ -23,8 +23,9 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
+from shared.times.rfc3339 import timestamp
 
 log = get_logger()
 
@@ -51,25 +52,25 @@ class Branch:
     paces: Paces = field(default_factory=Paces)
 
 
-def carry_out(branch: Branch, tools: Callable[[], Tools]) -> list[Outcome]:
+def carry_out(branch: Branch, context: SearchContext) -> list[Outcome]:
     """Return what the module came to, and its fallback's outcome after a failure."""
-    return outcomes_of(installed(branch.name), branch, tools)
+    return outcomes_of(installed(branch.name), branch, context)
 
 
 def outcomes_of(
-    one: Installed, branch: Branch, tools: Callable[[], Tools]
+    one: Installed, branch: Branch, context: SearchContext
 ) -> list[Outcome]:
     """Return the same of a module that was found already."""
     first = one.descriptor
     if branch.now() >= branch.ends_at:
         late = overdue(first.name, first.unit, "expired_in_queue")
         return [replace(late, queued_ms=branch.queued_ms)]
-    outcome = _one(branch, one, tools, keep_back=first.fallback is not None)
+    outcome = _one(branch, one, context, keep_back=first.fallback is not None)
     outcomes = [replace(outcome, fallback_for=branch.plan.instead_of(first.name))]
     if first.fallback and outcomes[0].unsearched:
         second = installed(first.fallback)
         if branch.now() < branch.ends_at:
-            outcome = _one(branch, second, tools, keep_back=False)
+            outcome = _one(branch, second, context, keep_back=False)
             outcomes.append(replace(outcome, fallback_for=first.name))
     return outcomes
 
@@ -77,7 +78,7 @@ def outcomes_of(
 def _one(
     branch: Branch,
     one: Installed,
-    tools: Callable[[], Tools],
+    context: SearchContext,
     *,
     keep_back: bool,
 ) -> Outcome:
@@ -85,16 +86,14 @@ def _one(
     left = branch.ends_at - branch.now()
     if keep_back:
         left -= min(FALLBACK_SECONDS, FALLBACK_SHARE * left)
-    outcome = _tried(branch, one, Ask.lasting(branch.plan, left), tools)
+    outcome = _tried(branch, one, Ask.lasting(branch.plan, left), context)
     took = (time.perf_counter() - began) * 1000
     return replace(outcome, took_ms=round(took, 3), queued_ms=branch.queued_ms)
 
 
-def _tried(
-    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
-) -> Outcome:
+def _tried(branch: Branch, one: Installed, ask: Ask, context: SearchContext) -> Outcome:
     """Return what it comes to, tried a second time where that may end otherwise."""
-    outcome, error = _once(branch, one, ask, tools)
+    outcome, error = _once(branch, one, ask, context)
     if error is None:
         return outcome
     left = ask.ends_at - time.monotonic()
@@ -102,7 +101,7 @@ def _tried(
     if wait is None:
         return outcome
     time.sleep(wait)
-    second, _ = _once(branch, one, replace(ask, again=True), tools)
+    second, _ = _once(branch, one, replace(ask, again=True), context)
     if second.reason == CIRCUIT_OPEN:
         # Nobody was asked a second time.
         return outcome
@@ -111,14 +110,14 @@ def _tried(
 
 
 def _once(
-    branch: Branch, one: Installed, ask: Ask, tools: Callable[[], Tools]
+    branch: Branch, one: Installed, ask: Ask, context: SearchContext
 ) -> tuple[Outcome, LogchordError | None]:
     descriptor = one.descriptor
     began = time.monotonic()
     try:
         found = _faulty(branch.plan.fault, descriptor, ask)
         if found is None:
-            found = _found(one, ask, tools())
+            found = _found(one, ask, context)
     except LogchordError as exc:
         return failure(descriptor.name, descriptor.unit, exc), exc
     if not found.skipped:
@@ -127,16 +126,16 @@ def _once(
     return _outcome(descriptor, found), None
 
 
-def _found(one: Installed, ask: Ask, tools: Tools) -> ModuleResult:
+def _found(one: Installed, ask: Ask, context: SearchContext) -> ModuleResult:
     if not one.is_ours:
-        return plugin_module.execute(one.descriptor, ask, tools)
-    found: ModuleResult = one.descriptor.execute(ask, tools)
-    found = human_quota.beside_machines(found, one.descriptor, ask, tools)
-    return entry_number.put_first(found, one.descriptor, ask, tools)
+        return plugin_module.execute(one.descriptor, ask, context)
+    found: ModuleResult = one.descriptor.execute(ask, context)
+    found = human_quota.beside_machines(found, one.descriptor, ask, context)
+    return entry_number.put_first(found, one.descriptor, ask, context)
 
 
 def _outcome(descriptor: SearchToolDescriptor, found: ModuleResult) -> Outcome:
-    as_of = found.as_of.isoformat().replace("+00:00", "Z") if found.as_of else None
+    as_of = timestamp(found.as_of)
     amount = max(len(found.hits), found.matches)
     status: Status = "skipped" if found.skipped else "ok" if amount else "empty"
     return Outcome(

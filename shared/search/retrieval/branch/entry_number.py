@@ -19,8 +19,8 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 
 # Several sources may each have an entry of one number.
 _CALLED: LiteralString = """
@@ -41,7 +41,10 @@ _BY_NUMBER: LiteralString = (
 
 
 def put_first(
-    found: ModuleResult, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
+    found: ModuleResult,
+    descriptor: SearchToolDescriptor,
+    ask: Ask,
+    context: SearchContext,
 ) -> ModuleResult:
     """Return the hits of words, and before them the entry whose number is all they are.
 
@@ -52,8 +55,8 @@ def put_first(
     names = () if ask.plan.is_listing else name_query.numbers(ask.plan.tree)
     if not names:
         return found
-    params = branch_query.kept_of(ask, tools, descriptor.name).params
-    with at_once(tools.pool) as conn:
+    params = branch_query.kept_of(ask, context, descriptor.name).params
+    with at_once(context.pool) as conn:
         candidate_rows.limit_time(conn, ask.budget_ms)
         rows = _called(conn, params, names)
     tenant = ask.plan.scope.tenant

@@ -11,8 +11,8 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -22,7 +22,10 @@ MACHINE_SHARE = 0.5
 
 
 def beside_machines(
-    found: ModuleResult, descriptor: SearchToolDescriptor, ask: Ask, tools: Tools
+    found: ModuleResult,
+    descriptor: SearchToolDescriptor,
+    ask: Ask,
+    context: SearchContext,
 ) -> ModuleResult:
     """Return the hits, and what people wrote beside them if machines took the places.
 
@@ -41,7 +44,7 @@ def beside_machines(
     plan = replace(ask.plan, filters=replace(ask.plan.filters, facts=narrowed))
     try:
         people: ModuleResult = descriptor.execute(
-            replace(ask, plan=plan, limit=max(1, ask.limit // 2)), tools
+            replace(ask, plan=plan, limit=max(1, ask.limit // 2)), context
         )
     except LogchordError as exc:
         # What was found stands: this is more, and not instead.

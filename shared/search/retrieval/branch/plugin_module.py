@@ -25,8 +25,8 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 
 # What hangs keeps its own threads and nobody else's.
 THREADS = 4
@@ -44,15 +44,17 @@ def _enough() -> float:
 ENOUGH_SECONDS = _enough()
 
 
-def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> ModuleResult:
+def execute(
+    descriptor: SearchToolDescriptor, ask: Ask, context: SearchContext
+) -> ModuleResult:
     """Return what it found, as far as the caller may see it and asked for it."""
     share = ask.budget_seconds
-    circuit = tools.circuits.of(descriptor.name)
+    circuit = context.circuits.of(descriptor.name)
     if not circuit.allows():
         # Its threads hang: whoever waits for one waits for nothing.
         return ModuleResult(skipped=CIRCUIT_OPEN)
     run = contextvars.copy_context().run
-    asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, tools)
+    asked = _threads(descriptor.name).submit(run, _found, descriptor, ask, context)
     answered, _ = wait([asked], timeout=share)
     if answered:
         # By an error too: what errs does not hang.
@@ -66,8 +68,8 @@ def execute(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> ModuleR
         message = "The branch was late."
         raise LogchordError(message, code="branch_timeout") from exc
     best = _best(descriptor, found)
-    question = branch_query.build_branch_query(ask, tools, descriptor.name)
-    with connection(tools.pool) as conn:
+    question = branch_query.build_branch_query(ask, context, descriptor.name)
+    with connection(context.pool) as conn:
         candidate_rows.limit_time(conn, ask.budget_ms)
         shown = candidate_rows.load_candidate_rows(conn, question.params, list(best))
     tenant = ask.plan.scope.tenant
@@ -90,8 +92,10 @@ def _threads(name: str) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(THREADS, thread_name_prefix=f"module-{name}")
 
 
-def _found(descriptor: SearchToolDescriptor, ask: Ask, tools: Tools) -> ModuleResult:
-    made = descriptor.execute(ask, tools)
+def _found(
+    descriptor: SearchToolDescriptor, ask: Ask, context: SearchContext
+) -> ModuleResult:
+    made = descriptor.execute(ask, context)
     found = asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made
     if not isinstance(found, ModuleResult) or found.hits:
         raise _wrong(descriptor, "it returned no Found with what it names")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from shared.errors import LogchordError, OpenSearchError
 from shared.opensearch import client as opensearch
 from shared.opensearch import mapping
-from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.search_context import SearchContext
 
 if TYPE_CHECKING:
     from opensearchpy import OpenSearch
@@ -29,26 +30,26 @@ _COLUMNS_SECONDS = 0.02
 _NEXT_SHARE = 0.5
 
 
-def answered(ask: Ask, tools: Tools, query: Query) -> Answer:
+def answered(ask: Ask, context: SearchContext, query: Query) -> Answer:
     """Return what OpenSearch answers; a part of its index is no answer."""
-    index = mapping.read_alias(tools.index)
+    index = mapping.read_alias(context.index)
 
     def send(client: OpenSearch, seconds: float) -> Answer:
         given = {"request_timeout": seconds, **_SAME_COPY}
         answer: Answer = client.search(index=index, body=query, params=given)
         return answer
 
-    return _whole(ask, tools, lambda: _sent(ask, tools, send))
+    return _whole(ask, context, lambda: _sent(ask, context, send))
 
 
 def answered_with_next(
-    ask: Ask, tools: Tools, query: Query, *following: Query
+    ask: Ask, context: SearchContext, query: Query, *following: Query
 ) -> list[Callable[[], Answer]]:
     """Return what each answer is once it is needed; what follows fails nobody else.
 
     Nor is it waited for too long: late, it is asked for anew once it is needed.
     """
-    index = mapping.read_alias(tools.index)
+    index = mapping.read_alias(context.index)
     # All are answered when the last one is.
     limit_ms = max(1, int(ask.budget_ms * _NEXT_SHARE))
     lines: list[Query] = [_SAME_COPY, query]
@@ -60,17 +61,17 @@ def answered_with_next(
         answer: Answer = client.msearch(index=index, body=lines, params=given)
         return answer
 
-    told = _told(ask, tools, lambda: _sent(ask, tools, send))["responses"]
+    told = _told(ask, context, lambda: _sent(ask, context, send))["responses"]
     answers: list[Callable[[], Answer]] = []
     for asked, answer in zip((query, *following), told, strict=True):
         if answers and answer.get("timed_out"):
-            answers.append(partial(answered, ask, tools, asked))
+            answers.append(partial(answered, ask, context, asked))
         else:
-            answers.append(partial(_whole, ask, tools, partial(_one_of, answer)))
+            answers.append(partial(_whole, ask, context, partial(_one_of, answer)))
     return answers
 
 
-def _whole(ask: Ask, tools: Tools, answer: Callable[[], Answer]) -> Answer:
+def _whole(ask: Ask, context: SearchContext, answer: Callable[[], Answer]) -> Answer:
     """Return an answer of the whole index."""
 
     def checked() -> Answer:
@@ -84,8 +85,8 @@ def _whole(ask: Ask, tools: Tools, answer: Callable[[], Answer]) -> Answer:
             )
         return found
 
-    found = _told(ask, tools, checked)
-    tools.circuit.succeeded()
+    found = _told(ask, context, checked)
+    context.circuit.succeeded()
     return found
 
 
@@ -96,9 +97,9 @@ def _one_of(answer: Answer) -> Answer:
 
 
 def _sent(
-    ask: Ask, tools: Tools, send: Callable[[OpenSearch, float], Answer]
+    ask: Ask, context: SearchContext, send: Callable[[OpenSearch, float], Answer]
 ) -> Answer:
-    client = tools.opensearch()
+    client = context.opensearch()
     if client is None:
         raise OpenSearchError("This system runs without OpenSearch.")
     seconds = max(0.01, ask.budget_seconds - _COLUMNS_SECONDS)
@@ -106,13 +107,13 @@ def _sent(
         return send(client, seconds)
 
 
-def _told(ask: Ask, tools: Tools, step: Callable[[], T]) -> T:
+def _told(ask: Ask, context: SearchContext, step: Callable[[], T]) -> T:
     try:
         return step()
     except OpenSearchError as exc:
         if exc.retriable and not ask.again:
             # A branch counts once, however often it asks.
-            tools.circuit.failed()
+            context.circuit.failed()
         if exc.details.get("timed_out"):
             message = "OpenSearch did not answer in time."
             raise LogchordError(message, code="branch_timeout") from exc

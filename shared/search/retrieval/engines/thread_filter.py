@@ -37,14 +37,14 @@ _MEMBERS: LiteralString = (
 )
 
 
-def resolved(ask: Ask, tools: Lexicon) -> Plan:
+def resolved(ask: Ask, context: Lexicon) -> Plan:
     """Return the plan with the entries of every thread in its filters."""
     plan = ask.plan
     wanted = sorted({UUID(one) for named in _filters(plan) for one in _named(named)})
     if not wanted:
         return plan
     given = {**plan.scope.params, "threads": wanted, "most": MAX_MEMBERS + 1}
-    with connection(tools.pool) as conn:
+    with connection(context.pool) as conn:
         candidate_rows.limit_time(conn, ask.budget_ms)
         rows = conn.execute(_MEMBERS, given).fetchall()
     if len(rows) > MAX_MEMBERS:

@@ -11,6 +11,7 @@ from typing import Any
 from shared.search.query.facet_request import DATE, Counting
 from shared.search.query.filters import filters
 from shared.search.query.histogram import Buckets, buckets
+from shared.times.rfc3339 import timestamp
 
 # Of one facet the commonest values are told.
 MAX_VALUES = 50
@@ -48,7 +49,7 @@ class FacetCounts:
                 "interval": self.times.interval if self.times else None,
                 "zone": counting.zone,
                 "buckets": [
-                    {"from": _written(since), "to": _written(until), "count": count}
+                    {"from": timestamp(since), "to": timestamp(until), "count": count}
                     for (since, until), count in zip(spans, self.written, strict=True)
                 ],
             }
@@ -80,7 +81,3 @@ def over_time(
 def at(milliseconds: float) -> datetime:
     """Return a moment as the engines count it, in UTC."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-
-def _written(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -38,10 +38,10 @@ from shared.search.retrieval.module_contract import (
     Lexicon,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
 from shared.search.retrieval.modules import facet_counts, facet_rows, os_bm25
 from shared.search.retrieval.modules.facet_counts import MAX_VALUES, FacetCounts
+from shared.search.retrieval.search_context import SearchContext
 from shared.text import facts
 
 log = get_logger()
@@ -66,26 +66,26 @@ class _Count:
     counting: Counting
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return the facets that are asked for, exact wherever they can be."""
     counting = ask.plan.counting
     if counting is None:
         return ModuleResult(skipped="disabled")
     ends_at = min(ask.ends_at, time.monotonic() + counting.budget_ms / 1000)
     ask = replace(ask, ends_at=ends_at)
-    asked = branch_query.by_all_words(ask, tools, FACETS)
+    asked = branch_query.by_all_words(ask, context, FACETS)
     if ask.plan.asks_for_words and not asked.question.finds:
         return ModuleResult(skipped="empty_query")
     work = _Count(ask, asked, counting)
-    if tools.opensearch() is not None and tools.circuit.allows():
+    if context.opensearch() is not None and context.circuit.allows():
         try:
-            found = _of_index(_with_members(work, tools), tools)
+            found = _of_index(_with_members(work, context), context)
         except LogchordError as exc:
             log.warning("facets_not_counted_by_index", code=exc.error_code)
             found = None
         if found is not None:
             return found
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    as_of = context.freshness.of(context.pool, METADATA_STAGE)
     counted, notes = _of_rows(work)
     return ModuleResult(
         as_of=as_of,
@@ -96,12 +96,12 @@ def search(ask: Ask, tools: Tools) -> ModuleResult:
     )
 
 
-def _with_members(work: _Count, tools: Tools) -> _Count:
+def _with_members(work: _Count, context: SearchContext) -> _Count:
     """Return it with the entries of every thread, of which the index knows nothing."""
-    ask = replace(work.ask, plan=thread_filter.resolved(work.ask, tools))
+    ask = replace(work.ask, plan=thread_filter.resolved(work.ask, context))
     if ask.plan is work.ask.plan:
         return work
-    return replace(work, ask=ask, asked=branch_query.by_all_words(ask, tools, FACETS))
+    return replace(work, ask=ask, asked=branch_query.by_all_words(ask, context, FACETS))
 
 
 def again(ask: Ask, lexicon: Lexicon) -> dict[str, Any] | None:
@@ -121,11 +121,11 @@ def _of_rows(work: _Count) -> tuple[FacetCounts, tuple[Diagnostic, ...]]:
     return _first_found(work, count)
 
 
-def _of_index(work: _Count, tools: Tools) -> ModuleResult | None:
+def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
     """Return what OpenSearch counts; None: it lacks too much to be exact."""
     scope = work.ask.plan.scope
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
-    with connection(tools.pool) as conn:
+    as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
+    with connection(context.pool) as conn:
         candidate_rows.limit_time(conn, work.ask.budget_ms)
         lost = revoked_entries.since(conn, scope, as_of, revoked_entries.MAX_IDS + 1)
         stage = {"tenant": scope.tenant, "stage": INDEX_STAGE}
@@ -136,7 +136,7 @@ def _of_index(work: _Count, tools: Tools) -> ModuleResult | None:
     work = replace(work, ask=replace(work.ask, ends_at=time.monotonic() + seconds))
 
     def count(question: CompiledQuery) -> FacetCounts:
-        return _in_index(work, tools, question, lost)
+        return _in_index(work, context, question, lost)
 
     counted, notes = _first_found(work, count)
     return ModuleResult(
@@ -169,7 +169,7 @@ def _first_found(
 
 
 def _in_index(
-    work: _Count, tools: Tools, question: CompiledQuery, lost: Sequence[UUID]
+    work: _Count, context: SearchContext, question: CompiledQuery, lost: Sequence[UUID]
 ) -> FacetCounts:
     names = [*work.counting.names]
     query = _query(work.ask, question, lost)
@@ -177,13 +177,13 @@ def _in_index(
     if DATE in names:
         ends = {"first": {"min": {"field": "entry_time"}}}
         ends["last"] = {"max": {"field": "entry_time"}}
-        found = _answered(work, tools, query, ends)["aggregations"]
+        found = _answered(work, context, query, ends)["aggregations"]
         if found["first"]["value"] is not None:
             first, last = (
                 facet_counts.at(found[end]["value"]) for end in ("first", "last")
             )
             times = buckets(first, last, work.counting.clock)
-    answer = _answered(work, tools, query, _aggregations(names, times))
+    answer = _answered(work, context, query, _aggregations(names, times))
     matches = answer["hits"]["total"]["value"]
     found = answer.get("aggregations", {})
     listed = {name: one for name, one in found.items() if name not in _ONE_NUMBER}
@@ -208,7 +208,7 @@ _ONE_NUMBER = frozenset({filters.HAS_ATTACHMENT, DATE})
 
 
 def _answered(
-    work: _Count, tools: Tools, query: Query, aggregations: Query
+    work: _Count, context: SearchContext, query: Query, aggregations: Query
 ) -> dict[str, Any]:
     body = {
         "size": 0,
@@ -217,7 +217,7 @@ def _answered(
         "query": query,
         **({"aggs": aggregations} if aggregations else {}),
     }
-    return os_request.answered(work.ask, tools, body)
+    return os_request.answered(work.ask, context, body)
 
 
 def _query(ask: Ask, question: CompiledQuery, lost: Sequence[UUID]) -> Query:

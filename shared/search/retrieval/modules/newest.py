@@ -24,9 +24,9 @@ from shared.search.retrieval.module_contract import (
     Lexicon,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
 from shared.search.retrieval.modules import match_sql
+from shared.search.retrieval.search_context import SearchContext
 
 log = get_logger()
 
@@ -61,12 +61,12 @@ _PAGES: Mapping[Sort, LiteralString] = {
 }
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return what passes the filters and matches, by time."""
-    asked = branch_query.build_branch_query(ask, tools, LISTING_MODULE)
+    asked = branch_query.build_branch_query(ask, context, LISTING_MODULE)
     if _by_words(ask.plan) and not asked.question.finds:
         return ModuleResult(skipped="empty_query")
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    as_of = context.freshness.of(context.pool, METADATA_STAGE)
     rows, notes = _first_page(ask, asked)
     hits = tuple(hit(ask.plan, row, place) for place, row in enumerate(rows, start=1))
     matches = _counted(ask, asked) if ask.plan.exhaustive else None

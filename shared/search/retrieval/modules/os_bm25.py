@@ -31,8 +31,8 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import Assumed
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary.expand import UNSTEMMED
@@ -48,28 +48,28 @@ _ID = "entry_id"
 _IN_ORDER: list[Any] = [{"_score": "desc"}, "kind", "source", "external_id"]
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
-    ask = replace(ask, plan=thread_filter.resolved(ask, tools))
+    ask = replace(ask, plan=thread_filter.resolved(ask, context))
     # Before the languages: what is in a new one by now is newer than this.
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE, INDEX_STAGE)
-    assumed = tenant_languages.Assumed(ask, tools)
-    found = _search(ask, tools, as_of, assumed, assumed.languages)
-    others = assumed.others(ask, tools)
-    return found if others is None else _search(ask, tools, as_of, assumed, others)
+    as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
+    assumed = tenant_languages.Assumed(ask, context)
+    found = _search(ask, context, as_of, assumed, assumed.languages)
+    others = assumed.others(ask, context)
+    return found if others is None else _search(ask, context, as_of, assumed, others)
 
 
 def _search(
     ask: Ask,
-    tools: Tools,
+    context: SearchContext,
     as_of: datetime,
     assumed: Assumed,
     languages: tuple[str, ...],
 ) -> ModuleResult:
-    asked = branch_query.build_branch_query(ask, tools, "os_bm25", languages)
+    asked = branch_query.build_branch_query(ask, context, "os_bm25", languages)
     if not asked.question.finds:
         return ModuleResult(skipped="empty_query")
-    if not tools.circuit.allows():
+    if not context.circuit.allows():
         return ModuleResult(skipped=CIRCUIT_OPEN)
 
     early: dict[CompiledQuery, tuple[Query, Callable[[], os_request.Answer]]] = {}
@@ -80,14 +80,14 @@ def _search(
         following = [*branch_query.wider(ask, asked)]
         in_turn = [asked.question, *(wider for _, wider in following)]
         bodies = [body(ask, one) for one in in_turn]
-        answers = os_request.answered_with_next(ask, tools, *bodies)
+        answers = os_request.answered_with_next(ask, context, *bodies)
         asked_ahead = zip(bodies, answers, strict=True)
         early.update(zip(in_turn, asked_ahead, strict=True))
 
     def found_by(question: CompiledQuery) -> Hits:
         query, told = early.get(question) or (body(ask, question), None)
-        scores = _scores(ask, tools, query, told)
-        return _found_by(ask, tools, asked, question, as_of, scores, assumed)
+        scores = _scores(ask, context, query, told)
+        return _found_by(ask, context, asked, question, as_of, scores, assumed)
 
     found, notes = branch_query.first_found(ask, asked, "os_bm25", found_by, following)
     tenant = ask.plan.scope.tenant
@@ -97,7 +97,7 @@ def _search(
 
 def _found_by(
     ask: Ask,
-    tools: Tools,
+    context: SearchContext,
     asked: BranchQuery,
     question: CompiledQuery,
     as_of: datetime,
@@ -110,7 +110,7 @@ def _found_by(
     params = asked.params
     rows: Cursor[Columns] | None = None
     try:
-        with at_once(tools.pool) as conn:
+        with at_once(context.pool) as conn:
             # Both go out before either is answered: each has half of what is left.
             limit_ms = max(1, ask.budget_ms // 2)
             candidate_rows.limit_time(conn, limit_ms, one_plan=True)
@@ -129,10 +129,10 @@ def _found_by(
     if scores.keys().isdisjoint(lost):
         return _scored(rows, scores)
     # Left out here and not only afterwards: they have taken the place of others.
-    scores = _scores(ask, tools, body(ask, question, lost))
+    scores = _scores(ask, context, body(ask, question, lost))
     if not scores:
         return []
-    with at_once(tools.pool) as conn:
+    with at_once(context.pool) as conn:
         candidate_rows.limit_time(
             conn, ask.budget_ms, one_plan=candidate_rows.are_plain(params)
         )
@@ -146,12 +146,12 @@ def _scored(rows: Cursor[Columns], scores: Scores) -> Hits:
 
 def _scores(
     ask: Ask,
-    tools: Tools,
+    context: SearchContext,
     query: Query,
     told: Callable[[], os_request.Answer] | None = None,
 ) -> Scores:
     """Return what is found, by its score; of equal ones the same each time."""
-    answer = told() if told else os_request.answered(ask, tools, query)
+    answer = told() if told else os_request.answered(ask, context, query)
     hits = answer["hits"]["hits"]
     return {UUID(hit["fields"][_ID][0]): float(hit["_score"]) for hit in hits}
 

@@ -21,8 +21,8 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 
 # Ranking costs with every match: of a common word only the newest are ranked.
 RANKED_MATCHES = 2000
@@ -77,19 +77,19 @@ _SEARCH: LiteralString = (
 )
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return what is asked for; if there is nothing, what may be meant, and say so."""
     # Before the languages: what is in a new one by now is newer than this.
-    as_of = tools.freshness.of(tools.pool, METADATA_STAGE)
+    as_of = context.freshness.of(context.pool, METADATA_STAGE)
     asked = branch_query.build_branch_query(
-        ask, tools, "pg_fts", tenant_languages.choose_languages(ask, tools)
+        ask, context, "pg_fts", tenant_languages.choose_languages(ask, context)
     )
     if not asked.question.finds:
         return ModuleResult(skipped="empty_query")
     whole = branch_query.with_all(asked) if ask.plan.any_word else asked.question
 
     def matches(question: CompiledQuery) -> list[Match]:
-        with connection(tools.pool) as conn:
+        with connection(context.pool) as conn:
             candidate_rows.limit_time(conn, ask.budget_ms)
             if question != asked.question or question == whole:
                 return _matches(conn, ask, asked, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from psycopg import Connection
 from psycopg.errors import QueryCanceled
@@ -25,16 +25,14 @@ from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     SearchToolDescriptor,
-    Tools,
 )
 from shared.search.retrieval.query_vectors import packed
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.search.retrieval.tool_schema import MeaningArguments
 from shared.text.words import languages
 
 NAME, UNIT = "semantic", "cosine"
-# Where the settings name no floor, not even the model's.
-FLOOR = 0.7
 # Excluded entries leave holes: how far the scan goes on to fill them.
 _MAX_SCAN = 2000
 # Of the time that is left, what to go on may take.
@@ -53,32 +51,34 @@ class _NearestPage:
     is_last: bool
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return the nearest entries above the floor, by their best chunk."""
     text = tree_text.wanted_text(ask.plan.tree).strip()
     if not text:
         return ModuleResult(skipped="empty_query")
     # Read once: the question's vector and the table are of one and the same model.
-    model = tools.models.live()
+    model = context.models.live()
     if model is None:
-        return ModuleResult(as_of=tools.freshness.of(tools.pool), skipped="no_model")
-    known = tools.speaks(model.model)
+        return ModuleResult(
+            as_of=context.freshness.of(context.pool), skipped="no_model"
+        )
+    known = context.speaks(model.model)
     # A few words say little: they count as the model's own.
     if known and languages.detect(text, known[0]) not in known:
         # A vector of what it was not made for is noise; the words are searched.
         return ModuleResult(
-            as_of=tools.freshness.of(tools.pool, embed_stage(model.model)),
+            as_of=context.freshness.of(context.pool, embed_stage(model.model)),
             skipped="language",
         )
-    encoder = tools.encoder(model.model).within(ask.budget_seconds)
-    vector = tools.query_vectors.of(encoder, text)
-    notes = _notes_on_length(tools, model, vector)
-    asked = branch_query.kept_of(ask, tools, "semantic")
-    as_of = tools.freshness.of(tools.pool, embed_stage(model.model))
-    with at_once(tools.pool) as conn:
+    encoder = context.encoder(model.model).within(ask.budget_seconds)
+    vector = context.query_vectors.of(encoder, text)
+    notes = _notes_on_length(context, model, vector)
+    asked = branch_query.kept_of(ask, context, "semantic")
+    as_of = context.freshness.of(context.pool, embed_stage(model.model))
+    with at_once(context.pool) as conn:
         candidate_rows.limit_time(conn, ask.budget_ms)
-        floor = _floor(ask, tools, model)
-        hits, short = _nearest(conn, ask, tools, model, floor, vector, asked)
+        floor = _floor(ask, context, model)
+        hits, short = _nearest(conn, ask, context, model, floor, vector, asked)
     return ModuleResult(
         tuple(hits),
         as_of,
@@ -89,15 +89,8 @@ def search(ask: Ask, tools: Tools) -> ModuleResult:
     )
 
 
-def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
-    """Return the floor that a setting names; None: the one of whichever model."""
-    if setting is None:
-        return FLOOR
-    return None if setting == "model" else setting
-
-
 def _notes_on_length(
-    tools: Tools, model: EmbeddingModel, vector: Vectors
+    context: SearchContext, model: EmbeddingModel, vector: Vectors
 ) -> tuple[Diagnostic, ...]:
     """Say that vectors are of another length than told; refuse what none is near to."""
     length = vector.shape[-1]
@@ -107,7 +100,7 @@ def _notes_on_length(
             f" holds vectors of length {model.dimension}."
         )
         raise ConfigurationError(message, config_key="embedding_model")
-    told = tools.told_dimension(model.model)
+    told = context.told_dimension(model.model)
     if told in (None, length):
         return ()
     message = f"Vectors have length {length}; `embedding_dimension` says {told}."
@@ -122,16 +115,16 @@ def _notes_on_length(
     )
 
 
-def _floor(ask: Ask, tools: Tools, model: EmbeddingModel) -> float:
+def _floor(ask: Ask, context: SearchContext, model: EmbeddingModel) -> float:
     """Return the lowest cosine kept: the request's, the setting's or the model's."""
-    wanted = (ask.plan.ordering.similarity_threshold, tools.similarity_threshold)
+    wanted = (ask.plan.ordering.similarity_threshold, context.similarity_threshold)
     return next((one for one in wanted if one is not None), model.similarity_floor)
 
 
 def _nearest(
     conn: Connection[Any],
     ask: Ask,
-    tools: Tools,
+    context: SearchContext,
     model: EmbeddingModel,
     floor: float,
     vector: Vectors,
@@ -143,7 +136,7 @@ def _nearest(
     def read(asked: int) -> _NearestPage:
         short: list[int] = []
         how = vectors.How(
-            tools.sizes, bound=bound, falls_short=lambda: short.append(asked)
+            context.sizes, bound=bound, falls_short=lambda: short.append(asked)
         )
         found = vectors.nearest(
             conn,

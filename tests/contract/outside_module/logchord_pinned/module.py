@@ -11,8 +11,8 @@ from shared.search.retrieval.module_contract import (
     ModuleResult,
     Named,
     SearchToolDescriptor,
-    Tools,
 )
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 _PINNED: LiteralString = """
@@ -23,12 +23,12 @@ _PINNED: LiteralString = """
      LIMIT %(limit)s"""
 
 
-def search(ask: Ask, tools: Tools) -> ModuleResult:
+def search(ask: Ask, context: SearchContext) -> ModuleResult:
     """Return the entries that are pinned for a word of the question."""
     words = tree_text.wanted_text(ask.plan.tree).lower().split()
     pin = ask.plan.parameters["pinned_as"]
     given = {"tenant": ask.plan.scope.tenant, "pin": pin, "limit": ask.limit}
-    with connection(tools.pool) as conn:
+    with connection(context.pool) as conn:
         rows = conn.execute(_PINNED, given).fetchall()
     shared = (
         (entry_id, len(set(words) & set(for_.split()))) for entry_id, for_ in rows

@@ -6,11 +6,12 @@ from uuid import UUID
 
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 from shared.search.pipelines.run_pipeline import Modules
-from shared.search.retrieval.module_contract import Ask, ModuleResult, Named, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult, Named
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 
-async def run(ask: Ask, tools: Tools, modules: Modules) -> ModuleResult:
+async def run(ask: Ask, context: SearchContext, modules: Modules) -> ModuleResult:
     """Return both, each entry once, in that order."""
     pinned = modules.find("pinned")
     # Where nothing is pinned, its words are all that there is to go by.

@@ -20,7 +20,7 @@ from shared.search.absence import absence, coverage, near_misses, pending_entrie
 from shared.search.absence.background_count import Overtime
 from shared.search.jobs import outcome
 from shared.work import due_work as due
-from tests.support.fixtures import asking
+from tests.support import ended_searches
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
@@ -344,7 +344,7 @@ def test_all_that_is_read_for_an_empty_answer_has_one_end(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each statement alone would be fast enough."""
-    monkeypatch.setattr(asking, "READ_MS", 1000)
+    monkeypatch.setattr(ended_searches, "DEADLINE_SECONDS", 1.0)
     slower(monkeypatch, coverage, "_STANDINGS", 0.3)
     slower(monkeypatch, near_misses, "_OUTSIDE", 0.8)
     body = logbook.ask("tripped", filters=ELSEWHEN)
@@ -355,7 +355,7 @@ def test_all_that_is_read_for_an_empty_answer_has_one_end(
 def test_with_little_time_left_what_came_near_is_not_looked_for(
     logbook: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absence, "NEAR_MS", asking.READ_MS + 1)
+    monkeypatch.setattr(absence, "NEAR_MS", ended_searches.DEADLINE_SECONDS * 1000 + 1)
     body = logbook.ask("tripped", filters=ELSEWHEN)
     assert body["coverage"]["entries_in_window"] == 0
     assert body["relaxation"] is None

@@ -14,13 +14,13 @@ from shared.entries.saving.save import tombstone
 from shared.postgres.pool import connection
 from shared.search.absence import absence
 from shared.search.explain import why_not
+from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import PlanLimits
 from shared.search.response import response_parts
 from shared.search.response.job_answer import JobReader
-from shared.search.results.result_page import read_page
+from shared.search.results.highlights import Highlighter
 from shared.settings.settings import Settings
-from shared.text.facility.facility import PLAIN
-from tests.support.fixtures.asking import ANNA, BEN, SIGNER, Asking
+from tests.support.fixtures.asking import ANNA, BEN, Asking
 
 OPEN = EntryDraft("api", "open", "klystron tripped", title="Open title")
 CLOSED = (
@@ -88,8 +88,8 @@ def test_why_not_tells_the_hidden_from_the_unknown_only_where_that_is_allowed(as
     job = asking.ended(asking.plan("klystron"))
 
     def why(ref: str, *, honest: bool) -> dict[str, Any]:
-        reader = JobReader(asking.pool, ANNA, lambda: SIGNER, acl_honesty=honest)
-        return why_not.explain(reader, asking.tools, job, ref).body()
+        reader = JobReader(asking.context, ANNA, acl_honesty=honest)
+        return why_not.explain(reader, job, ref).body()
 
     assert why("ben", honest=False) == why("unknown", honest=False)
     assert why("unknown", honest=True) == why("unknown", honest=False)
@@ -110,11 +110,10 @@ def test_what_the_count_took_is_not_given_again_to_why_a_page_is_empty(
         return absence.PRESENT
 
     monkeypatch.setattr(absence, "explain_empty_page", told)
-    page = read_page(asking.pool, plan, [], 1000)
     with connection(asking.pool) as conn:
         conn.execute("LOCK TABLE entry")
         said = response_parts.build_response_parts(
-            asking.pool, plan, ended, page, PLAIN, 1000
+            asking.context, plan, ended, [], Highlighter(NOTHING_ASKED), 1000
         )
 
     assert said.hidden is None

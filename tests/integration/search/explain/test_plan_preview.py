@@ -17,7 +17,6 @@ from shared.entries.draft import EntryDraft
 from shared.search.explain import plan_preview
 from shared.search.jobs import circuits_seen
 from shared.search.jobs.outcome import Outcome
-from shared.text.facility.facility import PLAIN
 from tests.integration.api.test_commands import Run, runner
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE
 from tests.support.fixtures.system import System
@@ -234,7 +233,7 @@ def test_words_of_no_entry_are_told_by_a_plan(asking: Any) -> None:
     for scope in (ANNA, BEN, ELSEWHERE):
         for query in ("klyst*", "klystrn", '"klyst* tripped"', "klystr?m"):
             plan = asking.plan(query, scope)
-            told = json.dumps(plan_preview.preview_plan(asking.pool, plan, PLAIN))
+            told = json.dumps(plan_preview.preview_plan(asking.context, plan))
             assert "klystrom" not in told
             assert "klystrux" not in told
             assert "klystron" not in told
@@ -252,7 +251,7 @@ def test_hidden_entries_of_a_thread_are_told_by_no_plan(asking: Any) -> None:
         for wanted in (str(thread), {"not": [str(thread)]}):
             plan = asking.plan("klystron", scope, filters={"thread_id": wanted})
             plan = replace(plan, branches=("os_bm25",), without_opensearch=False)
-            told = json.dumps(plan_preview.preview_plan(asking.pool, plan, PLAIN))
+            told = json.dumps(plan_preview.preview_plan(asking.context, plan))
             # By the id of the other, which the thread has, it was asked for.
             assert (str(ids["closed"]) in told) == is_seen
 
@@ -263,7 +262,7 @@ def test_a_circuit_is_told_as_the_last_searches_met_it(
     plan = replace(asking.plan("klystron"), branches=("os_bm25",))
 
     def met(scope: Any = ANNA) -> str | None:
-        told = plan_preview.preview_plan(asking.pool, replace(plan, scope=scope), PLAIN)
+        told = plan_preview.preview_plan(asking.context, replace(plan, scope=scope))
         (one,) = told["engines"]
         assert one["fallback"] == "pg_fts"
         return str(one["circuit"]) if one["circuit"] else None

@@ -22,7 +22,7 @@ from shared.search.jobs import outcome
 from shared.search.jobs.job import StoredJob
 from shared.search.ranking import fold
 from shared.search.response import job_answer
-from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, SIGNER, Asking
+from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 
 MARCH = datetime(2026, 3, 2, 5, 31, tzinfo=UTC)
 
@@ -46,8 +46,8 @@ def logbook(asking: Asking) -> Asking:
 def why(
     logbook: Asking, job: StoredJob, ref: str, scope: Scope = ANNA
 ) -> dict[str, Any]:
-    reader = job_answer.JobReader(logbook.pool, scope, lambda: SIGNER)
-    return why_not.explain(reader, logbook.tools, job, ref).body()
+    reader = job_answer.JobReader(logbook.context, scope)
+    return why_not.explain(reader, job, ref).body()
 
 
 def asked(

@@ -31,7 +31,8 @@ from shared.search.jobs.close_job import Ending
 from shared.search.jobs.job import Job
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.response import finish
+from shared.search.response.end_search import end_search
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
 
 SCOPE = Scope("default", "anna", allowed=frozenset({"search"}))
@@ -299,8 +300,8 @@ def test_a_last_branch_past_the_deadline_still_ends_its_job_with_what_is_in(
     late = replace(outcome.overdue("semantic", "cosine"), reason="expired_in_queue")
     pool = make_pool(database, application="test", size=1)
     signer = Signer(b"test", 60)
-    finished = finish.finish(
-        finish.Tools(pool, time.time, lambda: signer),
+    finished = end_search(
+        SearchContext(pool=pool, signer=lambda: signer),
         new_job(plan=plan, submitted=True, ends_in=-0.1),
         plan,
         {0: [replace(FOUND, hits=hits)], 1: [late]},

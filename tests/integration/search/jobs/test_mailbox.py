@@ -136,6 +136,7 @@ def test_searches_at_once_are_refused_in_time_by_a_redis_that_hangs(
             BrokerClock(client),
             pool,
             lambda: Signer(b"test", 60),
+            None,
         )
         plan = searches.plan(SearchQuery("beam", deadline_ms=1000), Scope("t", "anna"))
         began = time.monotonic()

@@ -25,7 +25,7 @@ from shared.search.results import ranking_features
 from shared.search.results.conclude import conclude
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
-from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.search_context import SearchContext
 from tests.support.fixtures.engines import ANYBODY, TENANT, Logbook
 
 ENCODER = HashingEncoder()
@@ -75,7 +75,7 @@ class World:
             logbook.client, mapping.write_alias(logbook.index), loaded
         )
         logbook.client.indices.refresh(index=mapping.read_alias(logbook.index))
-        self.tools = replace(logbook.tools(), similarity_threshold=-1.0)
+        self.context = replace(logbook.context(), similarity_threshold=-1.0)
         self.names = {
             str(one.entry_id): f"{one.source}/{one.external_id}" for one in saved
         }
@@ -93,18 +93,18 @@ class World:
         limits = PlanLimits(opensearch=engine != "pg_fts")
         plan = make_plan(SearchQuery(query, mode=mode, filters=filters), scope, limits)
         plan = Plan.from_json(plan.to_json())
-        tools: Tools = self.tools
+        context: SearchContext = self.context
         if engine == "away":
-            tools = replace(tools, opensearch=lambda: None)
+            context = replace(context, opensearch=lambda: None)
         ends = time.monotonic() + 5
         told = {
             number: branch_run.carry_out(
-                Branch(plan, name, ends, time.monotonic), lambda: tools
+                Branch(plan, name, ends, time.monotonic), context
             )
             for number, name in enumerate(plan.branches)
         }
         heard = [one for branch in told.values() for one in branch]
-        known = ranking_features.load_ranking_features(self.pool, plan, heard, 5000)
+        known = ranking_features.load_ranking_features(self.context, plan, heard, 5000)
         return list(conclude(plan, told, known).ranked)
 
     def names_of(self, ranked: list[Ranked]) -> list[str]:

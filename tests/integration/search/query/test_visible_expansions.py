@@ -11,12 +11,7 @@ import pytest
 
 from api.cli.search import debug
 from shared.entries.draft import EntryDraft
-from shared.ids import uuid7
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.ranking import fold
-from shared.search.response import response_parts
-from shared.search.response.response_body import render
-from shared.search.results.result_page import read_page
 from shared.text.facility.facility import Facility
 from shared.times.calendar import Clock
 from tests.support.fixtures.asking import ANNA, BEN
@@ -130,10 +125,6 @@ def test_a_form_of_the_glossary_is_named_where_a_hit_has_it(asking: Any) -> None
 
 
 def in_facility(asking: Any, plan: Plan) -> dict[str, Any]:
-    asking.tools = replace(asking.tools, facility=BPM)
-    ended = asking.conclude(plan, asking.carried_out(plan))
-    page = read_page(asking.pool, plan, fold.runs(ended.ranked), READ_MS)
-    said = response_parts.build_response_parts(
-        asking.pool, plan, ended, page, BPM, READ_MS
-    )
-    return render(plan, uuid7(), ended, page, {"total": 1.0}, told=said)
+    asking.context = replace(asking.context, facility=BPM)
+    answer: dict[str, Any] = asking.answer(plan, asking.carried_out(plan))
+    return answer

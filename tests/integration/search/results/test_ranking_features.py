@@ -17,7 +17,6 @@ from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich.duplicates import place_entry
 from shared.entries.draft import EntryDraft
 from shared.entries.saving.save import tombstone
-from shared.ids import uuid7
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query import ranking_context
@@ -25,12 +24,12 @@ from shared.search.query.ordering import NAMED
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.ranking.candidate_facts import Facts
-from shared.search.response.response_body import render
 from shared.search.results import ranking_features
 from shared.search.results.conclude import conclude
 from shared.search.results.result_page import read_page
 from shared.text.facility import devices
 from shared.text.facility.facility import PLAIN
+from tests.support.ended_searches import body_of
 from tests.support.fixtures.asking import ANNA, BEN, CLOCK, ENCODER, Asking
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -78,7 +77,7 @@ def world(asking: Asking) -> World:
     for entry_id in ids.values():
         with connection(asking.pool) as conn:
             place_entry.place(conn, "default", entry_id)
-    return World(asking.pool, asking.tools, ids)
+    return World(asking.pool, asking.context, ids)
 
 
 @pytest.mark.requirement("U26")
@@ -134,7 +133,9 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     plan = world.plan("vacuum", ordering={"similarity_threshold": 0.9})
     told = world.carried_out(plan)
     assert [outcome.status for outcome in flat(told)] == ["ok", "empty"]
-    known = ranking_features.load_ranking_features(world.pool, plan, flat(told), 1000)
+    known = ranking_features.load_ranking_features(
+        world.context, plan, flat(told), 1000
+    )
     found = {hit.entry_id for outcome in flat(told) for hit in outcome.hits}
     assert found == known.cosines.keys()
     vector = ENCODER.encode(["vacuum"])[0]
@@ -146,14 +147,14 @@ def test_the_cosines_of_what_only_words_found_are_read_before_it_is_ranked(
     assert known.cosines == {str(one): cosine for one, cosine in read.items()}
     ended = conclude(plan, told, known)
     assert ended.order.reranked
-    body = render(plan, uuid7(), ended, [], {})
+    body = body_of(world.context, plan, told)
     assert body["thresholds_applied"] == {"similarity_threshold": 0.9}
     assert body["vector_model"] == ENCODER.model
 
 
 def read_of(world: World, plan: Plan) -> Facts:
     return ranking_features.load_ranking_features(
-        world.pool, plan, flat(world.carried_out(plan)), 1000
+        world.context, plan, flat(world.carried_out(plan)), 1000
     )
 
 
@@ -190,16 +191,13 @@ def test_a_model_that_is_known_already_is_not_asked_for_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = world.plan("vacuum pump", mode="hybrid")
-    told, models = flat(world.carried_out(plan)), world.tools.models
-    read = ranking_features.load_ranking_features(world.pool, plan, told, 1000)
+    told, models = flat(world.carried_out(plan)), world.context.models
+    read = ranking_features.load_ranking_features(world.context, plan, told, 1000)
     assert models.live() is not None
     assert models.named("another model") is None
     monkeypatch.delattr(vectors, "registered")
     assert (
-        ranking_features.load_ranking_features(
-            world.pool, plan, told, 1000, models.named
-        )
-        == read
+        ranking_features.load_ranking_features(world.context, plan, told, 1000) == read
     )
     assert read.moved
 
@@ -271,7 +269,7 @@ def test_who_names_a_thing_of_the_question_or_the_next_is_read_before_it_is_rank
         body = asking.answer(plan, told)
         factors = {one["external_id"]: one["factors"] for one in body["results"]}
         known = ranking_features.load_ranking_features(
-            asking.pool, plan, flat(told), 5000
+            asking.context, plan, flat(told), 5000
         ).near
         read = {names[one]: ways == {NAMED} for one, ways in known.items()}
         of = {
@@ -292,14 +290,14 @@ def test_with_no_time_left_nothing_is_read_and_the_answer_says_so(
 ) -> None:
     plan = world.plan("vacuum pump")
     told = world.carried_out(plan)
-    late = ranking_features.load_ranking_features(world.pool, plan, flat(told), 0)
+    late = ranking_features.load_ranking_features(world.context, plan, flat(told), 0)
     ended = conclude(plan, told, late)
     assert not ended.order.reranked
     assert [note.code for note in ended.order.notes] == ["rerank_skipped"]
     with connection(world.pool) as conn:
         conn.execute("LOCK TABLE likeness IN ACCESS EXCLUSIVE MODE")
         assert (
-            ranking_features.load_ranking_features(world.pool, plan, flat(told), 50)
+            ranking_features.load_ranking_features(world.context, plan, flat(told), 50)
             == late
         )
 

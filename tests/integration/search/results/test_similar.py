@@ -16,7 +16,6 @@ from shared.errors import DatabaseQueryError, GoneError, NotFoundError
 from shared.postgres.pool import connection
 from shared.search.response import similar_hits
 from shared.search.retrieval.modules import similar_entries as ways
-from shared.text.facility.facility import PLAIN
 from tests.support.fixtures.asking import ANNA, BEN, ELSEWHERE, Asking
 
 TRIP = "Klystron gallery interlock tripped on reflected power near HCM03"
@@ -35,7 +34,7 @@ def similar(
     asking: Asking, entry_id: UUID, scope: Scope = ANNA, **fields: Any
 ) -> dict[str, Any]:
     plan = asking.plan("", scope, **fields)
-    return similar_hits.find_similar_hits(asking.pool, PLAIN, plan, entry_id)
+    return similar_hits.find_similar_hits(asking.context, plan, entry_id)
 
 
 def names(found: dict[str, Any]) -> list[str]:

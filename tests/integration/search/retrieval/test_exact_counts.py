@@ -19,34 +19,27 @@ from opensearchpy import OpenSearch
 from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding.models.encoders import HashingEncoder
-from shared.embedding.vectors.live_models import InUse
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
-from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.opensearch.documents import Document
 from shared.postgres.pool import Pool, connect, connection, make_pool
 from shared.search.export.stream import Export
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.ranking import fold
-from shared.search.response.response_body import render
-from shared.search.results.conclude import conclude
-from shared.search.results.result_page import read_page
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
-from shared.search.retrieval.circuit import Circuit
 from shared.search.retrieval.engines import revoked_entries
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Ground, ModuleResult, Tools
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.module_contract import Ask, ModuleResult
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
-from shared.text.facility.facility import PLAIN
 from shared.times.calendar import Clock
 from shared.vocabulary.learn_words import SeenWords
+from tests.support.ended_searches import body_of
 from tests.support.waiting import until
 
 FACETS = ("source", "logbook", "author", "tags", "kind", "level", "origin", "date")
@@ -96,7 +89,7 @@ class Shelf:
     """Entries of two facilities, what both engines have of them, counts by hand."""
 
     pool: Pool
-    tools: Tools
+    context: SearchContext
     written: dict[str, list[tuple[UUID, EntryDraft]]]
 
     def plan(self, query: str, scope: Scope = ANNA, **fields: Any) -> Plan:
@@ -107,16 +100,16 @@ class Shelf:
 
     def counted(self, engine: str, plan: Plan) -> ModuleResult:
         # Each time anew: the one of a process keeps its answer for a second.
-        tools = replace(self.tools, freshness=Freshness(time.monotonic))
+        context = replace(self.context, freshness=Freshness(time.monotonic))
         if engine == "postgres":
-            tools = replace(tools, opensearch=lambda: None)
-        return module("facets").execute(Ask.lasting(plan, 30.0), tools)
+            context = replace(context, opensearch=lambda: None)
+        return module("facets").execute(Ask.lasting(plan, 30.0), context)
 
     def index(self, loaded: Sequence[Document]) -> None:
-        client = self.tools.opensearch()
+        client = self.context.opensearch()
         assert client is not None
-        assert not bulk.write(client, mapping.write_alias(self.tools.index), loaded)
-        client.indices.refresh(index=mapping.read_alias(self.tools.index))
+        assert not bulk.write(client, mapping.write_alias(self.context.index), loaded)
+        client.indices.refresh(index=mapping.read_alias(self.context.index))
 
     def by_hand(self, query: str, scope: Scope) -> list[EntryDraft]:
         mine = {scope.subject, *scope.groups}
@@ -184,18 +177,13 @@ def shelf(database: str, opensearch: Server) -> Iterator[Shelf]:
         by_name = {one.external_id: one for one in made}
         written[tenant] = [(one.entry_id, by_name[one.external_id]) for one in saved]
     client.indices.refresh(index=mapping.read_alias(index))
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
         opensearch=lambda: client,
         index=index,
-        similarity_threshold=None,
-        models=InUse(pool, time.monotonic),
         encoder=lambda _: HashingEncoder(),
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
-    yield Shelf(pool, tools, written)
+    yield Shelf(pool, context, written)
     pool.close()
     client.indices.delete(index=f"{index}-v*")
     client.close()
@@ -316,7 +304,7 @@ def test_postgres_says_where_it_stopped_counting(shelf: Shelf) -> None:
 
 def test_postgres_counts_while_the_index_does_not_answer(shelf: Shelf) -> None:
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
-    shelf.tools = replace(shelf.tools, opensearch=lambda: nowhere)
+    shelf.context = replace(shelf.context, opensearch=lambda: nowhere)
     plan = shelf.plan("beam")
     check(shelf.counted("opensearch", plan), shelf.by_hand("beam", ANNA), "down")
 
@@ -335,7 +323,7 @@ def test_all_that_match_are_counted_and_written_as_a_count_by_hand_has_them(
         for scope in CALLERS:
             entries = shelf.by_hand(query, scope)
             plan = shelf.plan(query, scope, exhaustive=True)
-            told = module("newest").execute(Ask.lasting(plan, 30.0), shelf.tools)
+            told = module("newest").execute(Ask.lasting(plan, 30.0), shelf.context)
             about = f"{query!r} by {scope.subject}"
             assert (told.matches, told.counted) == (len(entries), True), about
             *rows, last = written(database, plan)
@@ -361,13 +349,11 @@ def test_what_is_found_by_a_question_that_was_cut_is_never_called_complete(
         found = {
             number: branch_run.carry_out(
                 Branch(plan, name, time.monotonic() + 10, time.monotonic),
-                lambda: shelf.tools,
+                shelf.context,
             )
             for number, name in enumerate(plan.branches)
         }
-        ended = conclude(plan, found)
-        page = read_page(shelf.pool, plan, fold.runs(ended.ranked), 1000)
-        answer = render(plan, uuid7(), ended, page, {})
+        answer = body_of(shelf.context, plan, found)
         assert code in {note["code"] for note in answer["diagnostics"]}
         assert (answer["state"], answer["complete"]) == ("done", False)
         assert answer["total_candidates"]["exact"] is False
@@ -407,7 +393,7 @@ def export_of(database: str, plan: Plan) -> Export:
     conn = connect(database, application="test", autocommit=True)
     export = Export(conn, plan, "jsonl")
     with make_pool(database, application="test", size=1) as pool:
-        export.find(Ask.lasting(plan, 30.0), Ground(pool, PLAIN))
+        export.find(Ask.lasting(plan, 30.0), SearchContext(pool=pool))
     return export
 
 
@@ -420,10 +406,8 @@ def test_a_count_that_was_cut_by_time_says_that_it_is_not_complete(
     def answered() -> dict[str, Any]:
         ends_at = time.monotonic() + 1.5
         branch = Branch(plan, "newest", ends_at, time.monotonic)
-        found = branch_run.carry_out(branch, lambda: shelf.tools)
-        ended = conclude(plan, {0: found})
-        page = read_page(shelf.pool, plan, fold.runs(ended.ranked), 1000)
-        return render(plan, uuid7(), ended, page, {})
+        found = branch_run.carry_out(branch, shelf.context)
+        return body_of(shelf.context, plan, {0: found})
 
     matches = len(shelf.by_hand("beam", ANNA))
     whole = answered()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +16,6 @@ from shared.access.scope import Scope
 from shared.adapter_contract.entry import AttachmentRef
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.live_models import InUse
 from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
@@ -27,11 +25,9 @@ from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.retrieval.circuit import Circuit
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, Tools
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.module_contract import Ask
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
 from shared.text.facility import facility
 from shared.text.facility.facility import Facility
@@ -164,16 +160,12 @@ def found(
         (thread,) = conn.execute(
             "SELECT DISTINCT thread_id FROM entry WHERE thread_id IS NOT NULL"
         ).fetchall()
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
         opensearch=lambda: client,
         index=index,
         similarity_threshold=-1.0,
-        models=InUse(pool, time.monotonic),
         encoder=lambda _: ENCODER,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
 
     def found(
@@ -187,7 +179,7 @@ def found(
         plan = make_plan(question, ANNA, PlanLimits(), clock)
         # As it travels to the worker.
         plan = Plan.from_json(plan.to_json())
-        hits = module(branch).execute(Ask.lasting(plan, 5.0), tools).hits
+        hits = module(branch).execute(Ask.lasting(plan, 5.0), context).hits
         return {names[hit.entry_id] for hit in hits}
 
     yield found

@@ -7,7 +7,7 @@ from typing import Any
 
 from api.search.plan_settings import limits_of
 from shared.entries.draft import EntryDraft
-from shared.search.retrieval.modules.semantic import chosen_floor
+from shared.search.retrieval.search_context import chosen_floor
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import Asking
 
@@ -29,7 +29,7 @@ def gates(asking: Asking, changed: str | None) -> tuple[dict[str, Any], dict[str
     settings = Settings.load({f"LOGCHORD_{name}": one for name, one in said.items()})
     least = settings.search.min_relevance_score
     floor = settings.search_modules.semantic.settings.similarity_threshold
-    asking.tools = replace(asking.tools, similarity_threshold=chosen_floor(floor))
+    asking.context = replace(asking.context, similarity_threshold=chosen_floor(floor))
 
     def answer(query: str, mode: str) -> dict[str, Any]:
         plan = asking.plan(query, mode=mode, ordering={"min_relevance_score": least})

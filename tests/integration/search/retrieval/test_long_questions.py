@@ -18,7 +18,8 @@ from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
 from shared.search.retrieval.engines import branch_query, candidate_rows
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult
+from shared.search.retrieval.search_context import SearchContext
 from shared.vocabulary.recent_words import Present
 from tests.support.fixtures.engines import ANYBODY, Logbook, Text
 
@@ -78,24 +79,26 @@ def written(logbook: Logbook) -> Logbook:
     return logbook
 
 
-def found(query: str, tools: Tools) -> ModuleResult:
+def found(query: str, context: SearchContext) -> ModuleResult:
     plan = make_plan(planning.SearchQuery(query, mode="keyword"), ANYBODY, PlanLimits())
-    result: ModuleResult = module("os_bm25").execute(Ask.lasting(plan, SECONDS), tools)
+    result: ModuleResult = module("os_bm25").execute(
+        Ask.lasting(plan, SECONDS), context
+    )
     return replace(result, as_of=None)
 
 
 def test_asking_ahead_and_knowing_words_change_no_answer(
     written: Logbook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = written.tools()
-    knowing = replace(tools, present=Present(time.monotonic))
+    context = written.context()
+    knowing = replace(context, present=Present(time.monotonic))
     statuses = set()
     for query in QUESTIONS:
         with monkeypatch.context() as patched:
             patched.setattr(branch_query, "_LONG_WORDS", NEVER)
-            expected = found(query, tools)
+            expected = found(query, context)
         # The second time all words that there are were looked up by the first.
-        for one in (tools, knowing, knowing):
+        for one in (context, knowing, knowing):
             assert found(query, one) == expected, query
         codes = [note.code for note in expected.diagnostics]
         statuses.add((bool(expected.hits), *codes))
@@ -121,8 +124,8 @@ def test_a_long_question_asks_the_index_once(
     written: Logbook, query: str, asked: list[str]
 ) -> None:
     client = Noting(written.client)
-    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    assert found(query, tools).hits
+    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    assert found(query, context).hits
     assert client.asked == asked
 
 
@@ -131,12 +134,12 @@ def test_a_spelling_of_what_only_ranks_is_not_searched(
     written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Noting(written.client)
-    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    told = found(query, tools)
+    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    told = found(query, context)
     # As it stands, and by any word: what would ask for more finds nothing either.
     assert client.bodies == 2
     monkeypatch.setattr(CompiledQuery, "asks_more_than", lambda *_: False)
-    assert found(query, tools) == told
+    assert found(query, context) == told
     assert client.bodies == 2 + (3 if query == ONLY_RANKED else 2)
 
 
@@ -162,8 +165,8 @@ def test_a_question_asked_ahead_that_is_late_takes_no_other_with_it(
     written: Logbook, query: str, asked: list[str], names: set[str]
 ) -> None:
     client = Late(written.client)
-    tools = replace(written.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    hits = found(query, tools).hits
+    context = replace(written.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    hits = found(query, context).hits
     assert {written.names[hit.entry_id] for hit in hits} == names
     assert client.asked == asked
     whole, ahead = (int(limit.removesuffix("ms")) for limit in client.limits)
@@ -184,7 +187,7 @@ def test_what_goes_out_together_shares_the_time_that_is_left(
         limit_time(conn, ms, **given)
 
     monkeypatch.setattr(candidate_rows, "limit_time", noted)
-    assert found(query, written.tools()).hits
+    assert found(query, written.context()).hits
     assert limits
     # Two statements, each under the last limit that went before it.
     assert max(limits) <= SECONDS * 1000 / 2
@@ -194,14 +197,14 @@ def test_a_long_question_to_an_index_that_is_gone_fails_as_a_short_one(
     written: Logbook,
 ) -> None:
     circuit = Circuit(time.monotonic)
-    tools = replace(written.tools(), index="absent", circuit=circuit)
+    context = replace(written.context(), index="absent", circuit=circuit)
     told = {}
     for query in ("pump", LONG):
         plan = make_plan(
             planning.SearchQuery(query, mode="keyword"), ANYBODY, PlanLimits()
         )
         branch = Branch(plan, "os_bm25", time.time() + 5, time.time)
-        first, second = branch_run.carry_out(branch, lambda: tools)
+        first, second = branch_run.carry_out(branch, context)
         told[query] = first.status, first.error_code, first.retriable
         assert second.status == "ok"
     assert told["pump"] == told[LONG]

@@ -16,7 +16,6 @@ from pydantic import BaseModel
 
 from shared.access.scope import Scope
 from shared.embedding.models.encoders import HashingEncoder
-from shared.embedding.vectors.live_models import InUse
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
@@ -29,18 +28,15 @@ from shared.search.retrieval.branch import plugin_module
 from shared.search.retrieval.circuit import (
     OPENS_AFTER_FAILURES,
     PROBE_SECONDS,
-    Circuit,
     Circuits,
 )
-from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.module_contract import (
     Ask,
     ModuleResult,
     Named,
     SearchToolDescriptor,
-    Tools,
 )
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.search_context import SearchContext
 
 ENTRIES = (
     EntryDraft("api", "open", "the beam was lost"),
@@ -54,12 +50,12 @@ LIMITS = PlanLimits(outside=frozenset({"outside"}))
 @dataclass
 class World:
     pool: Pool
-    tools: Tools
+    context: SearchContext
     ids: dict[str, UUID]
 
     def found(
         self,
-        execute: Callable[[Ask, Tools], Any],
+        execute: Callable[[Ask, SearchContext], Any],
         query: str = "beam",
         **fields: Any,
     ) -> list[str]:
@@ -69,7 +65,7 @@ class World:
 
     def outcome(
         self,
-        execute: Callable[[Ask, Tools], Any],
+        execute: Callable[[Ask, SearchContext], Any],
         query: str = "beam",
         *,
         tenant: str = "default",
@@ -80,7 +76,9 @@ class World:
         question = SearchQuery(query, mode="outside", **fields)
         plan = make_plan(question, Scope(tenant, "anna"), LIMITS)
         described = SearchToolDescriptor(name, "", "outside", execute, "marks")
-        return plugin_module.execute(described, Ask.lasting(plan, seconds), self.tools)
+        return plugin_module.execute(
+            described, Ask.lasting(plan, seconds), self.context
+        )
 
     def everything(self, *_: object) -> ModuleResult:
         """Name every entry there is, one that never was, and one of them twice."""
@@ -100,18 +98,11 @@ def world(database: str) -> Iterator[World]:
         ).values():
             metadata.store(conn, content, metadata.extract(content, None))
         tombstone(conn, "default", ids["gone"], reason="test", stages=[])
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
-        opensearch=lambda: None,
-        index="none",
-        similarity_threshold=None,
-        models=InUse(pool, time.monotonic),
         encoder=lambda _: HashingEncoder(),
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
-    yield World(pool, tools, ids)
+    yield World(pool, context, ids)
     pool.close()
 
 
@@ -124,8 +115,8 @@ def test_only_what_the_caller_may_see_and_asked_for_is_left_the_best_first(world
 
 
 def test_a_coroutine_is_a_module_too(world):
-    async def execute(ask: Ask, tools: Tools) -> ModuleResult:
-        return world.everything(ask, tools)
+    async def execute(ask: Ask, context: SearchContext) -> ModuleResult:
+        return world.everything(ask, context)
 
     assert world.found(execute) == ["ours", "open"]
 
@@ -135,12 +126,12 @@ def test_a_descriptor_is_frozen_and_runs_either_kind_of_function_in_its_time(wor
     ended = threading.Event()
     in_time = True
 
-    def function(ask: Ask, tools: Tools) -> ModuleResult:
+    def function(ask: Ask, context: SearchContext) -> ModuleResult:
         assert in_time or ended.wait(30)
-        return world.everything(ask, tools)
+        return world.everything(ask, context)
 
-    async def coroutine(ask: Ask, tools: Tools) -> ModuleResult:
-        return function(ask, tools)
+    async def coroutine(ask: Ask, context: SearchContext) -> ModuleResult:
+        return function(ask, context)
 
     kinds = (function, coroutine)
     assert [world.found(one) for one in kinds] == [["ours", "open"]] * 2
@@ -193,7 +184,7 @@ def test_what_hangs_again_and_again_is_left_alone_and_asked_now_and_then(
 
     monkeypatch.setattr(plugin_module, "ENOUGH_SECONDS", 0.01)
     now = [0.0]
-    world.tools = replace(world.tools, circuits=Circuits(lambda: now[0]))
+    world.context = replace(world.context, circuits=Circuits(lambda: now[0]))
     try:
         for _ in range(OPENS_AFTER_FAILURES):
             with pytest.raises(LogchordError):
@@ -276,5 +267,5 @@ def test_a_number_of_another_library_becomes_one_that_travels(world):
         SearchQuery("beam", mode="outside"), Scope("default", "anna"), LIMITS
     )
     described = SearchToolDescriptor("outside", "", "outside", execute, "marks")
-    found = plugin_module.execute(described, Ask.lasting(plan, 5.0), world.tools)
+    found = plugin_module.execute(described, Ask.lasting(plan, 5.0), world.context)
     assert [type(hit.score) for hit in found.hits] == [float]

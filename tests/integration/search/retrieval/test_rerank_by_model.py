@@ -22,30 +22,24 @@ from shared.embedding.models.cross_encoders import CrossEncoder
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.models.late_interaction import LateInteraction
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.live_models import InUse
 from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page
 from shared.errors import DatabaseConnectionError, EmbeddingOutageError
-from shared.ids import uuid7
 from shared.messaging.broker import make_app
 from shared.postgres.pool import Pool, connection, make_pool
-from shared.search.jobs.job import Job
 from shared.search.query.ordering import Ordering
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.response import finish
+from shared.search.response.search import carry_out_branches
 from shared.search.results import rerank_with_model
-from shared.search.retrieval.branch import branch_run
-from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, PROBE_SECONDS, Circuit
-from shared.search.retrieval.freshness import Freshness
-from shared.search.retrieval.module_contract import Tools
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.search_sections import RerankingSettings
 from shared.settings.sections import ProviderSettings
 from shared.settings.settings import Settings
+from tests.support.ended_searches import body_of
 from tests.support.pair_graph import save, save_pieces
 from tests.support.stub_servers.rerank_server import Script, serving
 from workers.runtime.context import Context, Resources
@@ -77,7 +71,7 @@ def endpoint(server: Script, **fields: Any) -> CrossEncoder:
 @dataclass
 class World:
     pool: Pool
-    tools: Tools
+    context: SearchContext
     circuit: Circuit = field(default_factory=lambda: Circuit(time.monotonic))
 
     def ask(
@@ -92,33 +86,11 @@ class World:
         )
         limits = PlanLimits(opensearch=False, ordering=replace(known, **ordering))
         plan = Plan.from_json(make_plan(asked, ANNA, limits).to_json())
-        now = time.monotonic()
-        arrived = {
-            number: branch_run.carry_out(
-                Branch(plan, name, now + 5, time.monotonic), lambda: self.tools
-            )
-            for number, name in enumerate(plan.branches)
-        }
-        job = Job(
-            job_id=uuid7(),
-            tenant="default",
-            subject="anna",
-            key_id=None,
-            plan=plan.to_json(),
-            branches=len(plan.branches),
-            created=now,
-            deadline=now + 5,
-            submitted=False,
+        context = replace(
+            self.context, cross_encoder=encoder, rerank_circuit=self.circuit
         )
-        tools = finish.Tools(
-            self.pool,
-            time.monotonic,
-            lambda: Signer(b"x" * 32, 60),
-            rerank_model=encoder and rerank_with_model.Model(encoder, self.circuit),
-        )
-        body = finish.finish(tools, job, plan, arrived).body
-        assert body is not None
-        return body
+        arrived = carry_out_branches(context, plan, context.now() + 5)
+        return body_of(context, plan, arrived)
 
 
 @pytest.fixture
@@ -131,18 +103,12 @@ def world(database: str) -> Iterator[World]:
         for content in read_entries.contents(conn, "default", ids).values():
             metadata.store(conn, content, metadata.extract(content, None))
             embed_entry.store(conn, table, content, embed_entry.embed(content, ENCODER))
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
-        opensearch=lambda: None,
-        index="none",
-        similarity_threshold=None,
-        models=InUse(pool, time.monotonic),
+        signer=lambda: Signer(b"x" * 32, 60),
         encoder=lambda _: ENCODER,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
-    yield World(pool, tools)
+    yield World(pool, context)
     pool.close()
 
 
@@ -309,7 +275,7 @@ def test_likenesses_that_would_move_nothing_are_not_computed(
     def passages(*_: object) -> None:
         raise AssertionError
 
-    world.tools = replace(world.tools, encoder=away)
+    world.context = replace(world.context, encoder=away)
     monkeypatch.setattr(rerank_with_model, "hydrate", passages)
     body = world.ask(lambda: late, late=True)
 

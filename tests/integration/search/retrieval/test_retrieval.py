@@ -20,36 +20,30 @@ from local.server import Server
 from shared.access.scope import Scope
 from shared.embedding.models.encoders import HashingEncoder
 from shared.embedding.vectors import embed_entry
-from shared.embedding.vectors.live_models import InUse
 from shared.embedding.vectors.vectors import ensure_table
 from shared.enrich import metadata
 from shared.entries.draft import EntryDraft
 from shared.entries.reading import read_entries
 from shared.entries.saving.save import save_page, tombstone
 from shared.errors import OpenSearchError
-from shared.ids import uuid7
 from shared.opensearch import aliases, bulk, documents, mapping
 from shared.opensearch.client import make_client
 from shared.postgres.pool import Pool, connection, make_pool
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.fault import Fault
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.ranking import fold
-from shared.search.response import response_parts
-from shared.search.response.response_body import render
 from shared.search.results.conclude import conclude
 from shared.search.results.hydrate import hydrate
-from shared.search.results.result_page import read_page
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import Circuit
 from shared.search.retrieval.freshness import Freshness
 from shared.search.retrieval.installed_modules import module, modules
-from shared.search.retrieval.module_contract import Ask, Tools
+from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import pg_fts
-from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.settings import Settings
-from shared.text.facility.facility import PLAIN
+from tests.support.ended_searches import body_of
 
 ENCODER = HashingEncoder()
 ANNA = Scope("default", "anna", ("ops",))
@@ -85,7 +79,7 @@ class World:
     """A small logbook in one database and, where asked for, in OpenSearch."""
 
     pool: Pool
-    tools: Tools
+    context: SearchContext
     ids: dict[str, UUID]
 
     def plan(self, query: str, mode: str = "keyword", **fields: object) -> Plan:
@@ -95,7 +89,7 @@ class World:
 
     def found(self, name: str, query: str, **fields: object) -> list[str]:
         plan = self.plan(query, **fields)  # type: ignore[arg-type]
-        found = module(name).execute(Ask.lasting(plan, 2.0), self.tools)
+        found = module(name).execute(Ask.lasting(plan, 2.0), self.context)
         names = {str(entry_id): key for key, entry_id in self.ids.items()}
         hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.chunk_id))
         return [names[hit.entry_id] for hit in hits]
@@ -114,18 +108,14 @@ def make_world(database: str, client: OpenSearch | None, index: str) -> World:
         )
         enrich(conn, "default")
         enrich(conn, "elsewhere")
-    tools = Tools(
+    context = SearchContext(
         pool=pool,
         opensearch=lambda: client,
         index=index,
         similarity_threshold=0.05,
-        models=InUse(pool, time.monotonic),
         encoder=lambda _: ENCODER,
-        query_vectors=QueryVectors(),
-        freshness=Freshness(time.monotonic),
-        circuit=Circuit(time.monotonic),
     )
-    return World(pool, tools, {one.external_id: one.entry_id for one in saved})
+    return World(pool, context, {one.external_id: one.entry_id for one in saved})
 
 
 def enrich(conn: Connection[TupleRow], tenant: str) -> None:
@@ -247,7 +237,7 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     both: World,
 ) -> None:
     plan = both.plan("tripped")
-    (first, *_) = module("os_bm25").execute(Ask.lasting(plan, 5.0), both.tools).hits
+    (first, *_) = module("os_bm25").execute(Ask.lasting(plan, 5.0), both.context).hits
     ids = {str(entry_id): name for name, entry_id in both.ids.items()}
     best = ids[first.entry_id]
     (other,) = {"trip", "vacuum"} - {best}
@@ -255,8 +245,8 @@ def test_what_the_caller_lost_takes_no_place_while_the_index_has_not_heard_of_it
     def only_one() -> list[str]:
         ask = replace(Ask.lasting(plan, 5.0), limit=1)
         # Each time anew: the one of a process keeps its answer for a second.
-        tools = replace(both.tools, freshness=Freshness(time.monotonic))
-        found = module("os_bm25").execute(ask, tools)
+        context = replace(both.context, freshness=Freshness(time.monotonic))
+        found = module("os_bm25").execute(ask, context)
         return [ids[hit.entry_id] for hit in found.hits]
 
     assert only_one() == [best]
@@ -302,7 +292,7 @@ def test_any_word_is_enough_when_no_entry_has_all_and_the_answer_says_so(
     world: World,
 ) -> None:
     plan = world.plan("pump cavity")
-    found = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.tools)
+    found = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context)
     assert [note.code for note in found.diagnostics] == ["relaxed_to_any_term"]
     # Ranked by what it was found by, not by all words, of which it has too few.
     assert min(hit.score for hit in found.hits) > 1e-3
@@ -313,7 +303,7 @@ def test_what_has_one_of_two_words_ranks_and_of_a_common_word_the_newest_are_ran
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = world.plan("nonexistentword OR cavity")
-    (hit,) = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.tools).hits
+    (hit,) = module("pg_fts").execute(Ask.lasting(plan, 2.0), world.context).hits
     assert hit.entry_id == str(world.ids["trip"])
     assert hit.score > 1e-3
 
@@ -340,7 +330,7 @@ def carried_out(
 ) -> list[Outcome]:
     ends = time.monotonic() + seconds
     branch = Branch(plan, name, ends, time.monotonic)
-    return branch_run.carry_out(branch, lambda: world.tools)
+    return branch_run.carry_out(branch, world.context)
 
 
 @pytest.mark.requirement("F22", "P5", "C07")
@@ -348,7 +338,7 @@ def test_full_text_takes_over_in_the_same_task_when_opensearch_is_down(
     world: World,
 ) -> None:
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
-    broken = replace(world, tools=replace(world.tools, opensearch=lambda: nowhere))
+    broken = replace(world, context=replace(world.context, opensearch=lambda: nowhere))
     plan = world.plan("tripped")
     down, instead = carried_out(broken, plan, "os_bm25")
     assert (down.status, down.error_code) == ("error", "opensearch_unavailable")
@@ -363,8 +353,8 @@ def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(
     now = [100.0]
     circuit = Circuit(lambda: now[0])
     nowhere = OpenSearch(hosts=["http://127.0.0.1:1"], max_retries=0)
-    tools = replace(world.tools, opensearch=lambda: nowhere, circuit=circuit)
-    broken = replace(world, tools=tools)
+    context = replace(world.context, opensearch=lambda: nowhere, circuit=circuit)
+    broken = replace(world, context=context)
     plan = world.plan("tripped")
     told = [carried_out(broken, plan, "os_bm25")[0] for _ in range(7)]
     assert [one.status for one in told] == ["error"] * 5 + ["skipped"] * 2
@@ -375,7 +365,7 @@ def test_the_circuit_opens_after_five_failures_and_probes_once_a_second(
 
 
 def test_a_missing_index_is_an_error_and_never_empty(both: World) -> None:
-    broken = replace(both, tools=replace(both.tools, index="absent"))
+    broken = replace(both, context=replace(both.context, index="absent"))
     first, second = carried_out(broken, both.plan("tripped"), "os_bm25")
     assert (first.status, second.status) == ("error", "ok")
 
@@ -415,8 +405,7 @@ def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_first
     first = ended.ranked[0]
     assert first.entry_id == str(both.ids["long"])
     assert isclose(first.rrf, 2 / 61)
-    page = read_page(both.pool, plan, fold.runs(ended.ranked), 1000)
-    body = render(plan, uuid7(), ended, page, {"total": 1.0})
+    body = body_of(both.context, plan, told)
     assert TAIL in body["results"][0]["content"]
     assert len(body["results"][0]["content"]) < 3000
     assert body["as_of"] is not None
@@ -425,13 +414,7 @@ def test_a_fact_in_the_tail_of_a_long_entry_found_by_both_scores_two_sixty_first
 
 def highlighted(world: World, name: str, query: str) -> dict[str, list[str]]:
     plan = replace(world.plan(query), branches=(name,))
-    branches = carried_out(world, plan, name)
-    ended = conclude(plan, {0: branches})
-    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
-    told = response_parts.build_response_parts(
-        world.pool, plan, ended, page, PLAIN, 1000
-    )
-    body = render(plan, uuid7(), ended, page, {}, told=told)
+    body = body_of(world.context, plan, {0: carried_out(world, plan, name)})
     return {one["external_id"]: one["highlights"] for one in body["results"]}
 
 
@@ -483,9 +466,7 @@ def answered(world: World, query: str) -> dict[str, Any]:
     question = SearchQuery(query, mode="hybrid")
     plan = make_plan(question, ANNA, PlanLimits(opensearch=False))
     told = {n: carried_out(world, plan, b) for n, b in enumerate(plan.branches)}
-    ended = conclude(plan, told)
-    page = read_page(world.pool, plan, fold.runs(ended.ranked), 1000)
-    body = render(plan, uuid7(), ended, page, {})
+    body = body_of(world.context, plan, told)
     assert body["degraded"] is False
     named = [(one["name"], one["fallback_for"]) for one in body["branches"]]
     assert named == [("pg_fts", "os_bm25"), ("semantic", None)]
@@ -546,10 +527,10 @@ def test_a_rare_word_outweighs_a_common_one_in_opensearch_alone(both: World) -> 
         both.ids.update((one.external_id, one.entry_id) for one in saved)
         enrich(conn, "default")
         loaded = documents.load(conn, "default", [one.entry_id for one in saved])
-    client = both.tools.opensearch()
+    client = both.context.opensearch()
     assert client is not None
-    assert not bulk.write(client, mapping.write_alias(both.tools.index), loaded)
-    client.indices.refresh(index=mapping.read_alias(both.tools.index))
+    assert not bulk.write(client, mapping.write_alias(both.context.index), loaded)
+    client.indices.refresh(index=mapping.read_alias(both.context.index))
     asked = "beam OR thyratron"
     assert both.found("os_bm25", asked)[0] == "rare"
     assert both.found("pg_fts", asked)[0].startswith("common")

@@ -18,7 +18,7 @@ from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
-from shared.search.retrieval.module_contract import Tools
+from shared.search.retrieval.search_context import SearchContext
 from shared.settings.sections import ProviderSettings
 from shared.settings.settings import Settings
 from tests.support.fixtures.asking import ANNA, ENCODER, Asking
@@ -30,11 +30,13 @@ from tests.support.stub_servers.embedding_server import Script, serving
 SECONDS = 2.0
 
 
-def carried_out(name: str, tools: Tools, seconds: float = SECONDS) -> list[Outcome]:
+def carried_out(
+    name: str, context: SearchContext, seconds: float = SECONDS
+) -> list[Outcome]:
     mode = "semantic" if name == "semantic" else "keyword"
     plan = make_plan(SearchQuery("klystron tripped", mode=mode), ANNA, PlanLimits())
     branch = Branch(plan, name, time.monotonic() + seconds, time.monotonic)
-    return branch_run.carry_out(branch, lambda: tools)
+    return branch_run.carry_out(branch, context)
 
 
 @pytest.fixture
@@ -45,17 +47,17 @@ def server() -> Iterator[Script]:
 
 
 @pytest.fixture
-def by_endpoint(asking: Asking, server: Script) -> Tools:
+def by_endpoint(asking: Asking, server: Script) -> SearchContext:
     """One entry, and a server that makes the vectors of questions."""
     asking.write(EntryDraft("api", "one", "klystron tripped"))
     settings = ProviderSettings(base_url=server.url, timeout_seconds=0.5)
     encoder = EndpointEncoder("here:tiny", settings)
-    return replace(asking.tools, encoder=lambda _: encoder)
+    return replace(asking.context, encoder=lambda _: encoder)
 
 
 @pytest.mark.requirement("C25", "C44", "S2-57")
 def test_a_link_that_is_reset_once_costs_a_search_by_meaning_nothing(
-    by_endpoint: Tools, server: Script
+    by_endpoint: SearchContext, server: Script
 ):
     server.does, server.times = "resets", 1
     (told,) = carried_out("semantic", by_endpoint)
@@ -67,7 +69,7 @@ def test_a_link_that_is_reset_once_costs_a_search_by_meaning_nothing(
 
 @pytest.mark.requirement("C25", "S2-57")
 def test_a_server_that_is_gone_is_asked_twice_and_then_said_to_be_critical(
-    by_endpoint: Tools, server: Script
+    by_endpoint: SearchContext, server: Script
 ):
     server.does = "resets"
     (told,) = carried_out("semantic", by_endpoint)
@@ -86,7 +88,7 @@ def test_a_server_that_is_gone_is_asked_twice_and_then_said_to_be_critical(
     ],
 )
 def test_what_a_second_attempt_cannot_mend_is_asked_once(
-    by_endpoint: Tools, server: Script, does: str
+    by_endpoint: SearchContext, server: Script, does: str
 ):
     server.does = does
     began = time.monotonic()
@@ -104,14 +106,14 @@ def behind_proxy(logbook: Logbook, make_proxy: MakeProxy, opensearch) -> Iterato
     client = make_client(Settings.load({"OPENSEARCH_URL": proxy.url}))
     assert client is not None
     proxy.refuse(on=True)
-    yield replace(logbook.tools(), opensearch=lambda: client), proxy
+    yield replace(logbook.context(), opensearch=lambda: client), proxy
     client.close()
 
 
 @pytest.mark.requirement("C25", "C44", "S2-57")
 def test_opensearch_that_is_back_in_a_moment_is_what_answers(behind_proxy):
-    tools, proxy = behind_proxy
-    client = tools.opensearch()
+    context, proxy = behind_proxy
+    client = context.opensearch()
     asked: list[OpenSearch] = []
 
     def back_for_the_second() -> OpenSearch:
@@ -121,8 +123,8 @@ def test_opensearch_that_is_back_in_a_moment_is_what_answers(behind_proxy):
         return client
 
     circuit = Circuit(time.monotonic)
-    tools = replace(tools, opensearch=back_for_the_second, circuit=circuit)
-    (told,) = carried_out("os_bm25", tools)
+    context = replace(context, opensearch=back_for_the_second, circuit=circuit)
+    (told,) = carried_out("os_bm25", context)
     assert (told.name, told.status, told.attempts) == ("os_bm25", "ok", 2)
     assert len(asked) == 2
 
@@ -131,10 +133,10 @@ def test_opensearch_that_is_back_in_a_moment_is_what_answers(behind_proxy):
 def test_a_branch_counts_once_for_the_circuit_and_an_open_one_is_not_asked_again(
     behind_proxy,
 ):
-    tools, _ = behind_proxy
+    context, _ = behind_proxy
     now = [100.0]
-    tools = replace(tools, circuit=Circuit(lambda: now[0]))
-    told = [carried_out("os_bm25", tools) for _ in range(OPENS_AFTER_FAILURES + 1)]
+    context = replace(context, circuit=Circuit(lambda: now[0]))
+    told = [carried_out("os_bm25", context) for _ in range(OPENS_AFTER_FAILURES + 1)]
     firsts = [first for first, _ in told]
     assert [one.attempts for one in firsts] == [2, 2, 2, 2, 1, 1]
     assert [one.status for one in firsts] == [*["error"] * 5, "skipped"]
@@ -143,5 +145,5 @@ def test_a_branch_counts_once_for_the_circuit_and_an_open_one_is_not_asked_again
     }
     # A probe is one request.
     now[0] += 1.0
-    probe, _ = carried_out("os_bm25", tools)
+    probe, _ = carried_out("os_bm25", context)
     assert (probe.status, probe.attempts) == ("error", 1)

@@ -16,7 +16,8 @@ from shared.search.jobs.outcome import Candidate
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.retrieval import tenant_languages
 from shared.search.retrieval.installed_modules import module
-from shared.search.retrieval.module_contract import Ask, ModuleResult, Tools
+from shared.search.retrieval.module_contract import Ask, ModuleResult
+from shared.search.retrieval.search_context import SearchContext
 from shared.search.retrieval.tenant_languages import WrittenIn
 from tests.support.fixtures.asking import Asking
 from tests.support.fixtures.engines import ANYBODY, ENGINES, TENANT, Logbook, Text
@@ -42,10 +43,12 @@ TEXTS = [
 ]
 
 
-def hits(engine: str, query: str, tools: Tools, mode: str) -> tuple[Candidate, ...]:
+def hits(
+    engine: str, query: str, context: SearchContext, mode: str
+) -> tuple[Candidate, ...]:
     question = SearchQuery(query, mode=mode)
     plan = make_plan(question, ANYBODY, PlanLimits(any_word=mode == "hybrid"))
-    found: ModuleResult = module(engine).execute(Ask.lasting(plan, SECONDS), tools)
+    found: ModuleResult = module(engine).execute(Ask.lasting(plan, SECONDS), context)
     return found.hits
 
 
@@ -56,7 +59,7 @@ def languages(logbook: Logbook, tenant: str = TENANT) -> tuple[str, ...]:
 def test_the_languages_that_there_are_change_no_answer(logbook: Logbook) -> None:
     for texts in (TEXTS[:1], TEXTS[1:3], TEXTS[3:]):
         logbook.write(texts)
-        knowing = logbook.tools()
+        knowing = logbook.context()
         any_of_them = replace(knowing, written_in=None)
         for query in QUERIES:
             for engine in ENGINES:
@@ -120,8 +123,8 @@ def test_the_index_is_asked_in_the_languages_that_there_are(
 ) -> None:
     logbook.write(texts)
     client = Noting(logbook.client)
-    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    hits("os_bm25", "pump", tools, "keyword")
+    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    hits("os_bm25", "pump", context, "keyword")
     assert [way["bool"]["filter"] for way in client.ways] == [filters]
 
 
@@ -213,12 +216,12 @@ def test_languages_that_are_not_told_beside_the_hits_are_all_searched(
 ) -> None:
     logbook.write(TEXTS[:1])
     client = Noting(logbook.client)
-    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    expected = hits("os_bm25", "pump", tools, "keyword")
+    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    expected = hits("os_bm25", "pump", context, "keyword")
     narrow = client.ways
     with connection(logbook.pool) as conn:
         conn.execute("LOCK TABLE entry_text")
-        assert hits("os_bm25", "pump", tools, "keyword") == expected
+        assert hits("os_bm25", "pump", context, "keyword") == expected
     assert client.ways != narrow
 
 
@@ -226,13 +229,13 @@ def test_a_tenant_that_had_no_entries_is_asked_in_few_languages_soon(
     logbook: Logbook,
 ) -> None:
     client = Noting(logbook.client)
-    tools = replace(logbook.tools(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
-    assert hits("os_bm25", "pump", tools, "keyword") == ()
+    context = replace(logbook.context(), opensearch=lambda: client)  # type: ignore[arg-type, return-value]
+    assert hits("os_bm25", "pump", context, "keyword") == ()
     logbook.write(TEXTS[:1])
-    (found,) = hits("os_bm25", "pump", tools, "keyword")
+    (found,) = hits("os_bm25", "pump", context, "keyword")
     every = client.ways
     # The search before has heard in which languages there are entries by now.
-    assert hits("os_bm25", "pump", tools, "keyword") == (found,)
+    assert hits("os_bm25", "pump", context, "keyword") == (found,)
     assert client.ways != every
     assert [one["bool"]["filter"] for one in client.ways] == [ENGLISH]
 

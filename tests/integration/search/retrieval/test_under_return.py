@@ -36,7 +36,7 @@ def found(
 ) -> ModuleResult:
     plan = asking.plan(query, mode="semantic")
     return semantic.search(
-        replace(Ask.lasting(plan, seconds), limit=limit), asking.tools
+        replace(Ask.lasting(plan, seconds), limit=limit), asking.context
     )
 
 
@@ -63,7 +63,7 @@ def test_a_full_list_says_nothing_however_far_was_looked(book, monkeypatch):
 
 
 def test_what_is_below_the_floor_is_not_missed(book):
-    book.tools = replace(book.tools, similarity_threshold=0.999)
+    book.context = replace(book.context, similarity_threshold=0.999)
     none = found(book, "RF trip -klystron")
     assert (none.hits, none.diagnostics) == ((), ())
 

@@ -21,13 +21,14 @@ from shared.search.absence.coverage import (
 )
 from shared.search.absence.near_misses import NearMisses
 from shared.search.jobs.outcome import Outcome
+from shared.search.query.compiled.compiled_question import NOTHING_ASKED
 from shared.search.query.plan import PlanLimits, SearchQuery, make_plan
 from shared.search.ranking.ranked_hits import Order, Suppressed
 from shared.search.response import response_parts
 from shared.search.results.conclude import Conclusion
-from shared.text.facility.facility import PLAIN
+from shared.search.results.highlights import Highlighter
 from shared.times.calendar import Clock
-from tests.support.pools import closed_pool
+from tests.support.ended_searches import unasked
 
 NOW = datetime(2026, 3, 5, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -161,7 +162,7 @@ def test_nothing_asked_is_not_nothing_found() -> None:
 def test_an_empty_answer_that_is_nearly_late_asks_nobody() -> None:
     late = response_parts.LEAST_MS - 1
     said = response_parts.build_response_parts(
-        closed_pool(), PLAN, FOUND_NOTHING, [], PLAIN, late
+        unasked(), PLAN, FOUND_NOTHING, [], Highlighter(NOTHING_ASKED), late
     ).absence
     assert said.coverage is None
     assert said.context_answer is not None

@@ -20,7 +20,8 @@ from shared.search.jobs import outcome
 from shared.search.jobs.outcome import Candidate, Diagnostic, Outcome
 from shared.search.query import deadline_shares
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.response.response_body import nothing_asked, render
+from shared.search.response import response_parts
+from shared.search.response.respond import nothing_asked, respond
 from shared.search.results.conclude import conclude
 
 PLAN = make_plan(
@@ -117,11 +118,12 @@ def test_all_failed_is_retriable_only_if_every_failure_was() -> None:
 
 def test_equal_endings_have_equal_hashes_and_empty_ones_are_answers() -> None:
     ended = conclude(PLAN, {0: [EMPTY], 1: [EMPTY]})
-    one = render(PLAN, uuid7(), ended, [], {})
-    two = render(PLAN, uuid7(), ended, [], {})
-    assert one["stability_hash"] == two["stability_hash"]
+    parts = response_parts.unread(PLAN, ended)
+    one = respond(PLAN, uuid7(), ended, [], parts, {})
+    two = respond(PLAN, uuid7(), ended, [], parts, {})
+    assert one.stability_hash == two.stability_hash
     blank: Plan = replace(PLAN, branches=())
-    assert nothing_asked(blank)["state"] == "done"
+    assert nothing_asked(blank).state == "done"
 
 
 @pytest.mark.parametrize("deadline_ms", [100, 2000, 6000])

@@ -33,11 +33,12 @@ from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN
+from tests.support.ended_searches import unasked
 
 ROOT = Path(__file__).parents[4]
 ANNA = Scope("default", "anna")
 MODULE = """
-from shared.search.retrieval.module_contract import ModuleResult, SearchToolDescriptor
+from shared.search.retrieval.module_contract import (ModuleResult, SearchToolDescriptor)
 from shared.search.retrieval.search_parameters import ParameterDescriptor
 
 def get_tool_descriptor():
@@ -47,6 +48,7 @@ def get_parameter_descriptors():
     return [ParameterDescriptor("days", "Days", "int", default=7, min=1, max=30)]
 """
 PIPELINE = """
+
 from shared.search.pipelines.pipeline_contract import PipelineDescriptor
 
 def get_pipeline_descriptor():
@@ -296,7 +298,7 @@ def test_one_with_a_function_is_one_branch_of_its_own_name(packaged, tmp_path):
     assert (plan.branches, plan.deadline_ms) == (("hop",), 9000)
     now = time.monotonic()
     branch = Branch(plan, "hop", now + 5, lambda: now)
-    asked = Modules(("keyword", "alarms"), branch, tools=lambda: pytest.fail("asked"))
+    asked = Modules(("keyword", "alarms"), branch, context=unasked())
     with pytest.raises(ModuleNotEnabledError, match=r"'alarm'.*Did you mean alarms\?"):
         asked.find("alarm")
 

@@ -25,7 +25,7 @@ from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree_text
 from shared.search.query.modes import MODES
 from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
-from shared.search.response.response_body import nothing_asked
+from shared.search.response.respond import nothing_asked
 from shared.search.retrieval.module_contract import Ask
 from shared.settings.settings import Settings
 from shared.text.facility.facility import PLAIN, Facility
@@ -459,7 +459,7 @@ def test_an_answer_says_whether_and_how_the_time_was_read(
     query: str, applied: list[dict[str, object]]
 ) -> None:
     plan = make_plan(SearchQuery(query), SCOPE, LIMITS, TIMES)
-    body = nothing_asked(Plan.from_json(plan.to_json()))
+    body = nothing_asked(Plan.from_json(plan.to_json())).to_json()
     assert body["time"] == {"applied": applied, "inferred": False}
     assert body["time_range_applied"] == bool(applied)
     SearchResponse.model_validate(body)

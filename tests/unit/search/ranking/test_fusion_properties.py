@@ -16,7 +16,7 @@ from shared.search.query.plan import Plan, PlanLimits, SearchQuery, make_plan
 from shared.search.ranking import calibration, fusion
 from shared.search.ranking.candidate_facts import Facts, Kin
 from shared.search.ranking.rank import rank
-from shared.search.response.response_body import stability_hash
+from shared.search.response.respond import stability_hash
 from shared.search.results.conclude import conclude
 
 LIMITS = PlanLimits(outside=frozenset({"pinned"}))

@@ -19,7 +19,7 @@ from shared.search.ranking import calibration, factors, fold
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.rank import rank
 from shared.search.ranking.ranked_hits import Order, Ranked
-from shared.search.response.response_body import stability_hash
+from shared.search.response.respond import stability_hash
 from shared.settings.search_sections import RerankingSettings
 
 ANNA = Scope("default", "anna")

@@ -47,6 +47,7 @@ def row(text: str, title: str = "", language: str = "en") -> HitRow:
         external_id="E-1",
         revision=1,
         kind="logbook",
+        category=None,
         origin="human",
         title=title,
         text=text,
@@ -64,7 +65,7 @@ def row(text: str, title: str = "", language: str = "en") -> HitRow:
 
 def told(text: str, query: str, **fields: str) -> list[str]:
     reader = Highlighter(compiled(grammar.parse(query).tree))
-    return reader.told(row(text, **fields), None).highlights
+    return reader.mark(row(text, **fields), None).highlights
 
 
 @pytest.mark.requirement("S0-30")
@@ -137,7 +138,7 @@ def test_what_patterns_and_misspelt_words_stand_for_is_marked() -> None:
         Want("typo", "cavvity"): Expansion(spellings=("cavity",)),
     }
     reader = Highlighter(compiled(tree, known=known))
-    parts = reader.told(row("Injection into cavity 3"), None).highlights
+    parts = reader.mark(row("Injection into cavity 3"), None).highlights
     assert parts == ["<b>Injection</b> into <b>cavity</b> 3"]
 
 
@@ -214,7 +215,7 @@ def test_a_glossary_form_is_marked_as_the_term_is() -> None:
     facility = Facility(glossary=(("MPS", "machine protection system"),))
     tree = grammar.parse("mps").tree
     reader = Highlighter(compiled(tree, facility), facility)
-    (part,) = reader.told(row("The machine protection system fired"), None).highlights
+    (part,) = reader.mark(row("The machine protection system fired"), None).highlights
     assert part == "The <b>machine protection system</b> fired"
 
 
@@ -233,10 +234,10 @@ def test_a_passage_is_the_same_where_its_page_took_too_long(
 ) -> None:
     text = "nothing here. " * 500 + "the klystron trips. " + "and so on. " * 500
     reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
-    in_time = reader.told(row(text), None)
+    in_time = reader.mark(row(text), None)
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", -1.0)
     reader = Highlighter(compiled(grammar.parse("Klystron trip -nothing").tree))
-    late = reader.told(row(text), None)
+    late = reader.mark(row(text), None)
     assert "klystron trips" in in_time.content
     assert late == in_time
 
@@ -248,7 +249,7 @@ def test_what_stands_behind_all_that_is_analysed_is_shown_and_marked(
     monkeypatch.setattr(highlights, "SECONDS_A_PAGE", 60.0)
     text = "nothing here. " * 10_000 + "the klystrons tripped. " + "so on. " * 500
     reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
-    found = reader.told(row(text), None)
+    found = reader.mark(row(text), None)
     assert "klystrons tripped" in found.content
     assert any("<b>klystrons</b> <b>tripped</b>" in one for one in found.highlights)
 
@@ -260,7 +261,7 @@ def test_a_passage_is_the_chunk_that_a_branch_named() -> None:
 def test_a_passage_of_a_long_text_holds_the_words_that_were_asked_for() -> None:
     text = "nothing here. " * 500 + "the klystrons tripped. " + "and so on. " * 500
     reader = Highlighter(compiled(grammar.parse("Klystron trip").tree))
-    found = reader.told(row(text), None).content
+    found = reader.mark(row(text), None).content
     assert "klystrons tripped" in found
     assert len(found) <= PASSAGE_CHARACTERS
 

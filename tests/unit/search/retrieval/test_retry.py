@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import cast
 
 import psycopg
 import pytest
@@ -29,7 +28,7 @@ from shared.search.retrieval.branch.retry import (
     Paces,
     wait_for,
 )
-from shared.search.retrieval.module_contract import Tools
+from tests.support.ended_searches import unasked
 
 
 @pytest.mark.requirement("C44")
@@ -108,6 +107,6 @@ def test_a_branch_that_did_not_search_says_nothing_of_how_long_it_takes():
         plan, "semantic", time.monotonic() + 60, time.monotonic, paces=paces
     )
     for _ in range(10):
-        (told,) = branch_run.carry_out(branch, lambda: cast("Tools", None))
+        (told,) = branch_run.carry_out(branch, unasked())
         assert (told.status, told.reason) == ("skipped", "empty_query")
     assert paces.p95("semantic") == UNKNOWN_SECONDS

@@ -1,0 +1,34 @@
+"""Bodies of responses, described by the typed values that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, Field, create_model
+
+
+def body_model(
+    kind: type, *, without: Collection[str] = (), **narrower: Any
+) -> type[BaseModel]:
+    """Return a model with the fields of a dataclass, to be the base of a body's.
+
+    A string in `Annotated` is a field's description. `narrower` names what the body
+    says more exactly than the dataclass, or has besides.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    described: dict[str, Any] = {}
+    for one in fields(kind):
+        if one.name in without:
+            continue
+        default = ... if one.default is MISSING else one.default
+        hint, *said = (
+            get_args(hints[one.name])
+            if get_origin(hints[one.name]) is Annotated
+            else (hints[one.name],)
+        )
+        hint = narrower.pop(one.name, hint)
+        described[one.name] = (hint, Field(default, description=next(iter(said), None)))
+    described |= {more: (hint, ...) for more, hint in narrower.items()}
+    return create_model(f"{kind.__name__}Fields", **described)

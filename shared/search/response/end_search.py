@@ -1,0 +1,201 @@
+"""The end of a search, one row: conclude, read page, mark passages, answer, respond.
+
+It runs with the last branch of a flat search, in the body of a chord, and in the API
+when both are late.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import redis
+
+from shared.errors import (
+    DatabaseConnectionError,
+    DatabaseQueryError,
+    LogchordError,
+    Severity,
+)
+from shared.log import get_logger
+from shared.messaging.broker import translated_errors
+from shared.postgres.pool import at_once
+from shared.search.jobs import close_job
+from shared.search.jobs.close_job import Ending
+from shared.search.jobs.job import Job
+from shared.search.jobs.outcome import MAILBOX_SECONDS, Outcome
+from shared.search.query.plan import Plan
+from shared.search.ranking import fold
+from shared.search.response.respond import respond
+from shared.search.response.response_parts import build_response_parts
+from shared.search.response.search_answer import SearchAnswer
+from shared.search.results import paging, ranking_features, rerank_with_model
+from shared.search.results.conclude import Conclusion, conclude
+from shared.search.results.hit import Hit
+from shared.search.results.mark_passages import make_marker, mark_passages
+from shared.search.results.result_page import read_page
+
+if TYPE_CHECKING:
+    from shared.postgres.pool import Pool
+    from shared.search.retrieval.search_context import SearchContext
+
+log = get_logger()
+
+LATE_READ_MS = 400
+# Of what is left, at most so much goes into the facts: the page is worth more.
+FACTS_SHARE = 0.4
+
+
+class AnswerQuestion(Protocol):
+    """The fourth step: an answer made of the hits, where the plan asks for one."""
+
+    def __call__(self, plan: Plan, hits: Sequence[Hit]) -> str | None:
+        """Return the answer; None: the plan asks for none, or there is none."""
+
+
+def no_answer(plan: Plan, hits: Sequence[Hit]) -> str | None:  # noqa: ARG001
+    """Answer nothing: the hits speak for themselves."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedSearch:
+    """A search that is over: its answer, or the error that takes its place."""
+
+    conclusion: Conclusion
+    answer: SearchAnswer | None
+    error: LogchordError | None
+
+    @property
+    def state(self) -> str:
+        """Return how the job ended."""
+        return "failed" if self.error else self.conclusion.state
+
+    @property
+    def ending(self) -> Ending:
+        """Return what is stored of it; not before whoever waits is told."""
+        error = self.error.body()["error"] if self.error else None
+        digest = self.answer.stability_hash if self.answer else None
+        return Ending(
+            self.state,
+            self.conclusion.branches,
+            {**self.conclusion.window, "stability_hash": digest},
+            error,
+        )
+
+
+def end_search(
+    context: SearchContext,
+    job: Job,
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+    answer_question: AnswerQuestion = no_answer,
+) -> EndedSearch:
+    """End a search with what has arrived; a failed read is the job's error.
+
+    At its deadline a search gets a moment more to read the page, and no longer.
+    """
+    began = time.perf_counter()
+    try:
+        conclusion, facts_ms = _conclude(context, job, plan, arrived)
+    except DatabaseConnectionError as exc:
+        return EndedSearch(conclude(plan, arrived), None, exc)
+    if conclusion.error is not None:
+        return EndedSearch(conclusion, None, conclusion.error)
+    ranked_at = time.perf_counter()
+    runs = fold.runs(conclusion.ranked)
+    try:
+        left_ms = max(LATE_READ_MS, _left_ms(context, job))
+        page = read_page(context.pool, plan, runs, left_ms)
+        marker = make_marker(context, plan, conclusion, page)
+        hits = mark_passages(plan.scope.tenant, page, marker)
+        parts = build_response_parts(
+            context, plan, conclusion, hits, marker, _left_ms(context, job)
+        )
+        following = paging.following(context.signer, plan, job.job_id, runs, page)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        return EndedSearch(conclusion, None, exc)
+    answer = answer_question(plan, hits)
+    took = {
+        "facts": facts_ms,
+        "rank": _ms(ranked_at - began) - facts_ms,
+        "hydrate": _ms(time.perf_counter() - ranked_at),
+        "total": _ms(context.now() - job.created),
+    }
+    response = respond(
+        plan, job.job_id, conclusion, hits, parts, took, following, answer
+    )
+    return EndedSearch(conclusion, response, None)
+
+
+def _conclude(
+    context: SearchContext,
+    job: Job,
+    plan: Plan,
+    arrived: Mapping[int, Sequence[Outcome]],
+) -> tuple[Conclusion, float]:
+    """Rank what has arrived by what is known of it; return how long reading took."""
+    began = time.perf_counter()
+    outcomes = [outcome for branch in arrived.values() for outcome in branch]
+    facts_ms = int(_left_ms(context, job) * FACTS_SHARE)
+    known = ranking_features.load_ranking_features(context, plan, outcomes, facts_ms)
+    left = job.deadline - context.now()
+    known = rerank_with_model.rerank_with_model(context, plan, arrived, known, left)
+    took = _ms(time.perf_counter() - began)
+    return conclude(plan, arrived, known), took
+
+
+def tell(client: redis.Redis, mailbox: str, job: Job, ended: EndedSearch) -> None:
+    """Put the answer where the API waits for it."""
+    if ended.error is not None:
+        message = f"{job.job_id} failed {json.dumps(as_data(ended.error))}"
+    else:
+        assert ended.answer is not None
+        message = f"{job.job_id} answer {json.dumps(ended.answer.to_json())}"
+    pipe = client.pipeline(transaction=False)
+    pipe.rpush(mailbox, message)
+    pipe.expire(mailbox, MAILBOX_SECONDS)
+    with translated_errors():
+        pipe.execute()
+
+
+def store(pool: Pool, job: Job, ended: EndedSearch) -> bool:
+    """Close the job in Postgres, once; the caller has its answer already.
+
+    True for whoever closed it, who alone counts it.
+    """
+    try:
+        with at_once(pool) as conn:
+            return close_job.close_job(conn, job, ended.ending)
+    except (DatabaseConnectionError, DatabaseQueryError) as exc:
+        # A submitted job stays open and the finisher ends it; a direct one is told.
+        log.warning("job_not_stored", job_id=str(job.job_id), code=exc.error_code)
+        return False
+
+
+def as_data(error: LogchordError) -> dict[str, Any]:
+    """Return an error as it travels to whoever answers with it."""
+    return {
+        "message": error.message,
+        "code": error.error_code,
+        "severity": error.severity.value,
+        "retriable": error.retriable,
+        "technical": error.technical,
+        "details": error.details,
+    }
+
+
+def as_error(values: Mapping[str, Any]) -> LogchordError:
+    """Return the error that travelled."""
+    return LogchordError(**{**values, "severity": Severity(values["severity"])})
+
+
+def _left_ms(context: SearchContext, job: Job) -> int:
+    return int((job.deadline - context.now()) * 1000)
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 3)

@@ -1,0 +1,183 @@
+"""The last step of a search: everything that is known becomes one answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from shared.search.absence import absence
+from shared.search.jobs import verdict
+from shared.search.jobs.outcome import FACETS, Diagnostic, Outcome, cuts
+from shared.search.query.filters.time_range import Applied
+from shared.search.query.plan import Plan
+from shared.search.ranking import fold
+from shared.search.ranking.ranked_hits import Order, Ranked
+from shared.search.response import response_parts, score_trace
+from shared.search.response.response_parts import ResponseParts
+from shared.search.response.search_answer import SearchAnswer, TotalCandidates
+from shared.search.results.conclude import Conclusion
+from shared.search.results.hit import Hit
+from shared.search.results.visible_expansions import Became
+from shared.search.retrieval.installed_modules import family_of
+from shared.times.rfc3339 import timestamp
+
+HASH_DECIMALS = 6
+
+
+def respond(
+    plan: Plan,
+    job_id: UUID | None,
+    conclusion: Conclusion,
+    hits: Sequence[Hit],
+    parts: ResponseParts,
+    took_ms: Mapping[str, float],
+    next_cursor: str | None = None,
+    answer: str | None = None,
+) -> SearchAnswer:
+    """Return the answer to a search that ended `done` or `partial`."""
+    heard = [b for b in conclusion.branches if b.status in {"ok", "empty"}]
+    searched = [b for b in heard if b.name != FACETS]
+    families = [family_of(outcome.name) for outcome in searched]
+    absent = parts.absence
+    order = conclusion.order
+    times = times_of(plan)
+    whole = len(hits) == len(fold.runs(order.items)) and is_under_window(plan, searched)
+    debug: dict[str, Any] = {}
+    if plan.debug:
+        sent = {**parts.sent, "time": times}
+        debug = score_trace.trace_scores(plan, conclusion, hits, sent)
+    return SearchAnswer(
+        job_id=None if job_id is None else str(job_id),
+        state="partial" if conclusion.state == "partial" else "done",
+        query=plan.query,
+        mode=plan.asked,
+        method_used=plan.method,
+        search_modes_used=list(dict.fromkeys([*families, plan.method])),
+        results=hits,
+        amount=plan.amount,
+        total_candidates=_total(plan, conclusion),
+        window_complete=is_under_window(plan, searched),
+        complete=_is_complete(plan, heard, whole=whole, state=conclusion.state),
+        next_cursor=next_cursor,
+        sub_queries=[plan.query],
+        decomposed=False,
+        time=times,
+        time_range_applied=bool(plan.times or plan.happened),
+        branches=conclusion.branches,
+        degraded=conclusion.degraded,
+        as_of=min((b.as_of for b in heard if b.as_of), default=None),
+        reasoning=plan.reasoning,
+        diagnostics=_diagnostics(plan, conclusion, parts.became),
+        suppressed=order.suppressed,
+        thresholds_applied=_thresholds(plan, searched, order),
+        timings_ms=took_ms,
+        search_duration_ms=took_ms.get("total", 0.0),
+        stability_hash=stability_hash(hits),
+        config_hash=plan.config_hash,
+        replayable=verdict.is_replayable(conclusion.state, conclusion.branches),
+        deterministic=True,
+        reranked=order.reranked,
+        vector_model=next((b.model for b in searched if b.model), None),
+        coverage=absent.coverage,
+        relaxation=absent.relaxation,
+        context_answer=absent.context_answer or absence.asked_back(plan),
+        facets=next((b.counts for b in heard if b.counts), {}),
+        answer=answer,
+        citations=[],
+        hidden_count=parts.hidden,
+        counts_hidden=plan.acl_honesty,
+        **debug,
+    )
+
+
+def nothing_asked(plan: Plan) -> SearchAnswer:
+    """Return the answer to a question that no backend needs to hear: it is no job."""
+    empty = Conclusion("done", (), Order(), degraded=False)
+    parts = response_parts.unread(plan, empty)
+    return respond(plan, None, empty, [], parts, {"total": 0.0})
+
+
+def stability_hash(items: Sequence[Hit | Ranked]) -> str:
+    """Return a digest of the order: equal for equal calls with nothing written."""
+    told = [
+        [item.kind, item.chunk_id, round(item.relevance_score, HASH_DECIMALS)]
+        for item in items
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+def times_of(plan: Plan) -> dict[str, object]:
+    """Return what the question and the filters say of the time."""
+    written = [_applied(one, "entry_time") for one in plan.times]
+    happened = [_applied(one, "event_time") for one in plan.happened]
+    return {"applied": written + happened, "inferred": plan.is_inferred}
+
+
+def _applied(one: Applied, field: str) -> dict[str, object]:
+    ends = [end and datetime.fromisoformat(end) for end in (one.since, one.until)]
+    since, until = (timestamp(end or None) for end in ends)
+    return {
+        "from": since,
+        "to": until,
+        "zone": one.zone,
+        "expression": one.expression,
+        "confidence": one.confidence,
+        "field": field,
+    }
+
+
+def is_under_window(plan: Plan, searched: Sequence[Outcome]) -> bool:
+    """Tell whether no branch found as much as it may."""
+    return all(outcome.kept < plan.window for outcome in searched)
+
+
+def is_cut(plan: Plan, branches: Sequence[Outcome]) -> bool:
+    """Tell whether a part of the question was left out."""
+    told = (note for branch in branches for note in branch.diagnostics)
+    return bool(cuts((*plan.diagnostics, *told)))
+
+
+def _total(plan: Plan, conclusion: Conclusion) -> TotalCandidates:
+    """Return how many match, if all were counted that could be hits."""
+    by_words = plan.method == "keyword" and not is_cut(plan, conclusion.branches)
+    for one in conclusion.branches:
+        if by_words and one.counted:
+            return TotalCandidates(one.candidates, exact=True)
+    return TotalCandidates(len(conclusion.ranked), exact=False)
+
+
+def _is_complete(
+    plan: Plan, heard: Sequence[Outcome], *, whole: bool, state: str
+) -> bool:
+    """Whether all that match are here, or on the pages that follow."""
+    if is_cut(plan, heard):
+        return False
+    if not plan.exhaustive:
+        return whole and state == "done"
+    return any(one.counted for one in heard if one.name != FACETS)
+
+
+def _diagnostics(
+    plan: Plan, conclusion: Conclusion, became: Became
+) -> list[Diagnostic]:
+    of_branches = (note for b in conclusion.branches for note in b.diagnostics)
+    told = [*plan.diagnostics, *of_branches, *conclusion.order.notes]
+    return became.notes([*dict.fromkeys(told)])
+
+
+def _thresholds(
+    plan: Plan, searched: Sequence[Outcome], order: Order
+) -> dict[str, float]:
+    """Return what admitted candidates, and what cut them, where something did."""
+    floor = next((b.floor for b in searched if b.floor is not None), None)
+    notes = {note.code for b in searched for note in b.diagnostics}
+    applied = {
+        "similarity_threshold": floor,
+        "fuzzy_threshold": plan.fuzzy_threshold if "fuzzy_fallback" in notes else None,
+        "min_relevance_score": order.suppressed.threshold,
+    }
+    return {name: value for name, value in applied.items() if value is not None}

@@ -1,0 +1,66 @@
+"""A whole search in one call and one process: every branch, then the end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from shared.ids import uuid7
+from shared.search.jobs.job import Job
+from shared.search.pipelines import run_pipeline
+from shared.search.query import deadline_shares
+from shared.search.response.end_search import AnswerQuestion, end_search, no_answer
+from shared.search.response.respond import nothing_asked
+from shared.search.retrieval.branch.branch_run import Branch
+
+if TYPE_CHECKING:
+    from shared.search.jobs.outcome import Outcome
+    from shared.search.query.plan import Plan
+    from shared.search.response.search_answer import SearchAnswer
+    from shared.search.retrieval.search_context import SearchContext
+
+
+def search(
+    context: SearchContext, plan: Plan, answer_question: AnswerQuestion = no_answer
+) -> SearchAnswer:
+    """Carry out the branches one after the other, and end the search with them.
+
+    No broker is asked and no job is kept. An error of the whole search is raised.
+    """
+    if not plan.branches:
+        return nothing_asked(plan)
+    job = make_job(context, plan)
+    arrived = carry_out_branches(context, plan, job.deadline)
+    ended = end_search(context, job, plan, arrived, answer_question)
+    if ended.error is not None:
+        raise ended.error
+    assert ended.answer is not None
+    return ended.answer
+
+
+def make_job(context: SearchContext, plan: Plan) -> Job:
+    """Return a job of this moment, for a search that nobody submits."""
+    now = context.now()
+    return Job(
+        job_id=uuid7(),
+        tenant=plan.scope.tenant,
+        subject=plan.scope.subject,
+        key_id=plan.scope.key_id,
+        plan=plan.to_json(),
+        branches=len(plan.branches),
+        created=now,
+        deadline=now + plan.deadline_ms / 1000,
+        submitted=False,
+    )
+
+
+def carry_out_branches(
+    context: SearchContext, plan: Plan, deadline: float
+) -> dict[int, list[Outcome]]:
+    """Return what the branches of a plan come to, by their number."""
+    ends_at = deadline_shares.branch_end(deadline, plan.deadline_ms)
+    return {
+        number: run_pipeline.carry_out_branch(
+            context, Branch(plan, name, ends_at, context.now)
+        )
+        for number, name in enumerate(plan.branches)
+    }

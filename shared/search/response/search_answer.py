@@ -1,0 +1,140 @@
+"""The answer to a search: typed while it is made, JSON only where it leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from shared.search.jobs.compatibility import select_known_fields
+from shared.search.jobs.outcome import Diagnostic, Outcome
+from shared.search.query import result_detail
+from shared.search.query.result_detail import WHOLE, Amount
+from shared.search.ranking.ranked_hits import Suppressed
+from shared.search.results.hit import Hit
+
+State = Literal["done", "partial"]
+
+
+@dataclass(frozen=True, slots=True)
+class TotalCandidates:
+    """How many entries were found at least."""
+
+    lower_bound: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchAnswer:
+    """What a search found, what was searched, and how fresh it was."""
+
+    job_id: Annotated[str | None, "Null where nothing was asked for: that is no job."]
+    state: State
+    query: str
+    mode: str
+    method_used: str
+    search_modes_used: Sequence[str]
+    results: Sequence[Hit]
+    total_candidates: TotalCandidates
+    window_complete: bool
+    complete: bool
+    next_cursor: str | None
+    sub_queries: Sequence[str]
+    decomposed: bool
+    time: Mapping[str, Any]
+    time_range_applied: bool
+    branches: Sequence[Outcome]
+    degraded: bool
+    as_of: str | None
+    reasoning: str
+    diagnostics: Sequence[Diagnostic]
+    timings_ms: Mapping[str, float]
+    search_duration_ms: float
+    suppressed: Suppressed
+    thresholds_applied: Mapping[str, float]
+    stability_hash: str
+    config_hash: Annotated[str, "Of the settings that it depends on."]
+    replayable: Annotated[bool, "Not where a deadline cut the search."]
+    deterministic: bool
+    reranked: bool
+    vector_model: str | None
+    coverage: Annotated[
+        Mapping[str, Any] | None, "What was searched, where nothing was found."
+    ]
+    relaxation: Mapping[str, Any] | None
+    context_answer: Annotated[Mapping[str, Any] | None, "What an empty answer means."]
+    facets: Annotated[
+        Mapping[str, Any],
+        "By the names asked for; of each whether its counts are exact.",
+    ]
+    answer: str | None
+    citations: Sequence[Mapping[str, Any]]
+    # Only with `debug`: the plan, and the steps that each hit's score took.
+    plan: Annotated[Mapping[str, Any] | None, "Only with `debug`."] = None
+    score_trace: Annotated[Sequence[Mapping[str, Any]] | None, "Only with `debug`."] = (
+        None
+    )
+    hidden_count: Annotated[
+        int | None,
+        "Only with `acl_honesty`: how many match by words that you may not see; 1000:"
+        " as many at least; null: not counted.",
+    ] = None
+    # How much of it is told, and whether `hidden_count` is: not told themselves.
+    amount: Amount = WHOLE
+    counts_hidden: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the answer in the words of the contract, as far as it is wanted."""
+        results, cut = trimmed(self.results, self.amount)
+        values = {
+            name: getattr(self, name)
+            for name in self.__slots__
+            if name not in {"amount", "counts_hidden"}
+        }
+        if not self.counts_hidden:
+            del values["hidden_count"]
+        if self.plan is None:
+            del values["plan"], values["score_trace"]
+        return {
+            **values,
+            "results": results,
+            "total_results": len(results),
+            "cut": cut,
+            "total_candidates": asdict(self.total_candidates),
+            "branches": [branch_body(one, self.query) for one in self.branches],
+            "diagnostics": [asdict(one) for one in self.diagnostics],
+            "suppressed": asdict(self.suppressed),
+        }
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> SearchAnswer:
+        """Read a whole answer back; what a newer release says besides is left out."""
+        known = select_known_fields(cls, values)
+        return cls(
+            **{
+                **known,
+                "results": [Hit.from_values(one) for one in values["results"]],
+                "total_candidates": TotalCandidates(**values["total_candidates"]),
+                "branches": [_outcome(one) for one in values["branches"]],
+                "diagnostics": [Diagnostic(**one) for one in values["diagnostics"]],
+                "suppressed": Suppressed(**values["suppressed"]),
+            },
+            counts_hidden="hidden_count" in values,
+        )
+
+
+def trimmed(
+    hits: Sequence[Hit], amount: Amount
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Return hits as far as they are wanted, and how much was left off."""
+    return result_detail.trim_results([one.to_json() for one in hits], amount)
+
+
+def branch_body(outcome: Outcome, query: str) -> dict[str, Any]:
+    """Return how a branch fared, and which question it searched."""
+    return {**outcome.summary(), "sub_query": query}
+
+
+def _outcome(values: Mapping[str, Any]) -> Outcome:
+    # What its scores are called is not told.
+    return Outcome(**{"unit": "", **select_known_fields(Outcome, values)})

@@ -1,0 +1,165 @@
+"""One entry found, as answers of every kind show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from shared.entries.identity import permalink, source_uri
+from shared.search.jobs.compatibility import select_known_fields
+from shared.search.ranking.calibration import Calibration, Confidence
+from shared.search.results.highlights import MarkedText
+from shared.search.results.result_page import Shown
+from shared.search.results.superseded import Other
+from shared.text.reading.quantities import UNIT_OF
+from shared.times.rfc3339 import timestamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherValue:
+    """A value that an entry states of a device, and another one that another states."""
+
+    device: str
+    parameter: Annotated[str, "What of the device it is a value of."]
+    dimension: str
+    unit: Annotated[str, "Of both values; a fraction has none."]
+    stated: Annotated[float, "What the entry itself says."]
+    value: Annotated[float, "What the other entry says."]
+    entry_id: str
+    source: str
+    external_id: str
+    permalink: str
+    time: Annotated[str, "When the other one happened, or was written."]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One entry found, in its place; where `fields` are named, these alone."""
+
+    entry_id: str
+    chunk_id: str
+    revision: int
+    kind: str
+    category: str | None
+    title: str
+    content: Annotated[str, "The best passage of the entry."]
+    source: str
+    external_id: str
+    source_uri: str
+    url: str | None
+    permalink: Annotated[str, "Its address here; a rebuild keeps it."]
+    author: str | None
+    authors: list[str]
+    entry_time: datetime
+    event_time: datetime | None
+    thread_id: str | None
+    logbooks: list[str]
+    tags: list[str]
+    metadata: dict[str, Any]
+    highlights: Annotated[
+        list[str], "Parts of it as escaped HTML; what was asked for in `<b>`."
+    ]
+    relevance_score: float
+    confidence: Confidence
+    calibration: Calibration
+    rank: int
+    scores: Mapping[str, float]
+    ranks: Mapping[str, int]
+    contrib: Mapping[str, float]
+    factors: Mapping[str, float]
+    found_by: list[str]
+    multi_source: bool
+    origin: str
+    similar_count: int
+    superseded_by: Annotated[
+        list[OtherValue],
+        "Values of it that are not the newest, and who states the newest.",
+    ]
+    replaces: Annotated[
+        list[OtherValue], "Newest values of it, and what they have replaced."
+    ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the hit as JSON takes it."""
+        values = {name: getattr(self, name) for name in self.__slots__}
+        for name in ("entry_time", "event_time"):
+            values[name] = timestamp(values[name])
+        for name in ("superseded_by", "replaces"):
+            values[name] = [_plain(one) for one in values[name]]
+        return values
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Hit:
+        """Read a whole hit back; what a newer release says besides is left out."""
+        known = select_known_fields(cls, values)
+        happened = known["event_time"]
+        known["entry_time"] = datetime.fromisoformat(known["entry_time"])
+        known["event_time"] = happened and datetime.fromisoformat(happened)
+        for name in ("superseded_by", "replaces"):
+            known[name] = [OtherValue(**one) for one in known[name]]
+        # What the release before does not say.
+        return cls(**{"category": None, **known})
+
+
+def make_hit(tenant: str, place: int, shown: Shown, marked: MarkedText) -> Hit:
+    """Return one entry of a page, with its passage and its marks."""
+    item, row = shown.item, shown.row
+    return Hit(
+        entry_id=item.entry_id,
+        chunk_id=item.chunk_id,
+        revision=row.revision,
+        kind=row.kind,
+        category=row.category,
+        title=row.title,
+        content=marked.content,
+        source=row.source,
+        external_id=row.external_id,
+        source_uri=source_uri(tenant, row.source, row.external_id),
+        url=row.url,
+        permalink=permalink(row.source, row.external_id),
+        author=", ".join(row.authors) or None,
+        authors=row.authors,
+        entry_time=row.entry_time,
+        event_time=row.event_time,
+        thread_id=str(row.thread_id) if row.thread_id else None,
+        logbooks=row.logbooks,
+        tags=row.tags,
+        metadata=row.metadata,
+        highlights=marked.highlights,
+        relevance_score=item.relevance_score,
+        confidence=item.confidence,
+        calibration=item.calibration,
+        rank=place,
+        scores={**item.scores, "rrf": item.rrf},
+        ranks=item.ranks,
+        contrib=item.contrib,
+        factors=item.factors,
+        found_by=item.found_by,
+        multi_source=len(item.ranks) > 1,
+        origin=row.origin,
+        similar_count=shown.similar,
+        superseded_by=[_other_value(one) for one in shown.values.superseded_by],
+        replaces=[_other_value(one) for one in shown.values.replaces],
+    )
+
+
+def _other_value(one: Other) -> OtherValue:
+    return OtherValue(
+        device=one.device,
+        parameter=one.parameter,
+        dimension=one.dimension,
+        unit=UNIT_OF.get(one.dimension, ""),
+        stated=one.stated,
+        value=one.value,
+        entry_id=str(one.other_id),
+        source=one.source,
+        external_id=one.external_id,
+        permalink=permalink(one.source, one.external_id),
+        time=timestamp(one.said_at),
+    )
+
+
+def _plain(one: OtherValue) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in one.__slots__}

@@ -1,0 +1,38 @@
+"""The third step of a search's end: each hit of the page with its passage, marked."""
+
+from __future__ import annotations
+
+from shared.search.query.compiled.compiled_question import NOTHING_ASKED
+from shared.search.query.plan import Plan
+from shared.search.results import highlights
+from shared.search.results.conclude import Conclusion
+from shared.search.results.highlights import Highlighter
+from shared.search.results.hit import Hit, make_hit
+from shared.search.results.result_page import ResultPage, Shown
+from shared.search.retrieval.module_contract import Lexicon
+
+
+def mark_passages(
+    tenant: str, page: ResultPage, marker: Highlighter, first: int = 1
+) -> list[Hit]:
+    """Return the hits of a page in their places, from the first one's on."""
+    return [
+        make_hit(tenant, place, shown, marker.mark(shown.row, _span(shown)))
+        for place, shown in enumerate(page, first)
+    ]
+
+
+def make_marker(
+    context: Lexicon, plan: Plan, conclusion: Conclusion, page: ResultPage
+) -> Highlighter:
+    """Return what marks the texts of a page; of an empty one, what came near."""
+    if not page and not conclusion.is_compared(plan):
+        return Highlighter(NOTHING_ASKED, context.facility)
+    languages = {shown.row.language for shown in page}
+    return highlights.make_highlighter(context, plan, conclusion.branches, languages)
+
+
+def _span(shown: Shown) -> tuple[int, int] | None:
+    """Return where the best chunk stands, if the text is still the one it is of."""
+    is_current = shown.item.revision == shown.row.revision
+    return shown.item.span if is_current else None

@@ -1,0 +1,137 @@
+"""What a process searches and answers with: made once, shared by its threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from shared.embedding.models import model_names
+from shared.embedding.vectors import not_embedded
+from shared.embedding.vectors.exact_or_index import Sizes
+from shared.embedding.vectors.live_models import InUse
+from shared.errors import EmbeddingGenerationError, InternalError
+from shared.search.retrieval.circuit import Circuit, Circuits
+from shared.search.retrieval.freshness import Freshness
+from shared.search.retrieval.query_vectors import QueryVectors
+from shared.search.retrieval.tenant_languages import WrittenIn
+from shared.text.facility.facility import PLAIN, Facility
+from shared.vocabulary.recent_words import Present
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
+
+    from shared.access.cursors import Signer
+    from shared.embedding.models.cross_encoders import CrossEncoder
+    from shared.embedding.models.encoders import Encoder
+    from shared.postgres.pool import Pool
+    from shared.settings.settings import Settings
+
+# Where the settings name no floor, not even the model's.
+FLOOR = 0.7
+
+
+def no_signer() -> Signer:
+    """Refuse to sign a cursor: this process answers no pages."""
+    raise InternalError(technical="this process signs no cursors")
+
+
+def no_encoder(model: str) -> Encoder:
+    """Refuse to make vectors: this process has no model."""
+    raise EmbeddingGenerationError(technical=f"this process has no encoder of {model}")
+
+
+def no_opensearch() -> OpenSearch | None:
+    """Return no client: words are searched in Postgres."""
+    return None
+
+
+def _circuit() -> Circuit:
+    return Circuit(time.monotonic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchContext:
+    """What modules search with, and what the end of a search reads and signs with."""
+
+    pool: Pool
+    # Whose words texts are read by.
+    facility: Facility = PLAIN
+    # Epoch seconds by the broker's clock.
+    now: Callable[[], float] = time.time
+    signer: Callable[[], Signer] = no_signer
+    opensearch: Callable[[], OpenSearch | None] = no_opensearch
+    index: str = "none"
+    # None: the floor that the registry keeps for the model.
+    similarity_threshold: float | None = None
+    encoder: Callable[[str], Encoder] = no_encoder
+    # None: no model reads hits in this process.
+    cross_encoder: Callable[[], CrossEncoder] | None = None
+    # The search modules that each pipeline of another package may ask, by its name.
+    pipelines: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    # The languages of a model, by its name; none: all of them.
+    speaks: Callable[[str], Sequence[str]] = lambda _: ()
+    # How long settings say that a model's vectors are; None: they do not.
+    told_dimension: Callable[[str], int | None] = lambda _: None
+    # How many vectors a tenant has; None: counted each time.
+    sizes: Sizes | None = None
+    # Words that nobody need look up; None: each of them is.
+    present: Present | None = None
+    # In which languages entries are; None: in any.
+    written_in: WrittenIn | None = None
+    query_vectors: QueryVectors = field(default_factory=QueryVectors)
+    freshness: Freshness = field(default_factory=lambda: Freshness(time.monotonic))
+    # Each is left alone for a while once it keeps failing: the encoder, the model that
+    # reads hits, and modules of other packages by their name.
+    circuit: Circuit = field(default_factory=_circuit)
+    rerank_circuit: Circuit = field(default_factory=_circuit)
+    circuits: Circuits = field(default_factory=Circuits)
+    # Which model is searched, by the registry.
+    models: InUse = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Watch the registry of models in the pool's database."""
+        object.__setattr__(self, "models", InUse(self.pool, time.monotonic))
+
+
+def make_search_context(
+    settings: Settings,
+    *,
+    pool: Pool,
+    now: Callable[[], float],
+    signer: Callable[[], Signer],
+    facility: Facility,
+    opensearch: Callable[[], OpenSearch | None],
+    encoder: Callable[[str], Encoder] = no_encoder,
+    cross_encoder: Callable[[], CrossEncoder] | None = None,
+) -> SearchContext:
+    """Return the context of a process by its settings, with its caches still empty."""
+    semantic = settings.search_modules.semantic.settings
+    return SearchContext(
+        pool=pool,
+        facility=facility,
+        now=now,
+        signer=signer,
+        opensearch=opensearch,
+        index=settings.opensearch_index,
+        similarity_threshold=chosen_floor(semantic.similarity_threshold),
+        encoder=encoder,
+        cross_encoder=cross_encoder,
+        pipelines={
+            name: one.retrieval_modules
+            for name, one in settings.pipelines.plugins.items()
+        },
+        speaks=lambda model: not_embedded.spoken(model, settings),
+        told_dimension=lambda model: model_names.told_dimension(model, settings),
+        sizes=Sizes(time.monotonic),
+        present=Present(time.monotonic),
+        written_in=WrittenIn(),
+    )
+
+
+def chosen_floor(setting: float | Literal["model"] | None) -> float | None:
+    """Return the floor that a setting names; None: the one of whichever model."""
+    if setting is None:
+        return FLOOR
+    return None if setting == "model" else setting
