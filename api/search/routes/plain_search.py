@@ -17,6 +17,7 @@ from api.server import errors
 from api.server.json_response import as_json
 from api.strict_route import DoorRoute, Handler
 from shared.access.scope import Scope
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.fault import Fault
 from shared.search.query.filters import filters
@@ -24,7 +25,6 @@ from shared.search.query.plan import SearchQuery
 from shared.search.query.result_detail import Synthesis
 from shared.search.response.search_answer import SearchAnswer
 from shared.search.results.hit import Hit
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import metadata_keys
 from shared.settings.settings import Settings
 from shared.text import door, facts
@@ -138,7 +138,7 @@ def _filters(
     if not others or len(others) > metadata_keys.MAX_KEYS:
         return given
     with connection(ctx.pool) as conn:
-        candidate_rows.limit_time(conn, _KEYS_MS)
+        statement_deadline.limit_time(conn, _KEYS_MS)
         known = set(metadata_keys.select_known_keys(conn, scope, others))
     return {_named(key) if key in known else key: one for key, one in given.items()}
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
 from shared.embedding.vectors import vectors
+from shared.postgres.statement_deadline import limit_time
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -17,7 +18,6 @@ _HAS_PGVECTOR: LiteralString = """
     SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'vector')"""
 _ENTRIES: LiteralString = """
     SELECT count(*) FROM entry WHERE tenant = %(tenant)s AND deleted_at IS NULL"""
-_IN_TIME: LiteralString = "SELECT set_config('statement_timeout', %(ms)s, true)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def count(
 ) -> Counts:
     """Count one facility's entries, and those in a model's table; raise if too late."""
     # Each of the two: they read millions of rows, and nobody waits for both.
-    conn.execute(_IN_TIME, {"ms": str(most_ms // 2)})
+    limit_time(conn, most_ms // 2)
     return Counts(
         entries=entries(conn, tenant),
         embedded=(

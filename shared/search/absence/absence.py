@@ -17,6 +17,7 @@ from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.log import get_logger
 from shared.postgres import request_deadline
 from shared.postgres.pool import connection
+from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import coverage, near_misses, pending_entries
 from shared.search.absence.coverage import Coverage, Unknown
 from shared.search.absence.near_misses import NearMisses
@@ -24,7 +25,6 @@ from shared.search.jobs.outcome import FACETS, Outcome
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
 from shared.search.results.conclude import Conclusion
-from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.times.rfc3339 import on_clock
 
 if TYPE_CHECKING:
@@ -60,15 +60,15 @@ def explain_empty_page(
     timeout_ms: int,
 ) -> Absence:
     """Return what an empty page says; what cannot be read is left out, and said."""
-    left = Remaining.lasting(timeout_ms)
+    left = Deadline.after(timeout_ms)
     covered, near = None, NearMisses()
     try:
         with _part("coverage"):
             covered = coverage.measure_coverage(pool, plan, conclusion.branches, left)
-        if left.ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
+        if left.left_ms >= NEAR_MS and near_misses.may_be(plan, conclusion):
             with (
                 _part("near_misses"),
-                request_deadline.hurried(left.ms / 1000),
+                request_deadline.hurried(left.left_ms / 1000),
                 connection(pool) as conn,
             ):
                 near = near_misses.find_near_misses(

@@ -18,14 +18,13 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.postgres import request_deadline
+from shared.postgres import request_deadline, statement_deadline
 from shared.postgres.pool import at_once
+from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import pending_entries
 from shared.search.absence.background_count import AgedCount, Overtime, not_counted
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import candidate_rows
-from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.sources import newest_entry
 from shared.times.rfc3339 import timestamp
 
@@ -162,7 +161,7 @@ class Coverage:
 
 
 def measure_coverage(
-    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Remaining
+    pool: Pool, plan: Plan, branches: Sequence[Outcome], left: Deadline
 ) -> Coverage:
     """Return what a plan looks through; what takes too long to count is left open."""
     values = {
@@ -175,14 +174,14 @@ def measure_coverage(
     asked: Cursor[SourceCompleteness] | None = None
     late: int | None = None
     try:
-        with request_deadline.hurried(left.ms / 1000), at_once(pool) as conn:
+        with request_deadline.hurried(left.left_ms / 1000), at_once(pool) as conn:
             # What else there is to say needs time as well.
-            half = left.ms // 2
-            left.bound(conn, half)
+            half = left.left_ms // 2
+            left.limit_time(conn, half)
             asked = conn.cursor(row_factory=class_row(SourceCompleteness))
             asked.execute(_STANDINGS, values, prepare=True)
             # The other half: the first has not run yet.
-            left.bound(conn, min(COUNT_MS, left.ms - half))
+            left.limit_time(conn, min(COUNT_MS, left.left_ms - half))
             waits = pending_entries.send_pending_count(
                 conn, plan, pending_entries.stages(branches)
             )
@@ -243,7 +242,7 @@ def _meet(
 
 
 def _count(
-    pool: Pool, plan: Plan, values: dict[str, Any], left: Remaining
+    pool: Pool, plan: Plan, values: dict[str, Any], left: Deadline
 ) -> AgedCount[Counts] | None:
     """Return what passes the filters, as it was counted last; None: not in time."""
     # Most of the planning is for filters.
@@ -252,16 +251,16 @@ def _count(
 
     def count(seconds: float) -> Counts:
         # For a connection all of an answer's time may pass, for the count a part of it.
-        wait = max(seconds, left.ms / 1000)
+        wait = max(seconds, left.left_ms / 1000)
         with request_deadline.hurried(wait), at_once(pool) as conn:
-            candidate_rows.limit_time(conn, max(1, int(seconds * 1000)))
+            statement_deadline.limit_time(conn, max(1, int(seconds * 1000)))
             rows = conn.execute(statement, values, prepare=is_plain).fetchall()
         return {(source, kind): entries for source, kind, entries in rows}
 
     scope = plan.scope
     key = (scope.tenant, scope.subject, scope.groups, scope.logbooks, plan.filters)
     try:
-        return _counts.get(key, count, COUNT_MS / 1000, left.ms / 1000)
+        return _counts.get(key, count, COUNT_MS / 1000, left.left_ms / 1000)
     except DatabaseConnectionError as exc:
         not_counted(exc)
         return None

@@ -13,6 +13,8 @@ from psycopg.rows import TupleRow
 from shared.embedding.vectors import vectors
 from shared.entries import identity
 from shared.entries.reading.filter_sql import ANYTHING
+from shared.postgres import statement_deadline
+from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import failed_filter
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import Plan
@@ -20,7 +22,6 @@ from shared.search.ranking.ranked_hits import Ranked
 from shared.search.results.conclude import Conclusion
 from shared.search.results.hydrate import HitRow, hydrate
 from shared.search.retrieval.engines import branch_query, candidate_rows
-from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.search.retrieval.modules.pg_fts import with_words
 from shared.search.retrieval.query_vectors import unpacked
 from shared.text.words.folding import STEMMED_LANGUAGES
@@ -89,7 +90,7 @@ def find_near_misses(
     plan: Plan,
     conclusion: Conclusion,
     question: CompiledQuery,
-    left: Remaining,
+    left: Deadline,
 ) -> NearMisses:
     """Return the nearest: cut by the score, else by filters, else by its meaning."""
     missed = [_cut(one, plan) for one in conclusion.order.missed[:MOST]]
@@ -99,13 +100,13 @@ def find_near_misses(
         found = _outside(conn, plan, question, left)
         outside, wider = len(found), _wider(plan, [time for _, time in found])
         for entry_id, _ in found[:MOST]:
-            left.bound(conn)
+            left.limit_time(conn)
             gate = failed_filter.gate(conn, plan.scope, plan.filters, entry_id)
             if gate:
                 missed.append(Missed(str(entry_id), gate))
     if not missed:
         missed = _by_meaning(conn, plan, conclusion, question, left)
-    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, left.ms)
+    rows = hydrate(conn, [UUID(o.entry_id) for o in missed], plan.scope, left.left_ms)
     shown = ((one, rows.get(UUID(one.entry_id))) for one in missed)
     kept = tuple((one, row) for one, row in shown if row is not None)
     return NearMisses(kept, outside, wider)
@@ -120,7 +121,7 @@ def _cut(item: Ranked, plan: Plan) -> Missed:
 
 
 def _outside(
-    conn: Connection[TupleRow], plan: Plan, question: CompiledQuery, left: Remaining
+    conn: Connection[TupleRow], plan: Plan, question: CompiledQuery, left: Deadline
 ) -> list[tuple[UUID, datetime]]:
     values = {
         **plan.scope.params,
@@ -134,7 +135,7 @@ def _outside(
         values["queries"] = branch_query.queries(asked)
         values["fields"] = branch_query.fields(asked)
         rows: list[tuple[UUID, datetime]]
-        left.bound(conn)
+        left.limit_time(conn)
         rows = conn.execute(_OUTSIDE, values).fetchall()
         if rows:
             return list(dict.fromkeys(rows))
@@ -170,16 +171,16 @@ def _by_meaning(
     plan: Plan,
     conclusion: Conclusion,
     question: CompiledQuery,
-    left: Remaining,
+    left: Deadline,
 ) -> list[Missed]:
     asked = next((b for b in conclusion.branches if b.model and b.vector), None)
     if asked is None or asked.floor is None:
         return []
-    left.bound(conn)
+    left.limit_time(conn)
     model = vectors.registered(conn, asked.model or "")
     if model is None:
         return []
-    left.bound(conn)
+    left.limit_time(conn)
     near = vectors.nearest(
         conn,
         model.table_name,
@@ -187,7 +188,9 @@ def _by_meaning(
         unpacked(asked.vector or ""),
         MOST_LOOKED_AT,
         filters=plan.filters.params,
-        how=vectors.How(bound=candidate_rows.within(conn, left.ends_at)),
+        how=vectors.How(
+            bound=statement_deadline.make_share_limiter(conn, left.ends_at)
+        ),
     )
     far = [one for one in near if one.cosine < asked.floor]
     params = {
@@ -197,7 +200,7 @@ def _by_meaning(
         "fields": branch_query.fields(question),
         "stemmed": sorted(STEMMED_LANGUAGES),
     }
-    left.bound(conn)
+    left.limit_time(conn)
     kept = candidate_rows.load_candidate_rows(
         conn, params, [one.entry_id for one in far]
     )

@@ -13,11 +13,12 @@ from typing import Any, LiteralString
 
 from shared.errors import LogchordError
 from shared.log import get_logger
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import cuts
 from shared.search.query.filters.time_range import Applied
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.search.retrieval.modules.pg_fts import with_words
 
@@ -82,7 +83,7 @@ def _counted(ask: Ask, lexicon: Lexicon, plan: Plan) -> dict[str, Any] | None:
     for question in dict.fromkeys((asked.question, asked.question.relaxed())):
         queries = branch_query.queries(question)
         with connection(lexicon.pool) as conn:
-            candidate_rows.limit_time(conn, ask.budget_ms)
+            statement_deadline.limit_time(conn, ask.budget_ms)
             # Planned with the values at hand, as searches are.
             values = {**given, "queries": queries}
             row = conn.execute(_COUNT, values, prepare=False).fetchone()

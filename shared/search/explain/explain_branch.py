@@ -14,6 +14,7 @@ from uuid import UUID
 
 from shared.embedding.vectors import vectors
 from shared.errors import LogchordError
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Outcome
 from shared.search.query.compiled import tsquery
@@ -162,7 +163,9 @@ def _by_meaning(asking: Asking, used: Outcome) -> BranchReason:
         Ask.lasting(plan, asking.seconds), context, name
     )
     with connection(context.pool) as conn:
-        bound = candidate_rows.within(conn, time.monotonic() + asking.seconds)
+        bound = statement_deadline.make_share_limiter(
+            conn, time.monotonic() + asking.seconds
+        )
         bound(1.0)
         model = vectors.registered(conn, used.model or "")
         if model is None:

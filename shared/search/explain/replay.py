@@ -11,13 +11,13 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres import statement_deadline
 from shared.search.jobs.job import StoredJob
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.plan import Plan
 from shared.search.ranking import fold
 from shared.search.response import job_answer, withheld_hits
 from shared.search.response.respond import stability_hash
-from shared.search.retrieval.engines import candidate_rows
 
 # For all that is compared: later it is not known.
 LOOK_UP_MS = 500
@@ -49,7 +49,7 @@ def compare(
     conn: Connection[TupleRow], scope: Scope, old: StoredJob, new: StoredJob
 ) -> dict[str, Any]:
     """Return whether both came to the same, and what changed between them."""
-    candidate_rows.limit_time(conn, LOOK_UP_MS)
+    statement_deadline.limit_time(conn, LOOK_UP_MS)
     hashes = (hash_of(old), hash_of(new))
     same = None if None in hashes else hashes[0] == hashes[1]
     return {

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from shared.errors import LogchordError
 from shared.glossary import synonyms
 from shared.log import get_logger
+from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import absence, outside_time_range
 from shared.search.absence.absence import PRESENT, Absence
 from shared.search.absence.near_misses import NearMisses
@@ -20,7 +21,6 @@ from shared.search.results.conclude import Conclusion
 from shared.search.results.highlights import Highlighter
 from shared.search.results.hit import Hit
 from shared.search.results.visible_expansions import Became
-from shared.search.retrieval.engines.remaining_time import Remaining
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import hidden_count
 from shared.search.retrieval.search_context import SearchContext
@@ -56,22 +56,22 @@ def build_response_parts(
 
     The absence report is built only for an empty page.
     """
-    left = Remaining.lasting(timeout_ms)
+    left = Deadline.after(timeout_ms)
     hidden = _count_hidden(context, plan, timeout_ms)
     became = _expansions(context, plan, conclusion, hits, marker)
     sent: Mapping[str, object] = {}
     if plan.debug:
         known = became.known(marker.known)
         sent = engine_queries.describe_engine_queries(
-            context, plan, conclusion, known, left.ms
+            context, plan, conclusion, known, left.left_ms
         )
-    outside = outside_time_range.count_outside_time_range(context, plan, left.ms)
+    outside = outside_time_range.count_outside_time_range(context, plan, left.left_ms)
     if hits:
         return ResponseParts(Absence(relaxation=outside), hidden, became, sent)
-    if not plan.branches or left.ms < LEAST_MS:
+    if not plan.branches or left.left_ms < LEAST_MS:
         return unread(plan, conclusion)._replace(hidden=hidden, sent=sent)
     absent = absence.explain_empty_page(
-        context.pool, plan, conclusion, marker.question, left.ms
+        context.pool, plan, conclusion, marker.question, left.left_ms
     )
     if outside is not None:
         # Filters are meant: what they keep out stands in the summary.

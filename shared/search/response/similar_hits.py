@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shared.entries.reading import read_entries
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import compiled
 from shared.search.ranking import fold
@@ -14,7 +15,6 @@ from shared.search.results import ranking_features
 from shared.search.results.highlights import Highlighter
 from shared.search.results.mark_passages import mark_passages
 from shared.search.results.result_page import read_page
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.modules import similar_entries
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def find_similar_hits(
     """Return the entries most like one that the caller may see, best first."""
     with connection(context.pool) as conn:
         entry = read_entries.present(read_entries.current(conn, plan.scope, entry_id))
-        candidate_rows.limit_time(conn, STEP_MS)
+        statement_deadline.limit_time(conn, STEP_MS)
         found = similar_entries.find(conn, plan, entry)
     # Nothing was asked in words, so nothing is too weak: the nearest are told, and how
     # near they are.

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.progress import ProgressEvent
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import candidate_rows
 
 if TYPE_CHECKING:
     from shared.postgres.pool import Pool
@@ -66,7 +66,7 @@ def for_reader(pool: Pool, reader: Scope, stored: StoredJob) -> StoredJob:
     if ids:
         given = {**reader.params, "ids": ids[:_MOST], "most": _MOST}
         with connection(pool) as conn:
-            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            statement_deadline.limit_time(conn, _LOOK_UP_MS)
             seen = {row[0] for row in conn.execute(_SEEN, given)}
     plan = stored.plan
     return replace(

@@ -10,10 +10,10 @@ from psycopg.rows import TupleRow
 
 from shared.access import rights
 from shared.entries.reading.filter_sql import NARROWED, narrows
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array
 from shared.search.query.plan import Plan
 from shared.search.ranking.ranked_hits import Ranked
-from shared.search.retrieval.engines import candidate_rows
 
 # A series that is longer is told to be so long at least.
 MOST = 1000
@@ -69,7 +69,7 @@ def send_copy_counts(
     # What filters is planned anew, and most of the planning is for filters.
     is_plain = not narrows(plan.filters.params)
     statement = _PLAINLY if is_plain else _FILTERED
-    candidate_rows.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
+    statement_deadline.limit_time(conn, TIMEOUT_MS, one_plan=is_plain)
     return conn.execute(statement, given, prepare=is_plain)
 
 

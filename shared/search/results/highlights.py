@@ -16,6 +16,7 @@ from typing import NamedTuple
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.compiled import expandable_words
@@ -25,7 +26,6 @@ from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow
 from shared.search.results.passage import PASSAGE_CHARACTERS, by_words, passage
 from shared.search.results.term_marks import MAX_CHARACTERS, Mark, WantedTerms, merged
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.module_contract import Lexicon
 from shared.text.facility.facility import PLAIN, Facility
 from shared.vocabulary import expand
@@ -128,7 +128,7 @@ def make_highlighter(
         return Highlighter(asked, facility)
     try:
         with connection(context.pool) as conn:
-            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            statement_deadline.limit_time(conn, _LOOK_UP_MS)
             found = expand.expand(
                 conn, plan.scope.tenant, wanted, alike=plan.fuzzy_threshold
             )

@@ -13,8 +13,8 @@ from psycopg.rows import class_row
 
 from shared.access import rights
 from shared.access.scope import Scope
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array
-from shared.search.retrieval.engines import candidate_rows
 from shared.text.words.languages import UNKNOWN
 
 
@@ -72,7 +72,7 @@ def hydrate(
     """Return the rows that the caller may see now, whatever a branch said."""
     if not ids:
         return {}
-    candidate_rows.limit_time(conn, max(1, timeout_ms), one_plan=True)
+    statement_deadline.limit_time(conn, max(1, timeout_ms), one_plan=True)
     given = {"ids": array(ids), **scope.params}
     with conn.cursor(row_factory=class_row(HitRow)) as cur:
         rows = cur.execute(_ROWS, given, prepare=True).fetchall()

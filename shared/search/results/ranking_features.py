@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow
 from shared.embedding.vectors import feedback, vectors
 from shared.errors import DatabaseQueryError
 from shared.log import get_logger
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array, at_once
 from shared.search.jobs.outcome import Outcome
 from shared.search.query.ordering import BESIDE, CARRIED, NAMED, SCOPED
@@ -20,7 +21,6 @@ from shared.search.query.plan import Plan
 from shared.search.ranking import fusion, linear_rerank
 from shared.search.ranking.candidate_facts import UNREAD, Facts, Kin
 from shared.search.ranking.linear_rerank import COSINE
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.query_vectors import unpacked
 from shared.text.analysis.analyser import quoted
 
@@ -65,7 +65,7 @@ def load_ranking_features(
         return UNREAD
     try:
         with at_once(context.pool) as conn:
-            candidate_rows.limit_time(conn, timeout_ms, one_plan=True)
+            statement_deadline.limit_time(conn, timeout_ms, one_plan=True)
             given = {"ids": array(ids), "tenant": plan.scope.tenant}
             kin = conn.execute(_KIN, given, prepare=True)
             cosines = _cosines(conn, plan, branches, context.models)

@@ -17,10 +17,10 @@ from psycopg import Connection, Cursor
 from psycopg.rows import class_row
 
 from shared.access import rights
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array
 from shared.search.query.plan import Plan
 from shared.search.results.hydrate import HitRow
-from shared.search.retrieval.engines import candidate_rows
 
 # Of the page's time: without this, an answer is one too.
 TIMEOUT_MS = 100
@@ -138,7 +138,7 @@ def send_other_values(
     if not ids:
         return None
     given = {**plan.scope.params, "ids": array(ids), "most": MOST}
-    candidate_rows.limit_time(conn, TIMEOUT_MS, one_plan=True)
+    statement_deadline.limit_time(conn, TIMEOUT_MS, one_plan=True)
     cur = conn.cursor(row_factory=class_row(Other))
     return cur.execute(_VALUES, given, prepare=True)
 

@@ -16,12 +16,12 @@ from shared.access.scope import Scope
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array, connection
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.conditions import Clause, leaves
 from shared.search.query.compiled.word_clauses import Known
-from shared.search.retrieval.engines import candidate_rows
 from shared.text.analysis.analyser import IDENT_PREFIX
 from shared.text.facility.facility import Facility
 from shared.text.words.folding import STEMMED_LANGUAGES, stem
@@ -149,7 +149,7 @@ def load_visible_expansions(
     }
     try:
         with connection(pool) as conn:
-            candidate_rows.limit_time(conn, _LOOK_UP_MS)
+            statement_deadline.limit_time(conn, _LOOK_UP_MS)
             # Planned with the terms at hand, which it looks up as a set.
             rows = conn.execute(_TERMS, given, prepare=False).fetchall()
     except (DatabaseConnectionError, DatabaseQueryError) as exc:

@@ -3,8 +3,8 @@
 import time
 
 from shared.embedding.vectors import nearest
+from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once, make_pool
-from shared.search.retrieval.engines import candidate_rows
 
 
 def test_a_read_without_time_is_undone_alone_among_statements_that_go_together(
@@ -12,7 +12,7 @@ def test_a_read_without_time_is_undone_alone_among_statements_that_go_together(
 ) -> None:
     pool = make_pool(database, application="test", size=1)
     with at_once(pool) as conn:
-        bound = candidate_rows.within(conn, time.monotonic() + 30)
+        bound = statement_deadline.make_share_limiter(conn, time.monotonic() + 30)
         search = nearest._Search(conn, "any", {}, lambda share: bound(share / 300))
         endless = "SELECT count(*) FROM generate_series(1, 1000000000)"
         late = search.if_in_time(lambda: conn.execute(endless).fetchone())

@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
-from shared.postgres import request_deadline
+from shared.postgres import request_deadline, statement_deadline
 from shared.postgres.pool import Pool, at_once, connect, connection, make_pool
-from shared.search.retrieval.engines import candidate_rows
 from tests.support.waiting import until
 
 LIMIT = "SELECT current_setting('statement_timeout')"
@@ -36,7 +35,7 @@ def limit_after(pool: Pool) -> tuple[str, str]:
 def test_rows_are_read_after_the_block_and_limits_end_with_it(pool: Pool) -> None:
     for _ in range(3):
         with at_once(pool) as conn:
-            candidate_rows.limit_time(conn, 1234, one_plan=True)
+            statement_deadline.limit_time(conn, 1234, one_plan=True)
             limits = conn.execute(LIMIT, prepare=True)
             numbers = conn.execute("SELECT generate_series(1, 3)", prepare=True)
         assert limits.fetchall() == [("1234ms",)]
@@ -47,7 +46,7 @@ def test_rows_are_read_after_the_block_and_limits_end_with_it(pool: Pool) -> Non
 def together(pool: Pool, *statements: str, limit_ms: int = 4000) -> None:
     """Send them all, and wait for none of them."""
     with at_once(pool) as conn:
-        candidate_rows.limit_time(conn, limit_ms)
+        statement_deadline.limit_time(conn, limit_ms)
         for statement in statements:
             conn.execute(statement.encode(), prepare=True)
 

@@ -11,6 +11,7 @@ from psycopg import Connection
 from psycopg.rows import class_row
 
 from shared.access import rights
+from shared.postgres import statement_deadline
 from shared.postgres.pool import array, at_once
 from shared.search.query import branch_choice, name_query
 from shared.search.retrieval.engines import branch_query, candidate_rows
@@ -57,7 +58,7 @@ def put_first(
         return found
     params = branch_query.kept_of(ask, context, descriptor.name).params
     with at_once(context.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         rows = _called(conn, params, names)
     tenant = ask.plan.scope.tenant
     known = {hit.entry_id for hit in found.hits}

@@ -17,6 +17,7 @@ from functools import cache
 from uuid import UUID
 
 from shared.errors import ConfigurationError, LogchordError
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import CIRCUIT_OPEN, Diagnostic
 from shared.search.query import deadline_shares, modes
@@ -70,7 +71,7 @@ def execute(
     best = _best(descriptor, found)
     question = branch_query.build_branch_query(ask, context, descriptor.name)
     with connection(context.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         shown = candidate_rows.load_candidate_rows(conn, question.params, list(best))
     tenant = ask.plan.scope.tenant
     hits = [

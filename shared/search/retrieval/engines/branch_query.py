@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from shared.errors import DatabaseConnectionError, DatabaseQueryError
 from shared.glossary import synonyms
 from shared.log import get_logger
+from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import Diagnostic
 from shared.search.query.compiled import (
@@ -26,7 +27,6 @@ from shared.search.query.compiled import (
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.compiled.word_clauses import Known
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.module_contract import Ask, Lexicon
 from shared.text.words.folding import STEMMED_LANGUAGES
 from shared.vocabulary import expand
@@ -226,7 +226,7 @@ def _compiled(
 
 def _looked_up(ask: Ask, lexicon: Lexicon, wanted: list[expand.Want]) -> Known:
     with at_once(lexicon.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         found = expand.expand(
             conn, ask.plan.scope.tenant, wanted, alike=ask.plan.fuzzy_threshold
         )

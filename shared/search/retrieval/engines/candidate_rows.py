@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -125,32 +124,3 @@ def by_id(rows: Iterable[Columns]) -> dict[UUID, Columns]:
 def are_plain(params: Mapping[str, Any]) -> bool:
     """Tell whether a question has no filters, and excludes nothing."""
     return params["kept"] == "[]" and not narrows(params)
-
-
-_IN_TIME: LiteralString = """
-    SELECT set_config('statement_timeout', %(ms)s, true),
-           set_config('plan_cache_mode', %(plans)s, true)"""
-
-
-def limit_time(
-    conn: Connection[Any], budget_ms: int, *, one_plan: bool = False
-) -> None:
-    """Bound what follows in this transaction by what is left of the budget.
-
-    `one_plan`: what follows reads rows by index whatever it is given, and is planned
-    once a connection: planning would take longer than reading. Never what filters.
-    """
-    plans = "force_generic_plan" if one_plan else "auto"
-    conn.execute(_IN_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
-
-
-def within(conn: Connection[Any], ends_at: float) -> Callable[[float], bool]:
-    """Return what bounds what follows by a share of the time left; false: none is."""
-
-    def bound(share: float) -> bool:
-        left = ends_at - time.monotonic()
-        # Never 0, which means no limit: what has no time left fails at once.
-        limit_time(conn, max(1, int(1000 * share * left)))
-        return left > 0
-
-    return bound

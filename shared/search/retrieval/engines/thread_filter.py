@@ -12,12 +12,12 @@ from uuid import UUID
 
 from shared.access import rights
 from shared.errors import OpenSearchError
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.filters.filters import Filters
 from shared.search.query.language import tree
 from shared.search.query.language.tree import And, Field, Node, Not, Or
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.module_contract import Ask, Lexicon
 
 # Of more the index is not asked: Postgres, which takes over, has no such limit.
@@ -45,7 +45,7 @@ def resolved(ask: Ask, context: Lexicon) -> Plan:
         return plan
     given = {**plan.scope.params, "threads": wanted, "most": MAX_MEMBERS + 1}
     with connection(context.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         rows = conn.execute(_MEMBERS, given).fetchall()
     if len(rows) > MAX_MEMBERS:
         message = f"OpenSearch takes threads of {MAX_MEMBERS} entries at most."

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import LiteralString
 
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.facet_request import DATE, SAID, Counting
 from shared.search.query.filters import filters
-from shared.search.retrieval.engines import candidate_rows
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.module_contract import Ask
 from shared.search.retrieval.modules import facet_counts, match_sql
@@ -97,7 +97,7 @@ def counted(
     }
     statement = match_sql.statement(_COUNTS, by_words=ask.plan.asks_for_words)
     with connection(asked.lexicon.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         rows = conn.execute(statement, given).fetchall()
     found: dict[str, list[tuple[str, int]]] = {}
     for facet, value, entries in rows:

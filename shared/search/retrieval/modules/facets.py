@@ -16,6 +16,7 @@ from uuid import UUID
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import FACETS, Diagnostic, cuts
 from shared.search.query.branch_choice import KEYWORD_MODULES
@@ -26,7 +27,6 @@ from shared.search.query.histogram import Buckets, buckets
 from shared.search.query.list_by_time import LISTING_MODULE
 from shared.search.retrieval.engines import (
     branch_query,
-    candidate_rows,
     os_request,
     revoked_entries,
     thread_filter,
@@ -126,7 +126,7 @@ def _of_index(work: _Count, context: SearchContext) -> ModuleResult | None:
     scope = work.ask.plan.scope
     as_of = context.freshness.of(context.pool, METADATA_STAGE, INDEX_STAGE)
     with connection(context.pool) as conn:
-        candidate_rows.limit_time(conn, work.ask.budget_ms)
+        statement_deadline.limit_time(conn, work.ask.budget_ms)
         lost = revoked_entries.since(conn, scope, as_of, revoked_entries.MAX_IDS + 1)
         stage = {"tenant": scope.tenant, "stage": INDEX_STAGE}
         set_aside = conn.execute(_SET_ASIDE, stage).fetchone()

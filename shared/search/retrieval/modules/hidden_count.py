@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, LiteralString
 
 from shared.access import rights
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import cuts
-from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.modules import match_sql
 
 if TYPE_CHECKING:
@@ -39,6 +40,6 @@ def count(ask: Ask, lexicon: Lexicon) -> int | None:
     by_words = plan.asks_for_words
     statement = match_sql.statement(_COUNT, by_words=by_words, whose=_UNSEEN)
     with connection(lexicon.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         row = conn.execute(statement, given).fetchone()
     return int(row[0]) if row else 0

@@ -11,12 +11,13 @@ from shared.entries.reading.read_entries import ListingPosition
 from shared.errors import LogchordError
 from shared.log import get_logger
 from shared.messaging.broker import METADATA_STAGE
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.list_by_time import LISTING_MODULE, Sort
 from shared.search.query.plan import Plan
-from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
@@ -120,7 +121,7 @@ def _page(
         "limit": limit,
     }
     with connection(asked.lexicon.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         with conn.cursor(row_factory=class_row(Columns)) as cur:
             return cur.execute(statement, given).fetchall()
 
@@ -130,7 +131,7 @@ def _counted(ask: Ask, asked: BranchQuery) -> int | None:
     statement = match_sql.statement(_COUNT, by_words=_by_words(ask.plan))
     try:
         with connection(asked.lexicon.pool) as conn:
-            candidate_rows.limit_time(conn, ask.budget_ms)
+            statement_deadline.limit_time(conn, ask.budget_ms)
             row = conn.execute(
                 statement, match_sql.params(asked, asked.question)
             ).fetchone()

@@ -12,6 +12,7 @@ from psycopg import Cursor
 
 from shared.errors import DatabaseQueryError
 from shared.messaging.broker import INDEX_STAGE, METADATA_STAGE
+from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import CIRCUIT_OPEN
 from shared.search.query.compiled.compiled_question import CompiledQuery, Guard
@@ -113,10 +114,10 @@ def _found_by(
         with at_once(context.pool) as conn:
             # Both go out before either is answered: each has half of what is left.
             limit_ms = max(1, ask.budget_ms // 2)
-            candidate_rows.limit_time(conn, limit_ms, one_plan=True)
+            statement_deadline.limit_time(conn, limit_ms, one_plan=True)
             unheard = revoked_entries.send_revoked(conn, ask.plan.scope, as_of)
             if not candidate_rows.are_plain(params):
-                candidate_rows.limit_time(conn, limit_ms)
+                statement_deadline.limit_time(conn, limit_ms)
             rows = candidate_rows.send_candidate_rows(conn, params, list(scores))
             assumed.ask(conn, ask.budget_ms)
         assumed.hear()
@@ -133,7 +134,7 @@ def _found_by(
     if not scores:
         return []
     with at_once(context.pool) as conn:
-        candidate_rows.limit_time(
+        statement_deadline.limit_time(
             conn, ask.budget_ms, one_plan=candidate_rows.are_plain(params)
         )
         rows = candidate_rows.send_candidate_rows(conn, params, list(scores))

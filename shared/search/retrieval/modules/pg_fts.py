@@ -11,10 +11,11 @@ from psycopg.rows import class_row
 from shared.access import rights
 from shared.entries.reading.filter_sql import MARKS, NARROWED
 from shared.messaging.broker import METADATA_STAGE
+from shared.postgres import statement_deadline
 from shared.postgres.pool import connection
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.retrieval import tenant_languages
-from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.engines.branch_query import BranchQuery
 from shared.search.retrieval.engines.candidate_rows import Columns
 from shared.search.retrieval.module_contract import (
@@ -90,7 +91,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
 
     def matches(question: CompiledQuery) -> list[Match]:
         with connection(context.pool) as conn:
-            candidate_rows.limit_time(conn, ask.budget_ms)
+            statement_deadline.limit_time(conn, ask.budget_ms)
             if question != asked.question or question == whole:
                 return _matches(conn, ask, asked, question)
             # What has all of the words counts twice, and may be older than the newest
@@ -99,7 +100,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
             by_all = _matches(conn, ask, asked, whole)
             if len(by_all) == ask.limit:
                 return by_all
-            candidate_rows.limit_time(conn, ask.budget_ms)
+            statement_deadline.limit_time(conn, ask.budget_ms)
             return _twice(_matches(conn, ask, asked, question), by_all)[: ask.limit]
 
     rows, notes = branch_query.first_found(ask, asked, "pg_fts", matches)

@@ -15,6 +15,7 @@ from shared.embedding.vectors import vectors
 from shared.embedding.vectors.vectors import EmbeddingModel, Near
 from shared.errors import ConfigurationError
 from shared.messaging.broker import embed_stage
+from shared.postgres import statement_deadline
 from shared.postgres.pool import at_once
 from shared.search.jobs.outcome import Candidate, Diagnostic
 from shared.search.query.language import tree_text
@@ -76,7 +77,7 @@ def search(ask: Ask, context: SearchContext) -> ModuleResult:
     asked = branch_query.kept_of(ask, context, "semantic")
     as_of = context.freshness.of(context.pool, embed_stage(model.model))
     with at_once(context.pool) as conn:
-        candidate_rows.limit_time(conn, ask.budget_ms)
+        statement_deadline.limit_time(conn, ask.budget_ms)
         floor = _floor(ask, context, model)
         hits, short = _nearest(conn, ask, context, model, floor, vector, asked)
     return ModuleResult(
@@ -131,7 +132,7 @@ def _nearest(
     asked_for: BranchQuery,
 ) -> tuple[list[Candidate], tuple[Diagnostic, ...]]:
     """Return the nearest that are kept; where not enough were reached, that, too."""
-    bound = candidate_rows.within(conn, ask.ends_at)
+    bound = statement_deadline.make_share_limiter(conn, ask.ends_at)
 
     def read(asked: int) -> _NearestPage:
         short: list[int] = []

@@ -11,9 +11,9 @@ from structlog.testing import capture_logs
 from shared.entries.draft import EntryDraft
 from shared.log import get_logger
 from shared.postgres.pool import Pool, connection, make_pool
+from shared.postgres.statement_deadline import Deadline
 from shared.search.absence import background_count, coverage
 from shared.search.absence.coverage import Coverage
-from shared.search.retrieval.engines.remaining_time import Remaining
 from tests.support.fixtures.asking import Asking
 from tests.support.pools import pools_in_turn
 
@@ -52,7 +52,7 @@ def covered(asking: Asking, other: Pool, left_ms: int) -> Coverage:
         )
     plan = asking.plan("unheardof")
     branches = asking.conclude(plan, asking.carried_out(plan)).branches
-    left = Remaining.lasting(left_ms)
+    left = Deadline.after(left_ms)
     pool = pools_in_turn(asking.pool, other)
     return coverage.measure_coverage(pool, plan, branches, left)
 

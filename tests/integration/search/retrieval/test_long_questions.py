@@ -10,13 +10,14 @@ import pytest
 from opensearchpy import OpenSearch
 from psycopg import Connection
 
+from shared.postgres import statement_deadline
 from shared.search.query import plan as planning
 from shared.search.query.compiled.compiled_question import CompiledQuery
 from shared.search.query.plan import PlanLimits, make_plan
 from shared.search.retrieval.branch import branch_run
 from shared.search.retrieval.branch.branch_run import Branch
 from shared.search.retrieval.circuit import OPENS_AFTER_FAILURES, Circuit
-from shared.search.retrieval.engines import branch_query, candidate_rows
+from shared.search.retrieval.engines import branch_query
 from shared.search.retrieval.installed_modules import module
 from shared.search.retrieval.module_contract import Ask, ModuleResult
 from shared.search.retrieval.search_context import SearchContext
@@ -180,13 +181,13 @@ def test_what_goes_out_together_shares_the_time_that_is_left(
     written: Logbook, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits: list[int] = []
-    limit_time = candidate_rows.limit_time
+    limit_time = statement_deadline.limit_time
 
     def noted(conn: Connection[Any], ms: int, **given: bool) -> None:
         limits.append(ms)
         limit_time(conn, ms, **given)
 
-    monkeypatch.setattr(candidate_rows, "limit_time", noted)
+    monkeypatch.setattr(statement_deadline, "limit_time", noted)
     assert found(query, written.context()).hits
     assert limits
     # Two statements, each under the last limit that went before it.

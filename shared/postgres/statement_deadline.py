@@ -1,0 +1,70 @@
+"""How long the statements of a transaction may take, told to the server.
+
+`request_deadline` bounds the waiting on a link, which the server knows nothing of.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, LiteralString
+
+from psycopg import Connection
+
+from shared.errors import DatabaseQueryError
+
+_LIMIT_TIME: LiteralString = """
+    SELECT set_config('statement_timeout', %(ms)s, true),
+           set_config('plan_cache_mode', %(plans)s, true)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """One end for several statements, by the monotonic clock."""
+
+    ends_at: float
+
+    @classmethod
+    def after(cls, milliseconds: int) -> Deadline:
+        """Make a deadline that lies so far ahead of now."""
+        return cls(time.monotonic() + milliseconds / 1000)
+
+    @property
+    def left_ms(self) -> int:
+        """The time that is left, 0 at the least."""
+        return max(0, int((self.ends_at - time.monotonic()) * 1000))
+
+    def limit_time(self, conn: Connection[Any], most_ms: int | None = None) -> None:
+        """Bound what is sent next by the time left; raise where none is left."""
+        left = self.left_ms if most_ms is None else min(self.left_ms, most_ms)
+        if left <= 0:
+            raise DatabaseQueryError(technical="no time is left for it")
+        # To the end of the transaction: a savepoint that is released keeps it.
+        limit_time(conn, left)
+
+
+def limit_time(
+    conn: Connection[Any], budget_ms: int, *, one_plan: bool = False
+) -> None:
+    """Bound each statement that follows in this transaction by a time.
+
+    `one_plan`: what follows reads rows by index whatever it is given, and is planned
+    once a connection: planning would take longer than reading. Never what filters.
+    """
+    plans = "force_generic_plan" if one_plan else "auto"
+    conn.execute(_LIMIT_TIME, {"ms": str(budget_ms), "plans": plans}, prepare=True)
+
+
+def make_share_limiter(
+    conn: Connection[Any], ends_at: float
+) -> Callable[[float], bool]:
+    """Return a function that gives what follows a share of the time left, if any is."""
+
+    def limit_to_share(share: float) -> bool:
+        left = ends_at - time.monotonic()
+        # Never 0, which means no limit: what has no time left fails at once.
+        limit_time(conn, max(1, int(1000 * share * left)))
+        return left > 0
+
+    return limit_to_share
